@@ -1,5 +1,5 @@
-//! `bench`: one benchmark here and now, without a coordinator. From flags to a verdict on standard output; keeps no
-//! record but LoadGen's own logs.
+//! `bench`: runs one benchmark without a coordinator, from flags to a verdict on standard output. It keeps no record
+//! except LoadGen's logs.
 
 mod board;
 pub(crate) mod choice;
@@ -26,10 +26,10 @@ use crate::{
     run_process::prepared_run::{PreparedRun, RunPlan, ended_well},
 };
 
-/// Runs one benchmark; the exit code tells whether the run is valid.
+/// Runs one benchmark. The exit code tells whether the run is valid.
 ///
 /// # Errors
-/// [`Failure`] when it cannot begin, or comes to no result.
+/// [`Failure`] when the run cannot start or gives no result.
 pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
     if args.issue_log.is_some() && args.sut != EngineKind::Null {
         return Err(Failure::usage(anyhow!(
@@ -95,7 +95,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Puts a system's values under what was given, and says where they come from.
+/// Adds a system's values for settings that the user did not set, and returns their origin.
 fn take_system(
     given: &str,
     args: &BenchArgs,
@@ -137,8 +137,9 @@ fn request(args: &BenchArgs, model: &str) -> Result<RunRequest, Failure> {
     request.audit_config = audit_conf.map(|path| conf("--audit-conf", path)).transpose()?;
     if let Some(length) = args.duration {
         request.overrides.min_duration = Some(Duration::from_millis(length.millis()));
-        // The conf's count of Offline samples belongs to the full length, and on a small board takes an hour. LoadGen
-        // then counts from length and rate. Where queries come one by one, the conf's counts are what early stopping needs.
+        // The conf's minimum count of Offline samples is meant for the full duration, and takes an hour on a small
+        // board. With a count of 1, LoadGen computes the count from duration and rate. In other scenarios, early
+        // stopping needs the conf's count.
         if args.scenario == Scenario::Offline {
             request.overrides.min_query_count = Some(1);
         }

@@ -1,13 +1,13 @@
-//! What this build of the agent is: its version, and the engines that are compiled in. It does not look at the machine.
+//! This build of the agent: its version and its engines.
 
 use regatta_types::documents::EngineKind;
 
-/// The agent's version, as hellos and evidence carry it.
+/// The agent's version, as in hellos and evidence.
 pub(crate) const AGENT_VERSION: &str = concat!("regatta-agent ", env!("CARGO_PKG_VERSION"));
 
-/// The engines that this build can run.
+/// The engines of this build.
 #[cfg(feature = "tract")]
 pub(crate) const ENGINES: &[EngineKind] = &EngineKind::ALL;
-/// The engines that this build can run.
+/// The engines of this build.
 #[cfg(not(feature = "tract"))]
 pub(crate) const ENGINES: &[EngineKind] = &[EngineKind::Null, EngineKind::Tensorrt, EngineKind::Sim];

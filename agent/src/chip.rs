@@ -1,22 +1,23 @@
-//! The name of the chip to which engines are bound. Opens no engine.
+//! The name of the chip that engines are bound to.
 
 use regatta_cuda::Device;
 
 use crate::facts::{FactsReader, gpu};
 
-/// The name of the chip to which an engine is bound: a discrete GPU's name, else the board's model and module, or that there is neither.
+/// Returns the name of the chip that an engine is bound to. It is a discrete GPU's name, or the board's model and
+/// module, or the architecture without a GPU.
 pub(crate) fn chip(gpu: Option<&Device>) -> String {
     let facts = FactsReader::of_this_machine().read();
     name_of(gpu, &facts.model, facts.module.as_deref())
 }
 
 fn name_of(gpu: Option<&Device>, model: &str, module: Option<&str>) -> String {
-    // A workstation's GPU says more than its mainboard; a Jetson's GPU is called as that of its smaller sisters.
+    // A workstation is identified by its GPU. A Jetson's GPU has the same name as that of smaller models.
     if let Some(discrete) = gpu.filter(|gpu| !gpu.integrated) {
         return discrete.name.clone();
     }
-    // A model is a carrier's word for itself, and carries modules of several sizes: AGX Orin of 32 and 64 GB has 14 and 16 multiprocessors.
-    // Where the device tree names no module the GPU tells them apart.
+    // A model is the carrier's name, and a carrier may hold modules of several sizes. AGX Orin has 14 multiprocessors
+    // with 32 GB and 16 with 64 GB. If the device tree names no module, the GPU's properties distinguish them.
     let capability = |gpu: &Device| {
         let (major, minor) = gpu.compute_capability;
         format!("compute {major}.{minor}, {} SMs", gpu.multiprocessors)
@@ -30,7 +31,8 @@ fn name_of(gpu: Option<&Device>, model: &str, module: Option<&str>) -> String {
     }
 }
 
-/// The chip on which this program builds and loads: that of CUDA's first device, which `CUDA_VISIBLE_DEVICES` may choose.
+/// Returns the chip for builds and loads in this process: that of CUDA's first device, which `CUDA_VISIBLE_DEVICES` may
+/// select.
 pub(crate) fn this_chip() -> String {
     chip(gpu::devices_here().first())
 }
@@ -39,7 +41,7 @@ pub(crate) fn this_chip() -> String {
 mod tests {
     use super::name_of;
 
-    /// What a discrete GPU and one without a module are called, `agent/tests/commands/engine.rs` shows.
+    /// `agent/tests/commands/engine.rs` tests the names of a discrete GPU and of a board without a module.
     #[test]
     fn a_board_is_told_apart_by_its_module() {
         let model = "NVIDIA Jetson AGX Orin Developer Kit";

@@ -1,4 +1,5 @@
-//! `agent.toml`: what the daemon is told by whoever installs it. Reads and checks the file; opens nothing that it names.
+//! The daemon's configuration file, `agent.toml`. This module reads and checks the file. It does not open the files
+//! that it names.
 
 use std::{
     io,
@@ -15,55 +16,55 @@ use toml::Spanned;
 /// MQTT's registered ports: plain, and over TLS.
 const DEFAULT_PORTS: (u16, u16) = (1883, 8883);
 
-/// The daemon's settings, checked, with every path made independent of the working directory.
+/// The daemon's checked settings, with absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentConfig {
-    /// The device's label for people.
+    /// The device's display name.
     pub(crate) name: String,
-    /// Where key, runs and logs lie.
+    /// The directory of key, runs and logs.
     pub(crate) state_dir: PathBuf,
     /// `MLPERF_SCRATCH_PATH` of the run processes: models and preprocessed data.
     pub(crate) scratch: Option<PathBuf>,
-    /// The broker; `None` for the one that the enrolment names.
+    /// The broker. `None` uses the one in the enrolment.
     pub(crate) broker: Option<BrokerAddress>,
-    /// The coordinator's name or address as this device reaches it, for assets and for the next certificate; `None` for what
-    /// the coordinator itself says.
+    /// The coordinator's name or address, as this device reaches it, for assets and certificate renewal. `None` uses
+    /// the address that the coordinator states.
     pub(crate) coordinator: Option<String>,
-    /// Time between heartbeats.
+    /// Interval between heartbeats.
     pub(crate) heartbeat: Duration,
-    /// Log chunks of one run that may be on their way without the coordinator's acknowledgement.
+    /// Largest number of unacknowledged log chunks of a run.
     pub(crate) window_chunks: u32,
-    /// Bytes of logs that a live run may send each second while LoadGen runs.
+    /// Bytes of logs per second that a live run may send while LoadGen runs.
     pub(crate) live_bytes_per_second: u64,
-    /// Bytes that the runs on this device may take up before no other is started.
+    /// Bytes of all runs on the device above which no further run starts.
     pub(crate) spool_max_bytes: u64,
-    /// Bytes that models and data from the coordinator may take up.
+    /// Limit in bytes for models and data from the coordinator.
     pub(crate) assets_max_bytes: u64,
-    /// How long the next run waits, at most, for the delivery of those before it.
+    /// Longest time for which the next run waits for the delivery of earlier ones.
     pub(crate) deliver_first: Duration,
-    /// Free space without which no run is started.
+    /// Free bytes that are required to start a run.
     pub(crate) min_free_bytes: u64,
     /// Time between SIGTERM and SIGKILL when a run is aborted.
     pub(crate) abort_grace: Duration,
-    /// Where the helper that sets the device's state listens.
+    /// The socket of the helper that sets the device's state.
     pub(crate) state_socket: PathBuf,
-    /// The root below which sensors, clocks and power modes are read.
+    /// The root directory for sensors, clocks and power modes.
     pub(crate) system_root: PathBuf,
 }
 
-/// Where the broker listens.
+/// The address of a broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BrokerAddress {
     /// Host name or address.
     pub(crate) host: String,
     /// TCP port.
     pub(crate) port: u16,
-    /// Whether it is spoken to over TLS, as an enrolled device.
+    /// Whether to use TLS, which requires an enrolment.
     pub(crate) tls: bool,
 }
 
 impl BrokerAddress {
-    /// Whether it is on this machine, where nobody on the network can listen in.
+    /// Returns whether the broker is on this machine, so that no traffic is visible on the network.
     pub(crate) fn is_loopback(&self) -> bool {
         self.host == "localhost"
             || self
@@ -73,7 +74,7 @@ impl BrokerAddress {
     }
 }
 
-/// An `agent.toml` that cannot be used.
+/// Why an `agent.toml` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// The file cannot be read.
@@ -81,23 +82,23 @@ pub(crate) enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Its text is not TOML, or says something that cannot be.
+    /// The text is not TOML, or a value is not valid.
     #[error("{}:{line}: {message}", .path.display())]
     Wrong {
         /// The file.
         path: PathBuf,
-        /// Line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong and how it is mended.
+        /// The problem and how to fix it.
         message: String,
     },
 }
 
-/// The file as it is written; every key but `name` and `state_dir` has a default.
+/// The file's contents. Every key but `name` and `state_dir` has a default.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConfigFile {
@@ -171,7 +172,7 @@ impl AgentConfig {
         })
     }
 
-    /// Checks a configuration text. Relative paths are taken from `base`, the file's own directory.
+    /// Checks a configuration text. Relative paths are relative to `base`, the file's directory.
     fn from_toml(text: &str, base: &Path) -> Result<Self, (Range<usize>, String)> {
         let file: ConfigFile =
             toml::from_str(text).map_err(|e| (e.span().unwrap_or(0..0), e.message().to_owned()))?;
@@ -254,12 +255,12 @@ impl AgentConfig {
     }
 }
 
-/// Paths reach run processes, which have a working directory of their own. Only an empty path cannot be made absolute.
+/// Makes a path absolute, because run processes have another working directory. Only an empty path stays relative.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Reads the broker's address; plain MQTT beyond this machine wants consent.
+/// Parses the broker's address. Plain MQTT to another machine requires `allow_plain`.
 fn broker(given: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
     let broker = broker_address(given)?;
     if broker.tls || broker.is_loopback() || allow_plain {
@@ -272,7 +273,7 @@ fn broker(given: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
     ))
 }
 
-/// Reads `mqtts://HOST[:PORT]` or `mqtt://HOST[:PORT]`; an IPv6 address stands in brackets.
+/// Parses `mqtts://HOST[:PORT]` or `mqtt://HOST[:PORT]`. An IPv6 address is written in brackets.
 pub(crate) fn broker_address(given: &str) -> Result<BrokerAddress, String> {
     let wrong = || format!("`broker` is written mqtts://HOST:PORT or mqtt://HOST:PORT, not `{given}`");
     let (tls, rest) = match (given.strip_prefix("mqtts://"), given.strip_prefix("mqtt://")) {
@@ -303,7 +304,7 @@ pub(crate) fn broker_address(given: &str) -> Result<BrokerAddress, String> {
     })
 }
 
-/// Whether a text can stand in an address as its host.
+/// Returns whether a text can be the host of an address.
 fn is_host(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
     !text.is_empty() && text.len() <= 255 && text.chars().all(allowed)

@@ -1,4 +1,4 @@
-//! The system's allocator with a count for each thread, so that tests can say where nothing is allocated. In tests only.
+//! The system allocator with counters per thread, for tests of code that must not allocate.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -15,28 +15,29 @@ thread_local! {
     static HELD: Cell<i64> = const { Cell::new(0) };
 }
 
-/// Bytes that the calling thread has taken and not given back; less than none where it gives back what others took.
+/// Returns the bytes that the calling thread has allocated and not freed. Negative if it has freed memory of other
+/// threads.
 pub(crate) fn held() -> i64 {
     HELD.get()
 }
 
 fn hold(taken: usize, given_back: usize) {
     let change = taken.cast_signed() as i64 - given_back.cast_signed() as i64;
-    // A thread that is ending may have no count any more.
+    // The counter of an exiting thread may be gone.
     let _ = HELD.try_with(|held| held.set(held.get() + change));
 }
 
-/// Allocations and reallocations that the calling thread has made so far.
+/// Returns the calling thread's number of allocations and reallocations so far.
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
 fn count() {
-    // A thread that is ending may have no count any more.
+    // The counter of an exiting thread may be gone.
     let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
 }
 
-// SAFETY: every call is handed to the system's allocator as it came; counting allocates nothing.
+// SAFETY: every call is passed to the system allocator unchanged. Counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();

@@ -1,5 +1,5 @@
-//! The device's identity: an Ed25519 key on its own disk, and the id that is the key's fingerprint. Signs evidence, requests
-//! and TLS handshakes; says nothing about who may connect.
+//! The device's identity: an Ed25519 key on its disk, and the id, which is the key's fingerprint. It signs evidence,
+//! requests and TLS handshakes. It does not decide who may connect.
 
 use std::{
     fs, io,
@@ -24,51 +24,51 @@ pub(crate) struct DeviceIdentity {
 }
 
 impl std::fmt::Debug for DeviceIdentity {
-    /// The id alone: the key is nobody's to read.
+    /// Formats the id only, because the key is secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "DeviceIdentity({})", self.id)
     }
 }
 
-/// A key that cannot be had.
+/// Why the key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IdentityError {
     /// The file cannot be read or written.
     #[error("the device's key {} cannot be {what}", .path.display())]
     File {
-        /// The key's file.
+        /// The key file.
         path: PathBuf,
         /// `read` or `written`.
         what: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Others may read it.
+    /// Other users can read the key file.
     #[error("the device's key {} can be read by others (mode {mode:o}): run `chmod 600` on it, or delete it for a new \
              identity if somebody had access", .path.display())]
     Exposed {
-        /// The key's file.
+        /// The key file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
-    /// It is not an Ed25519 key.
+    /// The file is not an Ed25519 key.
     #[error("{} is not an Ed25519 key in PKCS #8: restore it, or delete it for a new identity", .path.display())]
     Malformed {
-        /// The key's file.
+        /// The key file.
         path: PathBuf,
     },
-    /// The system has no randomness.
+    /// The system provides no random numbers.
     #[error("the system gave no randomness for a new key")]
     Randomness,
 }
 
 impl DeviceIdentity {
-    /// Reads the key at `path`; makes one, readable by its owner only, where there is none.
+    /// Reads the key at `path`. If the file does not exist, creates a key that only its owner can read.
     ///
     /// # Errors
-    /// [`IdentityError`]. A key that is there is never replaced.
+    /// [`IdentityError`]. An existing key is never replaced.
     pub(crate) fn load_or_create(path: &Path) -> Result<Self, IdentityError> {
         let file = |what| {
             move |source| IdentityError::File {
@@ -114,22 +114,22 @@ impl DeviceIdentity {
         })
     }
 
-    /// The device's id.
+    /// Returns the device's id.
     pub(crate) const fn id(&self) -> &DeviceId {
         &self.id
     }
 
-    /// The Ed25519 public key.
+    /// Returns the Ed25519 public key.
     pub(crate) const fn public_key(&self) -> [u8; 32] {
         self.public_key
     }
 
-    /// The private key, for TLS on this device.
+    /// Returns the private key, for TLS on this device.
     pub(crate) fn private_key(&self) -> PrivatePkcs8KeyDer<'static> {
         PrivatePkcs8KeyDer::from(self.pkcs8.clone())
     }
 
-    /// Signs exact bytes; 64 bytes.
+    /// Returns the signature of `message`, 64 bytes.
     pub(crate) fn sign(&self, message: &[u8]) -> Vec<u8> {
         self.key.sign(message).as_ref().to_vec()
     }

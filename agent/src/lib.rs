@@ -1,5 +1,5 @@
-//! All that runs on the device, as the commands of `regatta-agent`. [`run`] executes one command; everything else is private to
-//! the package, except the delivery's [`journal`], which the fuzz checks read. Commands live in their own modules.
+//! The device's software: the commands of `regatta-agent`. [`run`] executes one command. Everything else is private,
+//! except the delivery [`journal`], which the fuzz tests use. Each command has its own module.
 
 mod assets;
 mod bench;

@@ -1,5 +1,5 @@
-//! The agent's binary: reads the command line, runs the command, prints its failure once and ends with the documented exit code.
-//! Commands are in the library.
+//! The agent's binary: parses the command line, runs the command, prints its failure once and exits with the documented
+//! code.
 
 use std::{
     io::{self, Write},

@@ -1,48 +1,48 @@
-//! The head of a `.npy` file: element type, order and shape, as NEP 1 and `numpy.lib.format` have it (versions 1.0 to 3.0). Own code,
-//! because a crate for it brings a parser of Python's literals that is larger than many an engine's face. Reads the one dictionary
-//! that numpy writes and nothing else of Python; whether the type is the wanted one is decided by the callers.
+//! The header of a `.npy` file: element type, order and shape, by NEP 1 and `numpy.lib.format` (versions 1.0 to 3.0).
+//! This is our own code, because a crate for it brings a large parser of Python literals. It only reads the dictionary
+//! that numpy writes. Callers check the type.
 
 use std::{
     fmt,
     io::{self, Read},
 };
 
-/// Bytes of the longest head; numpy since 1.24 refuses longer ones too (`max_header_size`).
+/// Longest header in bytes. numpy since 1.24 has the same limit (`max_header_size`).
 const LONGEST: u32 = 10_000;
 
-/// A file that does not begin as a `.npy` file does.
+/// Why a file has no valid `.npy` header.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NpyHeaderError {
-    /// It cannot be read, or ends within the head.
+    /// The file cannot be read, or ends within the header.
     #[error("its head cannot be read")]
     Unreadable(#[from] io::Error),
-    /// It does not begin with the format's mark.
+    /// The file does not start with the magic string.
     #[error("it does not begin with numpy's mark")]
     Mark,
-    /// It is of a version that is not known.
+    /// The format version is unknown.
     #[error("it is of version {0}.{1}, known are 1.0, 2.0 and 3.0")]
     Version(u8, u8),
-    /// The head is too long.
+    /// The header is too long.
     #[error("its head has {0} bytes, at most {LONGEST} are taken")]
     TooLong(u32),
-    /// The head does not hold what it has to.
+    /// The header lacks required entries or has others.
     #[error("its head is not a dictionary of descr, fortran_order and shape")]
     Dictionary,
 }
 
-/// What a `.npy` file holds.
+/// The element type, order and shape of a `.npy` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NpyHeader {
-    /// The element type as it stands there: numpy's name in quotes, such as `'<f4'`, or a list for elements of several fields.
+    /// The element type as written: numpy's name in quotes, for example `'<f4'`, or a list for structured elements.
     pub(crate) descr: String,
-    /// Whether the first dimension is the one whose elements lie side by side.
+    /// Whether the first dimension varies fastest in memory.
     pub(crate) fortran_order: bool,
     /// The dimensions.
     pub(crate) shape: Vec<u64>,
 }
 
 impl NpyHeader {
-    /// That of an array in C order, of elements that numpy calls `dtype`.
+    /// Returns the header of an array in C order with the numpy type `dtype`.
     pub(crate) fn in_c_order(dtype: &str, shape: impl IntoIterator<Item = usize>) -> Self {
         Self {
             descr: format!("'{dtype}'"),
@@ -51,7 +51,7 @@ impl NpyHeader {
         }
     }
 
-    /// Whether its elements are what numpy calls `dtype`.
+    /// Returns whether the elements have the numpy type `dtype`.
     pub(crate) fn is_of(&self, dtype: &str) -> bool {
         let name = self
             .descr
@@ -60,7 +60,7 @@ impl NpyHeader {
         name == Some(dtype)
     }
 
-    /// Reads the head, and not a byte more: what comes next is the data.
+    /// Reads exactly the header, so that the data comes next.
     ///
     /// # Errors
     /// [`NpyHeaderError`].
@@ -91,7 +91,7 @@ impl NpyHeader {
         text.and_then(Self::parse).ok_or(NpyHeaderError::Dictionary)
     }
 
-    /// `{'descr': '<f4', 'fortran_order': False, 'shape': (1, 8, 8), }`, in any order.
+    /// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (1, 8, 8), }`, in any order.
     fn parse(text: &str) -> Option<Self> {
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         let mut rest = text.strip_prefix('{')?.trim_start();
@@ -131,12 +131,13 @@ impl fmt::Display for NpyHeader {
     }
 }
 
-/// The value at the beginning of `text` and what comes behind it: a word, a text in quotes, or all between brackets.
+/// Returns the value at the start of `text` and the rest: a word, a quoted text, or a bracketed list.
 fn value(text: &str) -> Option<(&str, &str)> {
     let (mut depth, mut quote) = (0_u32, None);
     for (at, c) in text.char_indices() {
         match (quote, c) {
-            // Nothing that belongs here is written with an escape, and what is printed of it goes to a terminal.
+            // Valid headers contain no escapes or control characters, and error messages print the values on a
+            // terminal.
             (_, '\\') => return None,
             (_, c) if c.is_control() => return None,
             (Some(open), c) => quote = quote.filter(|_| c != open),
@@ -150,7 +151,7 @@ fn value(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// What stands in quotes, where there is nothing else.
+/// Returns the text in quotes, if the value is one quoted text.
 fn unquoted(value: &str) -> Option<&str> {
     let quote = value.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     let inner = value.strip_prefix(quote)?.strip_suffix(quote)?;
@@ -165,7 +166,8 @@ fn boolean(value: &str) -> Option<bool> {
     }
 }
 
-/// A tuple of numbers. One alone has a comma behind it: without, Python takes it for the number.
+/// Parses a tuple of numbers. A single number needs a trailing comma, because Python does not treat it as a tuple
+/// otherwise.
 fn dimensions(value: &str) -> Option<Vec<u64>> {
     let inner = value.strip_prefix('(')?.strip_suffix(')')?.trim();
     if inner.is_empty() {
@@ -185,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of version 1.0 with this head.
+    /// Returns a file of version 1.0 with this header.
     fn file(head: &str) -> Vec<u8> {
         let mut file = b"\x93NUMPY\x01\x00".to_vec();
         file.extend(u16::try_from(head.len()).unwrap().to_le_bytes());
@@ -197,7 +199,7 @@ mod tests {
         NpyHeader::read(&mut file)
     }
 
-    /// What the crate that the agent does without says of it.
+    /// Returns the header as the reference crate npyz reads it.
     fn oracle(mut file: &[u8]) -> Option<NpyHeader> {
         let header = npyz::NpyHeader::from_reader(&mut file).ok()?;
         Some(NpyHeader {
@@ -287,7 +289,7 @@ mod tests {
         fn heads_are_read_as_npyz_reads_them(
             dtype in prop::sample::select(vec!["<f4", ">f8", "<f2", "|i1", "|u1", "<i8", "|b1", "<U7", "|S3"]),
             fortran in any::<bool>(),
-            // npyz multiplies them, and panics where the product is too large.
+            // npyz multiplies the dimensions, and panics on overflow.
             shape in prop::collection::vec(0..10_000_u64, 0..5),
             order in Just(vec![0, 1, 2]).prop_shuffle(),
             quote in prop::sample::select(vec!['\'', '"']),
@@ -310,7 +312,7 @@ mod tests {
         fn damaged_heads_are_read_as_npyz_reads_them_or_refused(at in 10..70_usize, byte in any::<u8>()) {
             let mut file = npy("<f4", &[1, 8, 8], &[]);
             file[at] = byte;
-            // This one leaves the type's name as it is; the callers compare it.
+            // The agent's reader keeps any type name, which its callers check, so it may accept what npyz refuses.
             if let (Ok(ours), Some(theirs)) = (read(&file), oracle(&file)) {
                 prop_assert_eq!(ours, theirs);
             }

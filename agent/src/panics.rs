@@ -1,8 +1,8 @@
-//! What a caught panic said. Panics are caught at the edges of engines and of the SUT (design, section 7).
+//! Messages of caught panics. Panics are caught at the boundaries of engines and of the SUT (design, section 7).
 
 use std::any::Any;
 
-/// The panic's message, where it has one.
+/// Returns the panic's message, or `no message`.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()

@@ -1,5 +1,5 @@
-//! What the kernel counts of a thread: how often it went to sleep, was put aside, was moved to another processor. Read at
-//! both ends of the timed window, never in it.
+//! The kernel's counters of a thread: sleeps, preemptions and migrations. They are read at both ends of the measurement
+//! window, never in it.
 
 use std::fs;
 
@@ -8,11 +8,11 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 /// The calling thread's counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ThreadCounters {
-    /// Times that it went to sleep by itself, and was woken later.
+    /// Voluntary context switches: the thread went to sleep.
     pub(crate) sleeps: Option<u64>,
-    /// Times that another thread took its processor.
+    /// Involuntary context switches: another thread took the processor.
     pub(crate) preemptions: Option<u64>,
-    /// Times that it was moved to another processor. Not every kernel tells.
+    /// Migrations to another processor. Not every kernel reports them.
     pub(crate) migrations: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ impl ThreadCounters {
         }
     }
 
-    /// What was added since an earlier reading.
+    /// Returns the increase since an earlier reading.
     pub(crate) fn since(self, earlier: Self) -> Self {
         let since = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Self {
@@ -42,7 +42,7 @@ impl ThreadCounters {
     }
 }
 
-/// The number behind `key` and a colon.
+/// Returns the number after `key` and a colon.
 fn number(text: &str, key: &str) -> Option<u64> {
     let behind = |line: &str| {
         let (name, value) = line.split_once(':')?;
@@ -51,7 +51,7 @@ fn number(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(behind)?.parse().ok()
 }
 
-/// The processors that the calling thread may use, lowest first.
+/// Returns the processors that the calling thread may use, in ascending order.
 pub(crate) fn allowed_cpus() -> Vec<usize> {
     let Ok(allowed) = sched_getaffinity(None) else {
         return Vec::new();

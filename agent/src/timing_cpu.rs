@@ -1,15 +1,16 @@
-//! Which processor LoadGen's issuing thread keeps to. Run process and daemon work it out alike from the spec: the one to
-//! pin the thread, the other to stay away from it.
+//! The processor of LoadGen's issuing thread. Run process and daemon derive it from the spec in the same way. The run
+//! process pins the thread to it, and the daemon does not use it.
 
 use regatta_types::documents::{Delivery, LoadgenChoice, RunSpec};
 
 use crate::thread_counters::allowed_cpus;
 
-/// The engine setting that names it.
+/// The engine setting that names the processor.
 pub(crate) const SETTING: &str = "timing_cpu";
 
-/// The processor of a run's issuing thread: the one that the spec names. A live run has the first one where it names none,
-/// so that the daemon can keep to others. `None` leaves it to the kernel, as the MLCommons LoadGen always does.
+/// Returns the processor of a run's issuing thread: the one that the spec names. If it names none, a live run uses the
+/// first allowed processor, so that the daemon can use others. `None` leaves the choice to the kernel, as the MLCommons
+/// LoadGen always does.
 pub(crate) fn of_run(spec: &RunSpec) -> Option<usize> {
     if spec.loadgen != LoadgenChoice::Native {
         return None;

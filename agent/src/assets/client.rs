@@ -1,5 +1,5 @@
-//! One request over HTTPS and the bytes that come back: TLS 1.3 with the lab's authority as the only root, the device's
-//! certificate, a connection per request. Retries and files are the caller's.
+//! A minimal HTTPS client: TLS 1.3 with the lab's authority as the only root, the device's certificate, and one
+//! connection per request. The caller handles retries and files.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -12,23 +12,23 @@ use regatta_text::escape;
 use regatta_wire::enrolment::SERVER_NAME;
 use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
 
-/// How long the network may be silent.
+/// Longest time without network traffic.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Longest head of an answer.
+/// Longest response head in bytes.
 const LONGEST_HEAD: usize = 16 * 1024;
-/// Longest explanation of a refusal that is read.
+/// Longest error message that is read, in bytes.
 const LONGEST_WHY: u64 = 300;
 
-/// Why there is no answer to use.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum GetError {
-    /// Worth another attempt.
+    /// A network error. The caller may retry.
     Network(io::Error),
-    /// Not worth one.
+    /// The server rejected the request. A retry does not help.
     Refused {
         /// The HTTP status.
         status: u16,
-        /// What the coordinator says.
+        /// The server's message.
         why: String,
     },
 }
@@ -39,35 +39,35 @@ impl From<io::Error> for GetError {
     }
 }
 
-/// Asks one server.
+/// A client of one server.
 #[derive(Debug)]
 pub(super) struct Client {
     server: String,
     tls: Arc<ClientConfig>,
 }
 
-/// The bytes of an answer.
+/// The body of a response.
 pub(super) struct Body {
     stream: StreamOwned<ClientConnection, TcpStream>,
-    /// Bytes that came with the head.
+    /// Bytes that arrived with the head.
     early: io::Cursor<Vec<u8>>,
-    /// Bytes that are still to come.
+    /// Bytes that remain.
     pub(super) left: u64,
 }
 
 impl Client {
-    /// A client of `server`, `host:port`.
+    /// Returns a client of `server`, written `host:port`.
     pub(super) fn new(server: &str, tls: Arc<ClientConfig>) -> Self {
         let server = server.to_owned();
         Self { server, tls }
     }
 
-    /// Its server.
+    /// Returns the server.
     pub(super) fn server(&self) -> &str {
         &self.server
     }
 
-    /// Asks for what is at `address` from byte `from` on.
+    /// Requests the resource at `address`, starting at byte `from`.
     pub(super) fn get(&self, address: &str, from: u64) -> Result<Body, GetError> {
         let mut stream = self.connect()?;
         let range = match from {
@@ -119,7 +119,7 @@ impl Client {
     }
 }
 
-/// What a head says.
+/// The parts of a response head that are used.
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
     status: u16,
@@ -127,7 +127,7 @@ struct Head {
     begins_at: Option<u64>,
 }
 
-/// Reads a head, and what has come of the body with it.
+/// Reads a response head. Also returns the bytes of the body that were read with it.
 fn read_head(stream: &mut impl io::Read) -> io::Result<(Head, Vec<u8>)> {
     let mut bytes = Vec::new();
     let mut piece = [0; 4096];
@@ -146,7 +146,7 @@ fn read_head(stream: &mut impl io::Read) -> io::Result<(Head, Vec<u8>)> {
     }
 }
 
-/// The head that `bytes` begin with, and its length; `None` while it is not all there.
+/// Parses a response head at the start of `bytes`. Returns it with its length, or `None` if it is incomplete.
 fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
@@ -172,7 +172,7 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, usize)>> {
 }
 
 impl Body {
-    /// Reads some of what is left. An end before that is an error.
+    /// Reads some of the remaining bytes. An early end of the stream is an error.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(into.len());
         let Some(into) = into.get_mut(..most).filter(|into| !into.is_empty()) else {
@@ -189,7 +189,7 @@ impl Body {
         Ok(read)
     }
 
-    /// A short text, as far as it can be read.
+    /// Returns the start of the body as text, as far as it can be read.
     fn text(&mut self) -> String {
         let mut bytes = vec![0; usize::try_from(self.left.min(LONGEST_WHY)).unwrap_or(0)];
         let mut filled = 0;

@@ -1,69 +1,69 @@
-//! Why a run's assets are not on the device. Each message tells this layer only; causes are sources.
+//! Errors of asset downloads. Each message describes its own layer only. Causes are available as sources.
 
 use std::{io, path::PathBuf};
 
 /// Why a run's assets are not on the device.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AssetError {
-    /// Without a certificate nobody is served.
+    /// The device has no certificate, which the server requires.
     #[error("the device is not enrolled: only enrolled devices get assets")]
     NotEnrolled,
-    /// The enrolment does not do.
+    /// The enrolment cannot be used.
     #[error("the device's enrolment cannot be used")]
     Enrolment(#[from] crate::enrolment::EnrolmentError),
-    /// For a long time there was not a byte.
+    /// No byte arrived for a long time.
     #[error(
         "not a byte of the assets has come from {server} for {minutes} minutes: `regatta serve` has to run there, and the \
          port to be open"
     )]
     Network {
-        /// The coordinator's store of assets.
+        /// The coordinator's asset server.
         server: String,
-        /// How long.
+        /// The time in minutes.
         minutes: u64,
-        /// The last failure.
+        /// The last network error.
         #[source]
         source: io::Error,
     },
-    /// The coordinator says no.
+    /// The coordinator rejected the request.
     #[error("the coordinator refuses `{what}`: {why} ({status})")]
     Refused {
         /// The asset.
         what: String,
         /// The HTTP status.
         status: u16,
-        /// What it says.
+        /// The coordinator's message.
         why: String,
     },
-    /// The bytes are others than those that were asked for.
+    /// The received bytes have a different hash.
     #[error(
         "what the coordinator sent as `{what}` has another SHA-256: add it there again with `regatta asset add`"
     )]
     Wrong {
-        /// The asset, or the file of it.
+        /// The asset, or a file of it.
         what: String,
     },
-    /// There is no room.
+    /// There is not enough space.
     #[error(
         "{} MiB of assets are missing and {} MiB are free for them: make room, or change min_free_mib or assets_max_mib",
         .wanted.div_ceil(1 << 20), .free >> 20
     )]
     NoSpace {
-        /// Bytes that are missing.
+        /// Missing bytes.
         wanted: u64,
-        /// Bytes that may be used.
+        /// Available bytes.
         free: u64,
     },
-    /// The disk refuses.
+    /// A file operation failed.
     #[error("cannot use {}", .path.display())]
     Disk {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The run is over.
+    /// The run no longer needs the assets.
     #[error("nobody wants them any more")]
     Cancelled,
 }

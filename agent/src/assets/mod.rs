@@ -1,6 +1,7 @@
-//! Assets, the device's half: models, preprocessed data and caches that a run needs come from the coordinator over HTTPS, are
-//! kept by their content and shared by all runs. Cut connections, restarts and power cuts cost no more than what was not on
-//! the disk yet; what does not have its SHA-256 is not kept. The coordinator's half, and how the bytes travel: docs/assets.md.
+//! Assets on the device: models, preprocessed data and caches that runs need. The device downloads them from the
+//! coordinator over HTTPS, stores them by content hash and shares them between runs. After a lost connection, a restart
+//! or a power cut, the download continues with the data on disk. Data with a wrong SHA-256 is not kept. docs/assets.md
+//! describes the coordinator's side and the protocol.
 //!
 //! ```text
 //! STATE/assets/file/SHA256       a file
@@ -9,7 +10,7 @@
 //! STATE/assets/part/SHA256       a file or tree on its way
 //! ```
 //!
-//! Blocks; it is called on a thread of its own. How a run looks at its assets: [`view`].
+//! The functions block, so the caller uses a separate thread. [`view`] provides a run's assets.
 
 mod client;
 mod error;
@@ -35,38 +36,38 @@ use self::{
 };
 use crate::{enrolment::Enrolment, identity::DeviceIdentity};
 
-/// Longest manifest: a line per file, and trees of a few hundred thousand files.
+/// Longest manifest in bytes. It has one line per file, and trees have up to a few hundred thousand files.
 const LONGEST_MANIFEST: u64 = 64 << 20;
 
-/// How far it is.
+/// The progress of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// Bytes that are here.
+    /// Bytes on the device.
     pub(crate) done: u64,
-    /// Bytes of everything that is needed.
+    /// Bytes of all needed assets.
     pub(crate) total: u64,
-    /// Why nothing comes at the moment.
+    /// Why the download is waiting, if it is.
     pub(crate) waits: Option<String>,
 }
 
-/// What is to be got.
+/// The parameters of a download.
 #[derive(Debug)]
 pub(crate) struct Order {
     /// Directory of the key, the enrolment and the asset store.
     pub(crate) state_dir: PathBuf,
-    /// Who asks.
+    /// The device's identity.
     pub(crate) identity: Arc<DeviceIdentity>,
-    /// What, and from where.
+    /// The assets and their server.
     pub(crate) assets: Assets,
-    /// SHA-256 of what other runs still need.
+    /// SHA-256 of the assets that other runs still need.
     pub(crate) pinned: BTreeSet<String>,
-    /// What may be used of the disk.
+    /// The limits for disk space.
     pub(crate) limits: Limits,
-    /// Set when nobody wants it any more.
+    /// Set when the assets are no longer needed.
     pub(crate) cancelled: Arc<AtomicBool>,
 }
 
-/// A server, `host:port`, as a device reaches it that knows the coordinator by another host.
+/// Returns the server's `host:port` with another host, for a device that reaches the coordinator under that host.
 pub(crate) fn server_at(server: &str, host: &str) -> String {
     let port = server.rsplit_once(':').map_or("", |(_, port)| port);
     if host.contains(':') {
@@ -75,10 +76,10 @@ pub(crate) fn server_at(server: &str, host: &str) -> String {
     format!("{host}:{port}")
 }
 
-/// Gets what is missing. `progress` hears how far it is, with every piece and every pause.
+/// Downloads the missing assets. Calls `progress` after every chunk and at every pause.
 ///
 /// # Errors
-/// [`AssetError`]. What has come is kept, and another attempt goes on with it.
+/// [`AssetError`]. Received data is kept, and the next attempt continues with it.
 pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(Progress)) -> Result<(), AssetError> {
     let store = AssetStore::open(&order.state_dir)?;
     let needed = &order.assets.needed;
@@ -101,7 +102,7 @@ pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(Progress)) -> Result
             AssetKind::Tree => fetch_tree(&store, asset, &mut puller),
         };
         if fetched.as_ref().is_err_and(AssetError::is_full_disk) {
-            // Somebody else has filled the disk: half an asset would only keep other runs from it.
+            // Something else has filled the disk. A partial asset would only take space from other runs.
             store.drop_part(&asset.sha256);
         }
         fetched?;
@@ -148,7 +149,7 @@ fn fetch_tree(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Res
     store.settle(&part, &store.place(asset))
 }
 
-/// A manifest's length stands in no spec: the coordinator is asked for it.
+/// Downloads a tree's manifest. The spec does not state its length, so the coordinator is asked for it.
 fn fetch_manifest(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
     let address = format!("/v1/file/{}", asset.sha256);
     let bytes = puller.length(&address, &asset.path)?;

@@ -1,5 +1,6 @@
-//! Files out of one run of bytes, one after the other, each hashed as it is written. What a file holds already is hashed
-//! again and not asked for again; when the connection is cut, the next one begins with the first byte that is missing.
+//! Downloads files from one byte sequence, one after the other, and hashes each while writing it. Bytes that a file
+//! already contains are hashed again and not requested. After a lost connection, the next one starts at the first
+//! missing byte.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -18,40 +19,40 @@ use super::{
     client::{Body, Client, GetError},
 };
 
-/// Bytes that are read at once.
+/// Size of one read in bytes.
 const PIECE: usize = 64 * 1024;
-/// Bytes of a file that may wait for the disk: what a power cut may cost, and what fills a small board's memory.
+/// Unflushed bytes of a file, which a power cut may lose and which take memory on a small board.
 const UNFLUSHED: u64 = 32 << 20;
-/// How long there may be not a single byte.
+/// Longest time without a byte.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The pause before another attempt, doubled up to the longest.
+/// Pauses before a retry. The pause doubles from the first to the second value.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
-/// How often a pause looks whether anybody still wants it.
+/// Interval at which a pause checks for cancellation.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A file of the run of bytes.
+/// A file of the byte sequence.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// Where it is written.
+    /// The path to write.
     pub(super) path: PathBuf,
     /// Its length.
     pub(super) bytes: u64,
     /// Its SHA-256, hexadecimal.
     pub(super) sha256: String,
-    /// What it is called.
+    /// Its name in messages.
     pub(super) name: String,
 }
 
-/// Pulls runs of bytes from one server.
+/// Downloads byte sequences from one server.
 pub(super) struct Puller<'a> {
     client: Client,
     cancelled: &'a AtomicBool,
-    /// Bytes that are here and have their hash, or are on their way to it.
+    /// Bytes that are verified or being downloaded.
     done: u64,
     report: &'a mut dyn FnMut(u64, Option<String>),
-    /// The open answer, and the place of its next byte.
+    /// The open response, and the offset of its next byte.
     open: Option<(u64, Body)>,
-    /// When the last byte came.
+    /// Time of the last received byte.
     heard: Instant,
     pause: Duration,
 }
@@ -65,7 +66,7 @@ struct Target {
 }
 
 impl<'a> Puller<'a> {
-    /// A puller that begins to count at `done`. `report` hears of bytes that have come, and why none come at the moment.
+    /// Returns a puller that starts its count at `done`. `report` receives the count, and the reason for a pause.
     pub(super) fn new(
         client: Client,
         cancelled: &'a AtomicBool,
@@ -83,14 +84,14 @@ impl<'a> Puller<'a> {
         }
     }
 
-    /// Bytes of what is at `address`.
+    /// Returns the length in bytes of the resource at `address`.
     pub(super) fn length(&mut self, address: &str, name: &str) -> Result<u64, AssetError> {
         self.open = None;
         self.open_at(address, 0, name)?;
         Ok(self.open.take().map_or(0, |(_, body)| body.left))
     }
 
-    /// Pulls the files that are at `address` one after the other.
+    /// Downloads the files at `address` one after the other.
     pub(super) fn pull(
         &mut self,
         address: &str,
@@ -106,7 +107,7 @@ impl<'a> Puller<'a> {
         Ok(())
     }
 
-    /// Pulls a file that is nothing a user asked for.
+    /// Downloads a file that the progress does not count.
     pub(super) fn pull_uncounted(&mut self, address: &str, piece: Piece) -> Result<(), AssetError> {
         let done = self.done;
         let pulled = self.pull(address, std::iter::once(Ok(piece)));
@@ -117,7 +118,7 @@ impl<'a> Puller<'a> {
     fn pull_one(&mut self, address: &str, begin: u64, piece: &Piece) -> Result<(), AssetError> {
         let disk = |source| disk(piece, source);
         let done = self.done;
-        // A second time from its beginning, when what lay on the disk was not what had come.
+        // A second attempt starts from scratch, if the file had contents that did not match.
         for _ in 0..2 {
             self.done = done;
             let mut target = Target::open(piece).map_err(disk)?;
@@ -139,7 +140,7 @@ impl<'a> Puller<'a> {
         })
     }
 
-    /// Writes what is missing of a file.
+    /// Downloads the missing bytes of a file.
     fn fill(
         &mut self,
         address: &str,
@@ -180,7 +181,7 @@ impl<'a> Puller<'a> {
         (self.report)(self.done, None);
     }
 
-    /// Opens what is at `address` at a byte, as often as it takes.
+    /// Opens the resource at `address` from a byte offset, with retries.
     fn open_at(&mut self, address: &str, from: u64, name: &str) -> Result<(), AssetError> {
         loop {
             self.still_wanted()?;
@@ -201,7 +202,7 @@ impl<'a> Puller<'a> {
         }
     }
 
-    /// The connection is cut: a pause, unless there have been enough of them.
+    /// Handles a lost connection: waits, or fails after `PATIENCE` without a byte.
     fn cut(&mut self, error: io::Error) -> Result<(), AssetError> {
         self.open = None;
         if self.heard.elapsed() > PATIENCE {
@@ -232,7 +233,7 @@ impl<'a> Puller<'a> {
 }
 
 impl Target {
-    /// Goes on with a file: what it holds is hashed, what it holds too much is cut.
+    /// Opens a file for continuation: hashes its contents, and truncates it if it is too long.
     fn open(piece: &Piece) -> io::Result<Self> {
         if let Some(directory) = piece.path.parent() {
             fs::create_dir_all(directory)?;

@@ -1,5 +1,5 @@
-//! Where assets lie on the device, how much room they take, and which go first when it gets short: those that no run needs
-//! and that were used longest ago.
+//! The asset store on the device, its size, and its eviction. Assets that no run needs are removed first, the least
+//! recently used first.
 
 use std::{
     collections::BTreeSet,
@@ -14,20 +14,20 @@ use regatta_types::assets::{Asset, AssetKind};
 
 use super::AssetError;
 
-/// What may be used of the disk.
+/// Limits for disk space.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Bytes that stay free.
+    /// Bytes that must stay free.
     pub(crate) stays_free: u64,
-    /// Bytes that all assets together may take.
+    /// Largest total of all assets in bytes.
     pub(crate) most: u64,
 }
 
-/// The assets on the device's disk.
+/// The asset store on the device's disk.
 #[derive(Debug)]
 pub(crate) struct AssetStore(PathBuf);
 
-/// An asset on the disk, whole or in part.
+/// A complete or partial asset on disk.
 #[derive(Debug)]
 struct StoredAsset {
     path: PathBuf,
@@ -47,7 +47,7 @@ impl AssetStore {
         Ok(store)
     }
 
-    /// Where an asset lies when all of it is here.
+    /// Returns the path of a complete asset.
     pub(crate) fn place(&self, asset: &Asset) -> PathBuf {
         self.0.join(asset.kind.as_str()).join(&asset.sha256)
     }
@@ -60,20 +60,20 @@ impl AssetStore {
         self.0.join("manifest").join(sha256)
     }
 
-    /// Whether an asset is here; it is then noted that it is used.
+    /// Returns whether an asset is complete, and records its use.
     pub(super) fn use_now(&self, asset: &Asset) -> bool {
         let Ok(file) = File::open(self.place(asset)) else {
             return false;
         };
-        // What cannot be noted goes a little earlier when room gets short.
+        // If the use cannot be recorded, the asset is evicted a little earlier.
         let _ = file.set_modified(SystemTime::now());
         true
     }
 
-    /// What was on its way is here: flushed, and renamed to its place.
+    /// Flushes a complete download and renames it to its final path.
     pub(super) fn settle(&self, part: &Path, place: &Path) -> Result<(), AssetError> {
         let settle = || {
-            // A tree has thousands of files: one flush for all of them.
+            // A tree has thousands of files, so one flush covers all of them.
             rustix::fs::syncfs(File::open(part)?)?;
             fs::rename(part, place)?;
             atomic_file::sync_directory(place.parent().unwrap_or(&self.0))
@@ -84,7 +84,7 @@ impl AssetStore {
         })
     }
 
-    /// Sees to it that there is room for what is missing, and removes what nobody needs for it.
+    /// Checks that there is space for the missing assets, and removes unneeded ones if necessary.
     pub(super) fn free_space(
         &self,
         missing: &[&Asset],
@@ -119,10 +119,10 @@ impl AssetStore {
         }
     }
 
-    /// Removes what is on its way.
+    /// Removes a partial download.
     pub(super) fn drop_part(&self, sha256: &str) {
         let part = self.part(sha256);
-        // What cannot be removed is tried again when room is made.
+        // If the removal fails, the next eviction retries it.
         let _ = if part.is_dir() {
             fs::remove_dir_all(&part)
         } else {
@@ -132,14 +132,14 @@ impl AssetStore {
 
     fn remove(&self, kept: &StoredAsset) -> io::Result<()> {
         if kept.path.is_dir() {
-            // Renamed first: half a tree must not look like a whole one.
+            // Rename the tree first, because a partial tree must not appear complete.
             let part = self.part(&kept.sha256);
             if kept.path != part {
                 let _ = fs::remove_dir_all(&part);
                 fs::rename(&kept.path, &part)?;
             }
             fs::remove_dir_all(&part)?;
-            // It comes again with the tree.
+            // The manifest is downloaded again with the tree.
             let _ = fs::remove_file(self.manifest(&kept.sha256));
             return Ok(());
         }
@@ -219,7 +219,7 @@ mod tests {
             [true, false, true],
             "b: a is needed, c is newer"
         );
-        // What is on its way counts as what is here.
+        // Partial downloads count as stored bytes.
         fs::write(store.part(&missing.sha256), [0; 60]).unwrap();
         let pinned = BTreeSet::from(['a', 'c', 'd'].map(|digit| asset(digit, 0).sha256));
         store.free_space(&[&missing], &pinned, limits).unwrap();

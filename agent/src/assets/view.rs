@@ -1,5 +1,5 @@
-//! How a run sees its assets: a scratch directory of its own in which every asset is at its place and everything else is
-//! where the device's own scratch directory has it. Links only; neither assets nor the device's own files are written.
+//! A run's view of its assets: a scratch directory of links. Each asset is at its path. All other files are those of the
+//! device's own scratch directory. Neither assets nor the device's files are written.
 
 use std::{
     collections::BTreeMap,
@@ -9,13 +9,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Makes the directory `view` out of links: `assets` at their places, over what `own` has.
+/// Creates the directory `view` of links: `assets` at their paths, over the contents of `own`.
 ///
 /// # Errors
-/// When the disk refuses.
+/// When a file operation fails.
 pub(crate) fn make(view: &Path, own: Option<&Path>, assets: &BTreeMap<String, PathBuf>) -> io::Result<()> {
     if view.exists() {
-        // It consists of links and directories.
+        // The directory only contains links and directories.
         fs::remove_dir_all(view)?;
     }
     let places: Vec<(Vec<&str>, &Path)> = assets
@@ -54,7 +54,7 @@ fn lay(view: &Path, own: Option<&Path>, places: &[(Vec<&str>, &Path)]) -> io::Re
     Ok(())
 }
 
-/// What the device itself has in a directory, which need not be there.
+/// Returns the names in a directory of the device. A missing directory is empty.
 fn names(own: &Path) -> io::Result<Vec<OsString>> {
     match fs::read_dir(own) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -99,7 +99,7 @@ mod tests {
         make(&at("view"), None, &assets).unwrap();
         assert!(!at("view/data").exists() && at("own/data/x.npy").exists());
         make(&at("view"), Some(&at("nowhere")), &assets).unwrap();
-        // What is there and cannot be looked at is no empty directory.
+        // A directory that exists but cannot be read is an error, not an empty directory.
         symlink("circle", at("circle")).unwrap();
         assert!(make(&at("view"), Some(&at("circle")), &assets).is_err());
     }

@@ -1,4 +1,4 @@
-//! `--write-board`: the units' times as the warm-up has measured them, in a file that `sim_board` takes. Measures nothing itself.
+//! `--write-board`: writes the units' times from the warm-up to a file for `sim_board`. This module does not measure.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,17 +8,17 @@ use regatta_types::{Scenario, documents::EngineKind};
 
 use crate::{engines::Description, exit::Failure};
 
-/// What a board's file says of its origin.
+/// The origin of a board file.
 pub(super) struct Origin<'a> {
     pub(super) model: &'a str,
     pub(super) scenario: Scenario,
     pub(super) settings: &'a BTreeMap<String, String>,
 }
 
-/// Refuses engines that have no units.
+/// Rejects engines without units.
 ///
 /// # Errors
-/// [`Failure`], a wrong use.
+/// [`Failure`], a usage error.
 pub(super) fn check(engine: EngineKind) -> Result<(), Failure> {
     match engine {
         EngineKind::Tensorrt | EngineKind::Sim => Ok(()),
@@ -31,7 +31,7 @@ pub(super) fn check(engine: EngineKind) -> Result<(), Failure> {
 /// Writes the file.
 ///
 /// # Errors
-/// [`Failure`] when it cannot be written.
+/// [`Failure`] when the file cannot be written.
 pub(super) fn write(
     path: &Path,
     board: &BoardModel,

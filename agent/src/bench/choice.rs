@@ -1,5 +1,5 @@
-//! Which benchmark `bench` runs: a file of the user's, one that came with the program, or a bare name with counts for
-//! engines that look at no data.
+//! Selection of the benchmark for `bench`. It is a file of the user, a built-in benchmark, or, for engines that do not
+//! read data, a name with sample counts.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -15,23 +15,23 @@ use regatta_types::{
 
 use crate::exit::Failure;
 
-/// What the flags say of the benchmark.
+/// The flags that select the benchmark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Named<'a> {
     /// The engine.
     pub(crate) sut: EngineKind,
     /// The benchmark's name.
     pub(crate) model: &'a str,
-    /// A file that describes it.
+    /// A file that describes the benchmark.
     pub(crate) file: Option<&'a Path>,
-    /// Samples in the whole set, and those that are loaded together.
+    /// Samples in the whole set, and samples to load together.
     pub(crate) counts: Option<(usize, usize)>,
 }
 
-/// The benchmark that the flags name, with their sample counts where they give any.
+/// Returns the benchmark that the flags select, with the sample counts from the flags, if any.
 ///
 /// # Errors
-/// [`Failure`] when nothing has that name, the file does not read, or counts are given for an engine that has a dataset.
+/// [`Failure`] when no benchmark has the name, the file does not parse, or counts are set for an engine with a dataset.
 pub(crate) fn benchmark(args: &Named<'_>) -> Result<Benchmark, Failure> {
     let counts = args.counts;
     if counts.is_some() && args.sut.computes() {
@@ -63,11 +63,11 @@ pub(crate) fn benchmark(args: &Named<'_>) -> Result<Benchmark, Failure> {
     }
 }
 
-/// The benchmark over samples of the form that the settings of an engine ask for: where they are prepared, and where engines
-/// do not convert the benchmark's own.
+/// Returns the benchmark with samples in the form that the engine's settings request. Samples that are not prepared in
+/// that form keep the benchmark's own form, if engines convert it.
 ///
 /// # Errors
-/// [`Failure`] when its samples cannot have that form.
+/// [`Failure`] when the samples cannot have that form.
 pub(crate) fn in_form(
     benchmark: Benchmark,
     sut: EngineKind,
@@ -75,13 +75,13 @@ pub(crate) fn in_form(
     scratch: Option<&Path>,
 ) -> Result<Benchmark, Failure> {
     let own = benchmark.form();
-    // Words that are none are told with all other settings.
+    // Invalid values are reported later, with all other settings.
     let asked = Form::asked(settings, own).ok().flatten();
     let Some(asked) = asked.filter(|&asked| sut == EngineKind::Tensorrt && asked != own) else {
         return Ok(benchmark);
     };
     match benchmark.in_form(asked) {
-        // Described as they lie: the engine holds them against its input.
+        // Keep the benchmark's description: the engine checks its input against it.
         Err(_) if own.dtype == asked.dtype => Ok(benchmark),
         Err(error) => Err(Failure::usage(error)),
         Ok(changed) => {
@@ -96,10 +96,10 @@ pub(crate) fn in_form(
     }
 }
 
-/// The benchmark that a file describes.
+/// Returns the benchmark that a file describes.
 ///
 /// # Errors
-/// [`Failure`] when it cannot be read, or describes none.
+/// [`Failure`] when the file cannot be read or does not describe a benchmark.
 pub(crate) fn benchmark_in(path: &Path) -> Result<Benchmark, Failure> {
     let text = regular_file::read_text(path)
         .with_context(|| format!("the benchmark file {} cannot be read", path.display()))?;
@@ -148,7 +148,7 @@ fn unknown(args: &Named<'_>) -> Result<anyhow::Error, Failure> {
     ))
 }
 
-/// A benchmark of which only name and counts matter: for comparing LoadGens under any model's settings.
+/// Returns a benchmark with only a name and counts, for comparisons of LoadGens with any model's settings.
 fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Benchmark {
     Benchmark {
         schema: 1,

@@ -1,5 +1,5 @@
-//! What `bench` prints: the essentials of LoadGen's summary and what is not a measurement about the run. The logs hold
-//! everything else.
+//! The report of `bench`: the main results of LoadGen's summary, and why the run is not a valid measurement. LoadGen's
+//! logs contain everything else.
 
 use std::{
     io::{self, Write},
@@ -26,12 +26,12 @@ pub(crate) struct Report {
     mode: String,
     engine: String,
     loadgen: String,
-    /// Whose values were taken.
+    /// The origin of the system's values.
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<SystemUse>,
-    /// The length that `--duration` put in place of the conf files' own.
+    /// The duration of `--duration`, which replaces that of the conf files.
     duration: Option<String>,
-    /// `VALID`, `INVALID`, or `ENDED` for an accuracy pass, of which LoadGen gives no verdict.
+    /// `VALID`, `INVALID`, or `ENDED` for an accuracy run, for which LoadGen gives no verdict.
     verdict: &'static str,
     reasons: Vec<String>,
     metric: Option<MetricLine>,
@@ -40,13 +40,13 @@ pub(crate) struct Report {
     performance: Option<Counts>,
     warnings: Vec<String>,
     not_a_measurement: Vec<String>,
-    /// Where the units' times were written.
+    /// The file with the units' times.
     #[serde(skip_serializing_if = "Option::is_none")]
     board: Option<PathBuf>,
     logs: Vec<PathBuf>,
 }
 
-/// The scenario's result as the summary has it.
+/// The scenario's result, as in the summary.
 #[derive(Debug, Serialize)]
 struct MetricLine {
     name: String,
@@ -55,26 +55,26 @@ struct MetricLine {
     unit: &'static str,
 }
 
-/// How much was issued.
+/// Number of issued queries and samples.
 #[derive(Debug, Serialize)]
 struct Counts {
     queries: u64,
     samples: u64,
 }
 
-/// Tells programs, on standard output, the command that makes the engine for want of which nothing ran.
+/// Prints, for programs, the command that builds the missing engine.
 pub(crate) fn tell_missing_engine(format: Format, failure: &Failure) {
     if let (Format::Json, Some(SetUpError::Engine(EngineError::NoPlan { command, .. }))) =
         (format, failure.error())
     {
         let missing = serde_json::json!({ "missing_engine": command.words() });
-        // Nobody is left to tell when standard output is closed; the failure itself is told as ever.
+        // Standard output may be closed. The failure is reported in any case.
         let _ = writeln!(io::stdout(), "{missing}");
     }
 }
 
 impl Report {
-    /// Puts together what is to be told of a run.
+    /// Creates the report of a run.
     pub(crate) fn new(
         args: &BenchArgs,
         system: Option<SystemUse>,
@@ -125,7 +125,7 @@ impl Report {
     /// Prints the report.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the output cannot be written.
     pub(crate) fn print(&self, format: Format, to: &mut impl Write) -> io::Result<()> {
         match format {
             Format::Text => self.print_text(&mut EscapedText(to)),
@@ -195,8 +195,8 @@ fn lines(
     Ok(())
 }
 
-/// What is not a valid measurement about the run (design, section 1.6). `benchmark` is why its results can never be
-/// submitted, if so.
+/// Returns the reasons why the run is not a valid measurement (design, section 1.6). `benchmark` is the reason why its
+/// results cannot be submitted, if any.
 fn not_a_measurement(args: &BenchArgs, benchmark: Option<String>) -> Vec<String> {
     let engine = (!args.sut.computes()).then(|| format!("the {} engine computes nothing", args.sut));
     let loadgen = (args.loadgen == LoadgenChoice::Native).then(|| "LoadGen is Regatta's own".to_owned());

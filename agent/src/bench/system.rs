@@ -1,5 +1,5 @@
-//! What `bench` takes from a system's file: settings under those of the command line, and expected rates under those of the
-//! conf files. Which file applies is `regatta_config::system`'s choice.
+//! The values that `bench` takes from a system's file. Settings of the command line and values of the conf files take
+//! precedence. `regatta_config::system` selects the file.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::{
     facts::{FactsReader, gpu},
 };
 
-/// The word for this board's own system.
+/// The name that selects this board's own system.
 const AUTO: &str = "auto";
 
-/// The values that the named system has for a run.
+/// Returns the named system's values for a run.
 ///
 /// # Errors
-/// [`Failure`] when there is no such system, its file does not read, or it has nothing for the run.
+/// [`Failure`] when the system does not exist, its file does not parse, or it has no values for the run.
 pub(crate) fn chosen(given: &str, wanted: &Wanted<'_>) -> Result<Chosen, Failure> {
     let systems = SystemCatalogue::read(None).map_err(Failure::could_not)?;
     if given != AUTO {
@@ -42,10 +42,10 @@ pub(crate) fn chosen(given: &str, wanted: &Wanted<'_>) -> Result<Chosen, Failure
     })
 }
 
-/// The conf with the lines that it does not have itself.
+/// Returns the conf with the lines added that it lacks.
 ///
 /// # Errors
-/// [`Failure`] when the conf does not read.
+/// [`Failure`] when the conf does not parse.
 pub(crate) fn conf_over(
     lines: &BTreeMap<String, String>,
     model: &str,

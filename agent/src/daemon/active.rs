@@ -1,5 +1,4 @@
-//! The run that is on: its state guard, its process, and how it is ended from outside. What its news mean for the daemon
-//! stands in `lifecycle.rs`.
+//! The active run: its state guard, its process, and its termination on request. `lifecycle.rs` handles its events.
 
 use std::{future::pending, time::Instant};
 
@@ -13,30 +12,30 @@ use super::{
     window::WindowMeter,
 };
 
-/// The run that is on.
+/// The active run.
 #[derive(Debug)]
 pub(crate) struct Active {
-    /// Which.
+    /// The run's id.
     pub(super) run: RunId,
-    /// Its state guard.
+    /// The state guard.
     pub(super) watch: Watch,
-    /// Its process, from when the device is in the requested state until the process ends.
+    /// The run process. It exists from the time when the device state is set until the process ends.
     pub(super) process: Option<RunProcess>,
-    /// Open while LoadGen runs.
+    /// The measurement window, while LoadGen runs.
     pub(super) window: Option<WindowMeter>,
-    /// What the process says is wrong.
+    /// The failure that the process reported.
     pub(super) failure: Option<String>,
-    /// Set when the run is ended from outside.
+    /// How the run ends, if it was aborted or interrupted.
     pub(super) ending: Option<Ending>,
     pub(super) kill_at: Option<Instant>,
-    /// How the run ended: the device's state is being put back.
+    /// How the run ended. While this is set, the guard restores the device's state.
     pub(super) outcome: Option<Ending>,
-    /// Set when the disk is filling up.
+    /// The truncated extras, once the disk is almost full.
     pub(super) extras: Option<Extras>,
 }
 
 impl Active {
-    /// A run whose state guard has just begun.
+    /// Returns a run whose state guard has just started.
     pub(super) const fn new(run: RunId, watch: Watch) -> Self {
         Self {
             run,
@@ -51,12 +50,12 @@ impl Active {
         }
     }
 
-    /// Ends the run because somebody asked for it.
+    /// Aborts the run on request of the coordinator.
     pub(super) fn abort(&mut self, reason: &str, kill_at: Instant) {
         self.end_from_outside(RunPhase::Aborted, reason, kill_at);
     }
 
-    /// Ends the run because the daemon ends.
+    /// Ends the run because the daemon stops.
     pub(super) fn interrupt(&mut self, reason: &str, kill_at: Instant) {
         self.end_from_outside(RunPhase::Failed, reason, kill_at);
     }
@@ -90,8 +89,8 @@ impl Active {
         }
     }
 
-    /// No process runs any more, or will: the device's state is put back. `otherwise` is how the run ended when nobody
-    /// ended it from outside.
+    /// Restores the device's state, because no process runs or will run. `otherwise` is the ending of a run that was
+    /// not aborted or interrupted.
     pub(super) fn wind_up(&mut self, otherwise: Option<Ending>) {
         self.watch.stop();
         if self.outcome.is_none() {
@@ -99,7 +98,7 @@ impl Active {
         }
     }
 
-    /// What happens next to the run. Cancel-safe.
+    /// Returns the next event of the run. Cancel-safe.
     pub(super) async fn next(&mut self) -> RunNews {
         let Self { process, watch, .. } = self;
         let process = async {
@@ -115,11 +114,11 @@ impl Active {
     }
 }
 
-/// What happens to the run that is on.
+/// An event of the active run.
 #[derive(Debug)]
 pub(crate) enum RunNews {
-    /// Its process says something.
+    /// An event of the run process.
     Process(ProcessNews),
-    /// Its state guard does.
+    /// An event of the state guard.
     Watch(WatchNews),
 }

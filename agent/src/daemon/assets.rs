@@ -1,5 +1,5 @@
-//! Assets in a run's life: got before its process starts, while the run is `preparing` and says how far it is. A daemon that
-//! ends meanwhile goes on when it comes back. How they are got: [`crate::assets`].
+//! Assets of a run. They are downloaded before the run process starts, while the run is `preparing` and reports its
+//! progress. A restarted daemon continues the download. [`crate::assets`] implements the download.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,20 +18,20 @@ use super::{
 };
 use crate::assets::{AssetStore, Limits, Order, server_at, view};
 
-/// The assets that a run's spec names.
+/// Returns the assets that the run's spec names, if any.
 ///
 /// # Errors
-/// In words for the run's state, when the spec cannot be read.
+/// The reason for the run's state, when the spec cannot be read.
 pub(super) fn of_run(dir: &RunDir) -> Result<Option<Assets>, String> {
     let spec = dir.spec().map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
     Ok(spec.assets.filter(|assets| !assets.needed.is_empty()))
 }
 
 impl<L: Link> Service<L> {
-    /// Begins to get a run's assets.
+    /// Starts the download of a run's assets.
     ///
     /// # Errors
-    /// In words for the run's state.
+    /// The reason for the run's state, when the download cannot be started.
     pub(super) fn begin_to_fetch(&mut self, id: RunId, mut assets: Assets) -> Result<(), String> {
         let pinned = self.pinned_assets();
         if let Some(host) = &self.config.coordinator {
@@ -58,10 +58,10 @@ impl<L: Link> Service<L> {
         Ok(())
     }
 
-    /// SHA-256 of everything that runs on this device will still need.
+    /// Returns the SHA-256 of all assets that unfinished runs on this device need.
     fn pinned_assets(&self) -> BTreeSet<String> {
         let open = self.runs.values().filter(|run| !run.phase().is_final());
-        // A run whose spec cannot be read fails when its turn comes.
+        // A run with an unreadable spec fails when it is started.
         open.filter_map(|run| of_run(&run.dir).ok().flatten())
             .flat_map(|assets| assets.needed)
             .map(|asset| asset.sha256)
@@ -104,10 +104,10 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// The scratch directory of a run's process.
+    /// Returns the scratch directory for a run's process.
     ///
     /// # Errors
-    /// In words for the run's state, when its assets cannot be laid out.
+    /// The reason for the run's state, when the links to the assets cannot be created.
     pub(super) fn scratch_of(&self, dir: &RunDir) -> Result<Option<PathBuf>, String> {
         let Some(assets) = of_run(dir)? else {
             return Ok(self.config.scratch.clone());

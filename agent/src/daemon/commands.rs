@@ -1,5 +1,5 @@
-//! What the coordinator says: commands and acknowledgements. Everything may arrive twice, late or broken; nothing that
-//! arrives ends the daemon.
+//! Messages from the coordinator: commands and acknowledgements. A message may arrive twice, late or damaged. No
+//! message can end the daemon.
 
 use std::time::Instant;
 
@@ -25,14 +25,14 @@ use super::{
 };
 use crate::build_info::ENGINES;
 
-/// Refused runs that are remembered, so that a hostile coordinator cannot fill the memory.
+/// Number of rejected runs that are remembered. The limit bounds memory against a malicious coordinator.
 const REFUSED: usize = 256;
 
-/// Questions that may wait for the end of a run.
+/// Number of `Examine` commands that may wait for the end of a run.
 const QUESTIONS: usize = 16;
 
 impl<L: Link> Service<L> {
-    /// Takes a message from the broker.
+    /// Handles a message from the broker.
     pub(super) fn take_message(&mut self, topic: &str, payload: &[u8]) {
         let topic = match Topic::parse(topic) {
             Ok(topic) if topic.device == *self.identity.id() => topic,
@@ -40,16 +40,17 @@ impl<L: Link> Service<L> {
             Err(e) => return tracing::warn!("a message was dropped: {:#}", anyhow::Error::from(e)),
         };
         match topic.leaf {
-            // A retained command that somebody has cleared.
+            // An empty payload clears a retained command.
             Leaf::Command(_) if payload.is_empty() => {}
             Leaf::Command(run) => match self.trust.open(self.identity.id(), run, payload) {
                 Ok(Ok(command)) => self.take_command(run, command),
                 Ok(Err(e)) => self.take_broken_command(run, e),
-                // The broker brings messages twice.
+                // QoS 1 may deliver a message twice.
                 Err(e @ TrustError::Repeated { number, newest }) => {
                     tracing::debug!("run {run}: a command was dropped: {e}");
                     if number < newest {
-                        // Sent again by somebody; or by a coordinator that has lost count and does not know.
+                        // A client has replayed the command, or the coordinator has lost its command number. The
+                        // inventory states the newest number.
                         self.tell_inventory();
                     }
                 }
@@ -77,7 +78,8 @@ impl<L: Link> Service<L> {
                 }
             }
             Command::Resend { streams } => self.resend(run, &streams),
-            // Answered when no run is on: it reads a hundred files, and what is sent would be sent while LoadGen runs.
+            // The answer waits until no run is active: it reads about a hundred files, and the message would be sent
+            // while LoadGen runs.
             Command::Examine if self.due.examinations.len() < QUESTIONS => {
                 self.due.examinations.insert(run);
             }
@@ -87,7 +89,8 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// A command that cannot be read is most likely a newer coordinator's: it shall hear why nothing happens.
+    /// Answers a command that does not parse. It probably comes from a newer coordinator, which must learn why it has
+    /// no effect.
     fn take_broken_command(&mut self, run: RunId, error: FrameError) {
         let error = anyhow::Error::from(error).context("the device cannot read the command");
         if self.runs.contains_key(&run) {
@@ -155,13 +158,13 @@ impl<L: Link> Service<L> {
             None if self.knows(id) => {
                 self.due.states.insert(id);
             }
-            // Its start may still be on its way: it then finds the run aborted.
+            // The start command may still arrive. It then finds the run aborted.
             None => self.refuse(id, RunPhase::Aborted, reason),
         }
     }
 
-    /// Tells a run's state, and sends again what the coordinator lacks of it. A run that is not here is not started by this: what is
-    /// here is told instead.
+    /// Publishes a run's state and sends streams again that the coordinator lacks. For an unknown run, the inventory is
+    /// published instead.
     fn resend(&mut self, id: RunId, streams: &[StreamName]) {
         if let Some(run) = self.runs.get_mut(&id) {
             run.resend(streams);
@@ -173,7 +176,7 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// Forgets a run that the coordinator has released. Any other stays.
+    /// Removes a run that the coordinator has released. Other runs stay.
     fn forget(&mut self, id: RunId) {
         if let Some(run) = self.runs.get(&id) {
             if !run.may_be_removed() {
@@ -203,7 +206,7 @@ impl<L: Link> Service<L> {
         self.clear_state(id);
     }
 
-    /// Removes a run from disk and memory. `false` when the disk refuses.
+    /// Removes a run from disk and memory. Returns `false` if the directory cannot be removed.
     pub(super) fn remove_run(&mut self, id: RunId) -> bool {
         if let Some(run) = self.runs.get(&id)
             && let Err(e) = run.dir.remove()
@@ -237,7 +240,7 @@ impl<L: Link> Service<L> {
             || self.refused.iter().any(|(refused, _)| *refused == id)
     }
 
-    /// Does not take a run, and says why.
+    /// Rejects a run with a reason.
     fn refuse(&mut self, id: RunId, phase: RunPhase, reason: String) {
         tracing::warn!("run {id}: not taken: {reason}");
         if self.refused.len() >= REFUSED {
@@ -254,7 +257,7 @@ impl<L: Link> Service<L> {
         self.due.states.insert(id);
     }
 
-    /// What is told of a run that was not taken.
+    /// Returns the state report of a rejected run.
     pub(super) fn refused_report(&self, id: RunId) -> Option<StateReport> {
         let (run, state) = self.refused.iter().find(|(refused, _)| *refused == id)?;
         Some(StateReport {

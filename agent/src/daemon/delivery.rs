@@ -1,5 +1,5 @@
-//! What is published and in which order: hello, states, heartbeats, then log chunks. While a run is on, no chunk leaves the
-//! device, but those of that run when its spec says `live`, and those no faster than the device's configuration allows.
+//! Publications and their order: hello, heartbeat, inventory, states, then log chunks. While a run is active, only its
+//! own chunks are sent, and only if its spec says `live`. The configuration limits their rate.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use super::{
 use crate::doctor;
 
 impl<L: Link> Service<L> {
-    /// Whether chunks of this run may be sent now.
+    /// Returns whether chunks of this run may be sent now.
     fn may_deliver(&self, run: &Run, now: Instant) -> bool {
         match &self.active {
             None => run.job.sealed || self.is_sealing(run),
@@ -33,7 +33,7 @@ impl<L: Link> Service<L> {
             .is_some_and(|sealing| sealing.run == run.id())
     }
 
-    /// Whether there is something to publish.
+    /// Returns whether there is something to publish.
     pub(super) fn has_publication(&self, now: Instant) -> bool {
         self.due.hello
             || !self.due.inventory.is_empty()
@@ -48,7 +48,7 @@ impl<L: Link> Service<L> {
                     .any(|run| self.may_deliver(run, now) && run.outbox.has_next(now)))
     }
 
-    /// Publishes the most urgent thing.
+    /// Publishes the most urgent item.
     pub(super) fn publish_next(&mut self, now: Instant) {
         let Some(publication) = self.next_publication(now) else {
             return;
@@ -58,7 +58,7 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// Nothing that was published before can be counted on.
+    /// Marks everything for publication again, because earlier publications may be lost.
     pub(super) fn publish_everything_again(&mut self) {
         self.due.hello = true;
         self.due.states.extend(self.runs.keys().copied());
@@ -80,7 +80,7 @@ impl<L: Link> Service<L> {
         if std::mem::take(&mut self.due.heartbeat) {
             return self.heartbeat();
         }
-        // Before states: a run that is taken meanwhile is not missing from pages that were made before.
+        // The inventory precedes states, so that a run accepted in between is not missing from older pages.
         if let Some(page) = self.inventory_page() {
             return Some(page);
         }
@@ -159,7 +159,7 @@ impl<L: Link> Service<L> {
         })
     }
 
-    /// The next piece of the oldest run that has one.
+    /// Returns the next chunk of the oldest run that has one.
     fn next_piece(&mut self, now: Instant) -> Option<Publication> {
         let ids: Vec<RunId> = self
             .runs
@@ -200,7 +200,7 @@ impl<L: Link> Service<L> {
         })
     }
 
-    /// When the first overdue acknowledgement is due.
+    /// Returns the time when the first acknowledgement is overdue.
     pub(super) fn delivery_deadline(&self, now: Instant) -> Option<Instant> {
         let runs = self
             .runs
@@ -209,7 +209,7 @@ impl<L: Link> Service<L> {
         runs.filter_map(|run| run.outbox.deadline()).min()
     }
 
-    /// Starts again where acknowledgements are overdue.
+    /// Restarts delivery where acknowledgements are overdue.
     pub(super) fn deliver_on_time(&mut self, now: Instant) {
         let due: Vec<RunId> = self
             .runs

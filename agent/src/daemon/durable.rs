@@ -1,5 +1,5 @@
-//! The state directory as a whole: free space, the reserve for a full disk, and the lock that keeps two daemons apart. Knows nothing
-//! of runs.
+//! The state directory: free space, the reserve for a full disk, and the lock against a second daemon. This module does
+//! not know runs.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,22 +10,22 @@ use std::{
 
 use regatta_fsutil::free_space::free_bytes;
 
-/// Space set aside, so that a disk that a run has filled up still takes the run's evidence and state.
+/// Reserved disk space. It allows the daemon to write a run's evidence and state after the run has filled the disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Reserve {
     path: PathBuf,
 }
 
 impl Reserve {
-    /// Evidence, state and journal of a run take some kilobytes.
+    /// Size of the reserve in bytes. Evidence, state and journal of a run take a few kilobytes.
     const BYTES: u64 = 512 * 1024;
 
-    /// A reserve in the file `path`, not yet set aside.
+    /// Returns a reserve in the file `path` without allocating it.
     pub(crate) const fn new(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Sets the space aside.
+    /// Allocates the space.
     pub(crate) fn set_aside(&self) -> io::Result<()> {
         let file = OpenOptions::new()
             .write(true)
@@ -37,7 +37,7 @@ impl Reserve {
         file.sync_all()
     }
 
-    /// Gives the space back when there is hardly any other.
+    /// Frees the space if the disk has less free space than the reserve.
     pub(crate) fn release_if_full(&self) {
         let is_full = self
             .path
@@ -48,7 +48,7 @@ impl Reserve {
         }
     }
 
-    /// Gives the space back. `false` when it was not set aside.
+    /// Frees the space. Returns `false` if it was not allocated.
     pub(crate) fn release(&self) -> bool {
         let is_released = fs::remove_file(&self.path).is_ok();
         if is_released {
@@ -58,7 +58,7 @@ impl Reserve {
     }
 }
 
-/// Takes the lock file for as long as the returned file is open. `None` when another process has it.
+/// Takes the lock for as long as the returned file is open. Returns `None` if another process holds it.
 pub(crate) fn lock(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .write(true)

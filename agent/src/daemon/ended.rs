@@ -1,4 +1,5 @@
-//! From ended to sealed: one run after the other, never beside a running one. How a run is sealed stands in `sealing.rs`.
+//! From the end of a run to its sealing. Runs are sealed one at a time, never while a run is active. `sealing.rs`
+//! implements sealing.
 
 use std::{path::Path, sync::Arc, time::Instant};
 
@@ -14,7 +15,7 @@ use super::{
 };
 
 impl<L: Link> Service<L> {
-    /// A run has ended, one way or another: it is to be sealed.
+    /// Ends a run and queues it for sealing.
     pub(super) fn end_run(&mut self, id: RunId, ending: Ending) {
         let Some(run) = self.runs.get_mut(&id) else { return };
         self.storage.reserve.release_if_full();
@@ -23,8 +24,8 @@ impl<L: Link> Service<L> {
         self.to_seal.push_back(id);
     }
 
-    /// Seals the next run that has ended, one at a time and never beside a running one, nor before a live run's last flush has said
-    /// how it went.
+    /// Starts sealing the next run that has ended. Sealing waits for the active run and for the last flush of a live
+    /// run.
     pub(super) fn seal_next(&mut self) {
         if self.sealing.is_some() || self.active.is_some() || self.live.is_some() {
             return;
@@ -52,8 +53,7 @@ impl<L: Link> Service<L> {
         self.sealing = Some(Sealing::start(request));
     }
 
-    /// Takes note of what the sealing thread has come to. Files that grow no more and lie on this disk go on their way while they are
-    /// hashed.
+    /// Handles a report of the sealing thread. Flushed files are delivered while they are hashed.
     pub(super) fn take_seal_news(&mut self, news: SealNews) {
         match news {
             SealNews::Flushed(id, on_disk) => {
@@ -84,7 +84,7 @@ impl<L: Link> Service<L> {
     }
 }
 
-/// Why what was read of the device says nothing about it.
+/// Returns why the facts do not describe this machine, if the configuration names another root.
 fn foreign_root(root: &Path) -> Option<String> {
     (root != Path::new("/")).then(|| {
         format!(

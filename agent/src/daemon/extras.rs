@@ -1,5 +1,5 @@
-//! The extras of a run, which give way when the disk is filling up: files that no result and no rule needs. LoadGen's own logs are
-//! never touched. When that happens is decided in `spool.rs`.
+//! The extras of a run: files that neither the results nor the rules need. They are truncated when the disk is almost
+//! full. LoadGen's own logs are never touched. `spool.rs` decides when this happens.
 
 use std::{
     fs::{self, OpenOptions},
@@ -7,17 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files of a run that no result and no rule needs.
+/// Names of the extras.
 const EXTRAS: [&str; 1] = ["run.log"];
 
-/// The extras of a run, ended. Whoever still appends to them is cut off again and again.
+/// The truncated extras of a run. A process may continue to append, so they are truncated repeatedly.
 #[derive(Debug)]
 pub(super) struct Extras {
     ended: Vec<(PathBuf, u64)>,
 }
 
 impl Extras {
-    /// Ends them, saying so in each.
+    /// Stops the extras and appends a note to each file.
     pub(super) fn stop(files: &Path, free: u64) -> Self {
         let note = format!(
             "\nregatta-agent: {} MiB are free on the disk: nothing of what follows is kept\n",
@@ -26,7 +26,7 @@ impl Extras {
         let end = |name: &&str| {
             let path = files.join(name);
             let mut file = OpenOptions::new().append(true).open(&path).ok()?;
-            // Without room even for that, the file ends without a word.
+            // On a full disk, the file ends without the note.
             let _ = file.write_all(note.as_bytes());
             Some((path, file.metadata().ok()?.len()))
         };
@@ -35,7 +35,7 @@ impl Extras {
         }
     }
 
-    /// Takes away what was appended since.
+    /// Truncates data that was appended after the stop.
     pub(super) fn cut(&self) {
         for (path, length) in &self.ended {
             let file = OpenOptions::new().write(true).open(path);

@@ -1,4 +1,4 @@
-//! The thread that gets a run's assets, and what is heard of it. What its news mean for the run stands in `assets.rs`.
+//! The thread that downloads a run's assets, and its reports. `assets.rs` handles the reports.
 
 use std::{
     io,
@@ -15,10 +15,10 @@ use tokio::sync::mpsc;
 
 use crate::assets::{AssetError, Order, Progress, fetch};
 
-/// How often the run says how far it is.
+/// Interval between progress reports.
 const REPORT_EVERY: Duration = Duration::from_secs(2);
 
-/// Assets on their way for one run.
+/// A running asset download.
 #[derive(Debug)]
 pub(super) struct Fetching {
     run: RunId,
@@ -26,20 +26,20 @@ pub(super) struct Fetching {
     news: mpsc::Receiver<FetchNews>,
 }
 
-/// What is heard of them.
+/// A report of the download.
 #[derive(Debug)]
 pub(super) enum FetchNews {
-    /// How far it is.
+    /// The progress.
     Progress(Progress),
-    /// They are here, or will not be.
+    /// The download has finished or failed.
     Ended(Result<(), AssetError>),
 }
 
 impl Fetching {
-    /// Starts the thread that gets what is ordered.
+    /// Starts the download thread.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// When the thread cannot be started.
     pub(super) fn start(run: RunId, order: Order) -> io::Result<Self> {
         let cancelled = Arc::clone(&order.cancelled);
         let (sender, news) = mpsc::channel(4);
@@ -48,34 +48,34 @@ impl Fetching {
             let fetched = fetch(&order, &mut |progress| {
                 if reported.elapsed() > REPORT_EVERY {
                     reported = Instant::now();
-                    // A daemon that is busy hears the next one.
+                    // If the channel is full, the daemon receives a later report.
                     let _ = sender.try_send(FetchNews::Progress(progress));
                 }
             });
-            // Nobody listens when the daemon is ending.
+            // The receiver is gone when the daemon stops.
             let _ = sender.blocking_send(FetchNews::Ended(fetched));
         };
         thread::Builder::new().name("assets".to_owned()).spawn(work)?;
         Ok(Self { run, cancelled, news })
     }
 
-    /// The run that needs them.
+    /// Returns the run that needs the assets.
     pub(super) const fn run(&self) -> RunId {
         self.run
     }
 
-    /// The next news. Cancel-safe.
+    /// Returns the next report. Cancel-safe.
     pub(super) async fn next(&mut self) -> FetchNews {
         let lost = FetchNews::Ended(Err(AssetError::Cancelled));
         self.news.recv().await.unwrap_or(lost)
     }
 
-    /// Nobody wants them any more.
+    /// Cancels the download.
     pub(super) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// That run does not want them any more.
+    /// Cancels the download if it is for this run.
     pub(super) fn cancel_for(&self, run: RunId) {
         if run == self.run {
             self.cancel();

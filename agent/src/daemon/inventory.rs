@@ -1,5 +1,5 @@
-//! What the device tells of the runs that it holds: which they are, page by page, after each hello and repeated while no run is on.
-//! A hello alone would not do: its list is cut short where the runs are many, and one message can be lost.
+//! The inventory: the list of the runs on the device. It is published in pages after each hello and repeated while no
+//! run is active. The hello alone is not enough: it lists only as many runs as fit, and a message can be lost.
 
 use std::time::{Duration, Instant};
 
@@ -15,15 +15,17 @@ use super::{
     service::Service,
 };
 
-/// How often hello and inventory are repeated: what a coordinator or broker has lost of them comes again.
+/// Interval between repetitions of hello and inventory. A repetition replaces what the coordinator or broker has lost.
 const REPEAT: Duration = Duration::from_secs(300);
-/// The same after a new connection: a coordinator gives up what a new session lacks only when this has told it so for a while.
+/// The same interval after a new connection. A coordinator drops runs that a new session lacks only after repeated
+/// inventories.
 pub(super) const REPEAT_FIRST: Duration = Duration::from_secs(20);
-/// Time between two inventories that nobody but a sender of old commands asks for.
+/// Shortest time between two inventories that replayed commands can cause.
 const PAUSE: Duration = Duration::from_secs(10);
 
 impl<L: Link> Service<L> {
-    /// Says hello again, with the inventory behind it. Not while a run is on: that would be sent in its timed window.
+    /// Publishes hello and inventory again when due. Not while a run is active, because the messages would fall into
+    /// its measurement window.
     pub(super) fn repeat_hello(&mut self, now: Instant) {
         let due = self.repeat_at.is_some_and(|at| at <= now);
         if due && self.connected && self.active.is_none() {
@@ -33,7 +35,7 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// Tells what is here, because the coordinator seems to know it wrongly.
+    /// Publishes the inventory, because the coordinator appears to have an outdated view.
     pub(super) fn tell_inventory(&mut self) {
         let told_lately = self.last_inventory.is_some_and(|told| told.elapsed() < PAUSE);
         if self.active.is_none() && !told_lately {
@@ -41,7 +43,7 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// Has the pages of a new inventory published.
+    /// Queues the pages of a new inventory.
     pub(super) fn prepare_inventory(&mut self) {
         self.inventories = self.inventories.wrapping_add(1);
         self.last_inventory = Some(Instant::now());
@@ -62,7 +64,7 @@ impl<L: Link> Service<L> {
         self.due.inventory = pages(&held, self.session, self.inventories, self.trust.newest());
     }
 
-    /// The next page that is due.
+    /// Returns the next queued page.
     pub(super) fn inventory_page(&mut self) -> Option<Publication> {
         let page = self.due.inventory.pop_front()?;
         let payload = page
@@ -77,7 +79,7 @@ impl<L: Link> Service<L> {
         })
     }
 
-    /// Takes up runs that could not be read at the start, where they can be read now.
+    /// Retries runs that could not be read at the start.
     pub(super) fn retry_unreadable(&mut self) {
         for (id, dir) in std::mem::take(&mut self.unreadable) {
             match super::recovery::recover_run(id, dir, &self.storage) {
@@ -99,7 +101,7 @@ impl<L: Link> Service<L> {
     }
 }
 
-/// An inventory in pages; one page when there is no run.
+/// Splits an inventory into pages. Returns one empty page if there are no runs.
 fn pages(
     held: &[HeldRun],
     session: u64,

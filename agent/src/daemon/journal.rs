@@ -1,17 +1,17 @@
-//! The delivery's journal, `outbox.journal`: an append-only file of records, each with its length and CRC-32C, that says
-//! which streams a run has and how far the coordinator has them. Holds no log bytes: those lie in the run's files.
+//! The delivery journal, `outbox.journal`: an append-only file of records, each with length and CRC-32C. It records the
+//! run's streams and how much of each the coordinator has. It contains no log bytes; those are in the run's files.
 //!
 //! ```text
 //! "RGTJ" | u16 LE version | records: u32 LE length | u32 LE CRC-32C of the body | body (postcard)
 //! ```
 //!
-//! **When it is flushed to disk.** `Sealed` before the run's state says `draining`, `failed` or `aborted`; `Whole` before
-//! it says `done`. `Committed` never: a lost one costs sending again what the coordinator then calls a duplicate. So a
-//! power cut can only lose what costs time.
+//! **Flushes to disk.** `Sealed` is flushed before the run's state becomes `draining`, `failed` or `aborted`. `Whole`
+//! is flushed before the state becomes `done`. `Committed` is never flushed: losing one only causes duplicates. So a
+//! power cut can only cost time.
 //!
-//! **A torn tail** (a record cut short, of a wrong CRC or not to be understood) is cut off at opening, and every record
-//! before it counts. What was behind a damaged record is recovered from elsewhere: seals from the evidence and the files,
-//! commitments from the coordinator's next acknowledgement.
+//! **Torn tail.** A record that is incomplete, has a wrong CRC or does not decode is cut off when the journal is
+//! opened, with everything after it. Earlier records remain valid. The lost records are recovered elsewhere: seals from
+//! the evidence and the files, commitments from the coordinator's next acknowledgement.
 
 use std::{
     fs::{File, OpenOptions},
@@ -24,13 +24,13 @@ use serde::{Deserialize, Serialize};
 
 const MAGIC: &[u8] = b"RGTJ\x01\x00";
 const RECORD_HEADER: usize = 8;
-/// No record comes near: a name, a length and a hash.
+/// Upper limit in bytes. A record is much smaller: a name, a length and a hash.
 const MAX_RECORD: usize = 1024;
 
-/// One fact about a run's delivery. Grows at the end only.
+/// A record of the journal. New variants are only appended, because postcard encodes their position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
-    /// The stream will not change any more.
+    /// The stream is final.
     Sealed {
         /// The stream.
         stream: StreamName,
@@ -39,19 +39,19 @@ pub enum Record {
         /// Its SHA-256.
         sha256: [u8; 32],
     },
-    /// The coordinator has committed every byte before the offset.
+    /// The coordinator has committed all bytes before the offset.
     Committed {
         /// The stream.
         stream: StreamName,
-        /// The offset.
+        /// The offset in bytes.
         offset: u64,
     },
-    /// The coordinator has the whole stream, and its hash is equal.
+    /// The coordinator has the complete stream with an equal hash.
     Whole {
         /// The stream.
         stream: StreamName,
     },
-    /// The coordinator has dropped the stream and wants it again from the start.
+    /// The coordinator has dropped the stream and needs it again from the start.
     Restarted {
         /// The stream.
         stream: StreamName,
@@ -62,15 +62,15 @@ pub enum Record {
 #[derive(Debug)]
 pub struct Journal {
     file: File,
-    /// Where the last whole record ends; a failed append is cut back to here.
+    /// End of the last complete record. A failed append truncates the file to this offset.
     end: u64,
 }
 
 impl Journal {
-    /// Opens or creates a journal and returns its records. Bytes after the last whole record are cut off.
+    /// Opens or creates a journal and returns its records. Truncates bytes after the last complete record.
     ///
     /// # Errors
-    /// When the file cannot be opened, read or written. Damaged contents are no error.
+    /// When the file cannot be opened, read or written. Damaged contents are not an error.
     pub fn open(path: &Path) -> io::Result<(Self, Vec<Record>)> {
         let mut file = OpenOptions::new()
             .read(true)
@@ -99,7 +99,7 @@ impl Journal {
         Ok((journal, records))
     }
 
-    /// Appends a record. A record that could not be written whole is cut off again.
+    /// Appends a record. A partial write is truncated.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -116,7 +116,7 @@ impl Journal {
     /// Flushes the journal to disk.
     ///
     /// # Errors
-    /// When the disk does not take it.
+    /// When the flush fails.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -138,7 +138,7 @@ impl Journal {
     }
 }
 
-/// The whole records at the beginning of `bytes`, and where they end.
+/// Returns the complete records at the start of `bytes`, and the offset of their end.
 fn read_records(bytes: &[u8]) -> (Vec<Record>, usize) {
     let mut records = Vec::new();
     let Some(mut rest) = bytes.strip_prefix(MAGIC) else {

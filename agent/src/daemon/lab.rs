@@ -1,5 +1,5 @@
-//! Which broker and which coordinator the daemon works for: those of its configuration, else of its enrolment. A device that
-//! has neither waits until somebody enrols it, so that a board can be installed first and brought in later, without a
+//! The broker and the coordinator that the daemon uses. They come from its configuration or its enrolment. Without
+//! either, the daemon waits for an enrolment. A board can thus be installed first and enrolled later, without a
 //! restart.
 
 use std::{
@@ -21,19 +21,19 @@ use crate::{
     exit::Failure,
 };
 
-/// How often a device that waits looks whether it has been enrolled.
+/// Interval between checks for an enrolment.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Where the daemon belongs.
+/// The lab that the daemon belongs to.
 #[derive(Debug)]
 pub(super) struct Lab {
     /// The broker.
     pub(super) broker: BrokerAddress,
-    /// The key of the coordinator whose commands count; `None` on a device that is not enrolled.
+    /// The public key of the coordinator. `None` on a device that is not enrolled.
     pub(super) coordinator_key: Option<[u8; 32]>,
 }
 
-/// Why the daemon belongs nowhere.
+/// Why the lab cannot be determined.
 #[derive(Debug, thiserror::Error)]
 enum LabError {
     #[error("the enrolment names a broker that cannot be: {0}")]
@@ -42,10 +42,10 @@ enum LabError {
     Signals(#[source] io::Error),
 }
 
-/// Finds the lab, waiting for an enrolment where one is needed. `None` when the daemon was told to end meanwhile.
+/// Determines the lab and waits for an enrolment if needed. Returns `None` if a stop signal arrives first.
 ///
 /// # Errors
-/// When an enrolment is there and does not read.
+/// When an enrolment exists but cannot be read, or signals cannot be awaited.
 pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Result<Option<Lab>, Failure> {
     if let Some(lab) = look(config)? {
         return Ok(Some(lab));
@@ -74,7 +74,7 @@ pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Resul
         tokio::select! {
             () = sleep(LOOK) => {
                 if let Some(lab) = look(config)? { return Ok(Some(lab)) }
-                // In a thread of its own: the watchdog does not wait for a coordinator that is slow.
+                // On a separate thread, so that a slow coordinator does not delay the watchdog.
                 if attempt.as_ref().is_some_and(JoinHandle::is_finished) {
                     first_boot = attempt.take().and_then(|attempt| attempt.join().ok());
                 }

@@ -1,4 +1,4 @@
-//! From queued to ended: starts one run after the other, and follows its process through the phases.
+//! The life of a run from queued to ended: starts one run at a time and follows its process through the phases.
 
 use std::time::{Duration, Instant};
 
@@ -17,17 +17,18 @@ use super::{
 };
 use crate::{exit, run_process::event::Event};
 
-/// A delivery that has heard nothing for so long does not hold up the next run.
+/// Time without acknowledgements after which delivery no longer delays the next run.
 const HEARING_PATIENCE: Duration = Duration::from_secs(3);
 
 impl<L: Link> Service<L> {
-    /// The queued run that arrived first.
+    /// Returns the queued run that arrived first.
     fn next_queued(&self) -> Option<RunId> {
         let queued = self.runs.values().filter(|run| run.waits_for_its_start());
         queued.min_by_key(|run| run.job.arrival).map(super::run::Run::id)
     }
 
-    /// When the next queued run may start, if that is to be waited for: delivery goes first while somebody takes it.
+    /// Returns the earliest start of the next queued run, if it must wait. Delivery goes first while acknowledgements
+    /// arrive.
     pub(super) fn next_start(&self, now: Instant) -> Option<Instant> {
         if self.active.is_some()
             || self.fetching.is_some()
@@ -45,7 +46,7 @@ impl<L: Link> Service<L> {
         (start > now).then_some(start)
     }
 
-    /// Starts the next queued run if its time has come.
+    /// Starts the next queued run if it is due.
     pub(super) fn start_next_run(&mut self, now: Instant) {
         let at_rest = self.active.is_none()
             && self.fetching.is_none()
@@ -75,12 +76,12 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// Has the device brought into the run's state, and then its process started: everything that it needs is on the device.
+    /// Starts the state guard. All assets of the run are on the device. The run process starts when the state is set.
     pub(super) fn begin_watch(&mut self, id: RunId) -> Result<(), String> {
         let Some(run) = self.runs.get_mut(&id) else {
             return Ok(());
         };
-        // Not measured without the state that it asks for, because nobody could read that it does.
+        // If the spec cannot be read, the run is not measured, because its device state is unknown.
         let spec = run
             .dir
             .spec()
@@ -123,7 +124,7 @@ impl<L: Link> Service<L> {
                 if let Some(run) = self.runs.get_mut(&active.run) {
                     run.job.device_state = Some(*proof);
                 }
-                // Somebody may have ended the run meanwhile.
+                // The run may have been aborted meanwhile.
                 if active.outcome.is_none()
                     && let Err(reason) = self.start_process()
                     && let Some(active) = &mut self.active
@@ -152,7 +153,7 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// The device is in the requested state: the run's process begins.
+    /// Starts the run process. The device is in the requested state.
     fn start_process(&mut self) -> Result<(), String> {
         let id = self.active.as_ref().map(|active| active.run);
         let Some(run) = id.and_then(|id| self.runs.get(&id)) else {
@@ -169,7 +170,7 @@ impl<L: Link> Service<L> {
             .map_err(|e| format!("the run process cannot be started: {e}"))?;
         run.job.process = Some(process.identity());
         if let Err(e) = run.try_write_down() {
-            // A daemon that comes back could not end it. Its end is awaited as any other.
+            // A restarted daemon could not kill the process. Kill it now and handle its end as usual.
             process.kill();
             let why = anyhow::Error::from(e);
             active.failure = Some(format!("the run process cannot be recorded: {why:#}"));
@@ -191,7 +192,7 @@ impl<L: Link> Service<L> {
                 let Some(mut active) = self.active.take() else {
                     return;
                 };
-                // Nothing that it started writes into files that are about to be sealed.
+                // Kill remaining child processes, so that they do not write into files that are sealed next.
                 if let Some(process) = active.process.take() {
                     process.kill();
                 }
@@ -212,7 +213,7 @@ impl<L: Link> Service<L> {
             self.close_window();
         }
         let Some(active) = &mut self.active else { return };
-        // The window opens before anything is written: what the daemon does about the phase counts.
+        // The window opens before anything is written, so it includes the daemon's work for this phase.
         if phase == RunPhase::Running {
             let window_policy = self.runs.get(&active.run).map(|run| run.window_policy);
             let bytes_sent = self.link.bytes_sent();
@@ -238,7 +239,7 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// What the end of a run process means for its run.
+    /// Returns the ending of a run from the end of its process.
     fn judge_end(&self, active: &Active, ended: &std::io::Result<std::process::ExitStatus>) -> Ending {
         if let Some(ending) = &active.ending {
             return ending.clone();
@@ -252,7 +253,7 @@ impl<L: Link> Service<L> {
         }
         let phase = self.runs.get(&active.run).map(super::run::Run::phase);
         let code = ended.as_ref().ok().and_then(std::process::ExitStatus::code);
-        // A run that LoadGen calls INVALID ends with `NO`: it has its logs, and is judged by the coordinator.
+        // A run that LoadGen reports as INVALID ends with `NO`. It has its logs, and the coordinator judges it.
         let finished =
             matches!(code, Some(code) if code == i32::from(exit::OK) || code == i32::from(exit::NO));
         match (finished, phase) {

@@ -1,5 +1,5 @@
-//! A live run's files on their way to the coordinator: when the next look at them is due, and what it means for the run. How they are
-//! flushed stands in `live_files.rs`.
+//! Live delivery of a run's files: when they are flushed next, and how the result affects the run. `live_files.rs`
+//! flushes them.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use super::{
     service::Service,
 };
 
-/// Time from a look's end to the next.
+/// Pause between two flushes.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
-/// Bytes on their way beyond which growing files are not looked at: more would be flushed now and sent much later.
+/// Backlog in bytes above which growing files are not flushed, because new data would only be sent much later.
 const ENOUGH: u64 = 4 << 20;
 impl<L: Link> Service<L> {
-    /// Begins to look at a run's files, if they are to be sent while it is on.
+    /// Starts live delivery of a run, if its spec requests it.
     pub(super) fn begin_live(&mut self, id: RunId) {
         let Some(run) = self.runs.get(&id).filter(|run| run.window_policy.live) else {
             return;
@@ -27,7 +27,7 @@ impl<L: Link> Service<L> {
             .ok();
     }
 
-    /// Has the thread look what the run has logged meanwhile, when it is time.
+    /// Asks the thread to flush what the run has logged, when it is due.
     pub(super) fn look_at_live_files(&mut self, now: Instant) {
         let Some(live) = &mut self.live else { return };
         if live.next_look().is_none_or(|at| at > now) {
@@ -44,7 +44,8 @@ impl<L: Link> Service<L> {
         };
     }
 
-    /// Takes what a look has come to. After a flush that failed there is no other: the next might say nothing of it.
+    /// Handles the result of a flush. A failed flush is the last one, because the kernel might not report the error
+    /// again.
     pub(super) fn take_live_news(&mut self, news: Option<Look>) {
         let Some(live) = &mut self.live else { return };
         let is_last = live.phase == Phase::LooksLast || !matches!(news, Some(Ok(_)));

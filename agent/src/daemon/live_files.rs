@@ -1,6 +1,6 @@
-//! Flushing of the files that grow while a live run is on: what was acknowledged, this disk has too. On a thread of its own, one look
-//! at a time, since a slow card may take seconds, and heartbeats and commands do not wait for it. Sends nothing, and decides nothing
-//! about the run.
+//! Flushes the growing files of a live run, so that acknowledged bytes are also on the device's disk. Flushing has its
+//! own thread, because a slow card may take seconds, and heartbeats and commands must not wait. This module does not
+//! send anything or decide about the run.
 
 use std::{collections::BTreeMap, fs::File, future::pending, io, sync::mpsc as asks, thread, time::Instant};
 
@@ -13,38 +13,38 @@ use super::{
     window::CpuExclusion,
 };
 
-/// Files that only grow while LoadGen runs; the others are written at once, at the end.
+/// Prefixes of the files that only grow while LoadGen runs. The other files are written at the end.
 const GROWING: [&str; 2] = ["mlperf_log_", "run.log"];
 
-/// The growing files of the run that is on.
+/// The growing files of the active run.
 #[derive(Debug)]
 pub(super) struct LiveFiles {
     pub(super) run: RunId,
-    /// The thread ends when this is dropped.
+    /// Requests a flush. The thread ends when this sender is dropped.
     pub(super) asks: asks::Sender<()>,
     pub(super) looks: mpsc::UnboundedReceiver<Look>,
     pub(super) phase: Phase,
 }
 
-/// What a look came to: files that have grown, with the lengths that are on this disk.
+/// The result of a flush: the files that have grown, with their flushed lengths.
 pub(super) type Look = Result<OnDisk, Unflushed>;
 
-/// What the thread does.
+/// The state of the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Until the next look.
+    /// Idle until the next flush at this time.
     Rests(Instant),
-    /// The thread is flushing.
+    /// A flush is in progress.
     Looks,
-    /// The same, for the last time.
+    /// The last flush is in progress.
     LooksLast,
 }
 
 impl LiveFiles {
-    /// Starts the thread, which keeps off LoadGen's processor.
+    /// Starts the thread, which does not run on LoadGen's processor.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// When the thread cannot be started.
     pub(super) fn start(run: RunId, dir: RunDir, timing_cpu: Option<usize>) -> io::Result<Self> {
         let (asks, asked) = asks::channel();
         let (tell, looks) = mpsc::unbounded_channel();
@@ -61,7 +61,7 @@ impl LiveFiles {
         })
     }
 
-    /// When the next look is due; none while one is under way.
+    /// Returns the time of the next flush. Returns `None` while one is in progress.
     pub(super) const fn next_look(&self) -> Option<Instant> {
         match self.phase {
             Phase::Rests(until) => Some(until),
@@ -70,7 +70,7 @@ impl LiveFiles {
     }
 }
 
-/// The next look's result; `None` when the thread is gone.
+/// Returns the result of the next flush. Returns `None` if the thread has ended.
 pub(super) async fn live_news(live: &mut Option<LiveFiles>) -> Option<Look> {
     match live {
         Some(live) => live.looks.recv().await,
@@ -78,7 +78,7 @@ pub(super) async fn live_news(live: &mut Option<LiveFiles>) -> Option<Look> {
     }
 }
 
-/// Ends live sending, after the look that is under way: its flush may fail, and then the run has.
+/// Ends live delivery after the flush that is in progress. If that flush fails, the run fails.
 pub(super) fn end_live(live: &mut Option<LiveFiles>) {
     match live {
         Some(LiveFiles {
@@ -89,8 +89,8 @@ pub(super) fn end_live(live: &mut Option<LiveFiles>) {
     }
 }
 
-/// Flushes what has grown. Files stay open from the first look on, since the kernel tells of a failed write to those who had the
-/// file open. What cannot be opened or listed is told by the sealing.
+/// Flushes the files that have grown. Files stay open from the first flush, because the kernel reports write errors
+/// only to open file descriptors. Sealing reports files that cannot be opened or listed.
 fn look(dir: &RunDir, growing: &mut BTreeMap<StreamName, (File, u64)>) -> Look {
     let streams = dir.streams().map(|(streams, _)| streams).unwrap_or_default();
     for stream in streams {

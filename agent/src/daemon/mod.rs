@@ -1,5 +1,5 @@
-//! The headless daemon: takes runs from the coordinator, has each done by a process of its own, and delivers what was
-//! logged until the coordinator has every byte. It loads no engine and no LoadGen, and judges no result.
+//! The headless daemon. It accepts runs from the coordinator, executes each in a separate process, and delivers the
+//! logs until the coordinator has every byte. It does not load engines or LoadGen, and does not judge results.
 //!
 //! ```text
 //! STATE/device.key                     the device's identity
@@ -65,7 +65,7 @@ use crate::{
     identity::DeviceIdentity,
 };
 
-/// Why the daemon does not begin.
+/// Why the daemon cannot start.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     #[error("the state directory {} cannot be used", .path.display())]
@@ -83,7 +83,8 @@ enum StartError {
 /// Runs the daemon until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When it cannot begin: a configuration that does not read (2), a state directory or key that cannot be used (3).
+/// When the daemon cannot start: the configuration does not parse (2), or the state directory or key cannot be used
+/// (3).
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
     let state_dir = |source| {
@@ -106,7 +107,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     tracing::info!("{AGENT_VERSION}: device {} ({})", identity.id(), config.name);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // Sealing reads on a thread of its own, one run at a time.
+        // Sealing reads on its own thread, one run at a time.
         .max_blocking_threads(2)
         .build()
         .map_err(|e| Failure::could_not(StartError::Runtime(e)))?;
@@ -116,7 +117,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
             return Ok(());
         };
         let socket = config.state_socket.clone();
-        // It may take nvpmodel's seconds, and the next run's own helper waits for it.
+        // This may take seconds if nvpmodel must run. The next run's own helper connection waits for it.
         std::thread::spawn(move || watch::put_back_leftovers(&socket));
         let trust = Trust::load(&config.state_dir, lab.coordinator_key).map_err(state_dir)?;
         let facts = FactsReader::of_this_machine();

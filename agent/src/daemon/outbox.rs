@@ -1,11 +1,11 @@
-//! A run's delivery: which piece of which stream goes next, and what an acknowledgement changes. Pure decisions over
-//! offsets and times: it reads no file, opens no connection, and is told the time.
+//! The outbox of a run: decides which chunk of which stream is sent next and applies acknowledgements. It computes on
+//! offsets and times only. It reads no files, opens no connections, and callers pass the current time.
 //!
-//! Go back N: chunks are sent from the committed offset on, at most a window of them without acknowledgement, which
-//! follows what the coordinator can take (`send_window`). When an
-//! acknowledgement stays away, or says that the coordinator has less, sending starts again at the committed offset; the
-//! coordinator takes duplicates for what they are. A stream's end follows its last chunk, and again with every start until
-//! the coordinator says that the whole is equal.
+//! The protocol is Go-Back-N. Chunks are sent from the committed offset, with at most one window of them
+//! unacknowledged. The window adapts to what the coordinator can take (`send_window`). When an acknowledgement is
+//! missing, or shows that the coordinator has less, sending restarts at the committed offset. The coordinator ignores
+//! duplicates. The end of a stream follows its last chunk. It is sent again after every restart until the coordinator
+//! confirms an equal hash.
 
 mod send_window;
 
@@ -23,36 +23,36 @@ use regatta_wire::{
 use self::send_window::SendWindow;
 use super::journal::Record;
 
-/// Silence after which sending starts again; doubled up to [`LONGEST_SILENCE`] while nothing is heard.
+/// Time without acknowledgement after which sending restarts. It doubles up to [`LONGEST_SILENCE`] until one arrives.
 const SILENCE: Duration = Duration::from_secs(5);
 const LONGEST_SILENCE: Duration = Duration::from_secs(20);
-/// Equal acknowledgements after which a gap is taken for certain.
+/// Number of equal acknowledgements that indicates a gap.
 const GAP_SIGNS: u8 = 3;
-/// Committed bytes after which the journal is told.
+/// Committed bytes between two records in the journal.
 const JOURNAL_STEP: u64 = 4 << 20;
 
-/// What is to be sent next.
+/// The next item to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Bytes of a stream.
+    /// A chunk of a stream.
     Bytes {
         /// The stream.
         stream: StreamName,
-        /// Where they begin.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         length: usize,
     },
-    /// A stream's end.
+    /// The end of a stream.
     End {
         /// The stream.
         stream: StreamName,
-        /// Its length and hash.
+        /// The stream's length and hash.
         end: StreamEnd,
     },
 }
 
-/// The streams of one run on their way.
+/// The delivery state of all streams of a run.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     streams: BTreeMap<StreamName, Stream>,
@@ -61,25 +61,25 @@ pub(crate) struct Outbox {
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// Bytes that can be sent: all of them once the stream is sealed.
+    /// Bytes that may be sent. After sealing, this is the length of the stream.
     length: u64,
     sha256: Option<[u8; 32]>,
-    /// What the coordinator has for certain.
+    /// Bytes that the coordinator has committed.
     committed: u64,
-    /// What the journal says that the coordinator has.
+    /// Committed bytes, as recorded in the journal.
     journaled: u64,
-    /// Where sending goes on.
+    /// Offset of the next byte to send.
     next: u64,
     end_sent: bool,
     whole: bool,
-    /// Since when an answer is due.
+    /// Time since which an acknowledgement is expected.
     waiting_since: Option<Instant>,
     silence: Option<Duration>,
     gap_signs: u8,
-    /// Equal acknowledgements mean nothing before this is committed: they answer what was sent twice.
+    /// Equal acknowledgements do not indicate a gap before this offset is committed, because they answer duplicates.
     no_gaps_before: u64,
     restarts: u32,
-    /// Not before this, after the coordinator wanted the stream again.
+    /// Earliest time to send, after the coordinator requested the stream again or a read failed.
     resume_at: Option<Instant>,
 }
 
@@ -135,7 +135,7 @@ impl Stream {
 }
 
 impl Outbox {
-    /// An outbox without streams. `largest_window` bounds the unacknowledged chunks.
+    /// Returns an outbox without streams. `largest_window` limits the number of unacknowledged chunks.
     pub(crate) fn new(largest_window: u32) -> Self {
         Self {
             streams: BTreeMap::new(),
@@ -143,7 +143,7 @@ impl Outbox {
         }
     }
 
-    /// Takes up what a journal says.
+    /// Applies a record of the journal.
     pub(crate) fn replay(&mut self, record: &Record) {
         match record {
             Record::Sealed {
@@ -165,7 +165,7 @@ impl Outbox {
         }
     }
 
-    /// A growing stream has this many bytes now.
+    /// Raises the number of bytes that may be sent of an unsealed stream.
     pub(crate) fn grow(&mut self, name: &StreamName, length: u64) {
         let stream = self.streams.entry(name.clone()).or_default();
         if stream.sha256.is_none() {
@@ -173,7 +173,7 @@ impl Outbox {
         }
     }
 
-    /// A stream has its last length and hash.
+    /// Sets the final length and hash of a stream.
     pub(crate) fn seal(&mut self, name: &StreamName, length: u64, sha256: [u8; 32]) {
         let stream = self.streams.entry(name.clone()).or_default();
         stream.length = length;
@@ -182,32 +182,32 @@ impl Outbox {
         stream.committed = stream.committed.min(length);
     }
 
-    /// Keeps these streams only: the others no longer exist.
+    /// Drops all streams except the named ones.
     pub(crate) fn retain(&mut self, names: &[StreamName]) {
         self.streams.retain(|name, _| names.contains(name));
     }
 
-    /// Every stream.
+    /// Returns the names of all streams.
     pub(crate) fn names(&self) -> Vec<StreamName> {
         self.streams.keys().cloned().collect()
     }
 
-    /// A sealed stream's hash.
+    /// Returns the hash of a sealed stream.
     pub(crate) fn sha256(&self, name: &StreamName) -> Option<[u8; 32]> {
         self.streams.get(name)?.sha256
     }
 
-    /// Whether a stream is sealed.
+    /// Returns whether a stream is sealed.
     pub(crate) fn is_sealed(&self, name: &StreamName) -> bool {
         self.sha256(name).is_some()
     }
 
-    /// Whether the coordinator has every stream whole.
+    /// Returns whether the coordinator has every stream completely.
     pub(crate) fn is_delivered(&self) -> bool {
         self.streams.values().all(|stream| stream.whole)
     }
 
-    /// Bytes that the coordinator does not have yet.
+    /// Returns the number of bytes that the coordinator has not committed.
     pub(crate) fn backlog(&self) -> u64 {
         let left = |stream: &Stream| stream.length.saturating_sub(stream.committed);
         self.streams
@@ -217,7 +217,7 @@ impl Outbox {
             .sum()
     }
 
-    /// The next piece, which the caller then has to send: it is taken for sent.
+    /// Returns the next item and marks it as sent. The caller must send it.
     pub(crate) fn take_next(&mut self, now: Instant) -> Option<Piece> {
         let in_flight: u64 = self.streams.values().map(Stream::chunks_in_flight).sum();
         let window_open = in_flight < self.window.size();
@@ -235,7 +235,7 @@ impl Outbox {
         Some(piece)
     }
 
-    /// Whether [`Self::take_next`] would give something.
+    /// Returns whether [`Self::take_next`] would return an item.
     pub(crate) fn has_next(&self, now: Instant) -> bool {
         let in_flight: u64 = self.streams.values().map(Stream::chunks_in_flight).sum();
         let window_open = in_flight < self.window.size();
@@ -244,7 +244,7 @@ impl Outbox {
             .any(|(name, stream)| stream.next_piece(name, window_open, now).is_some())
     }
 
-    /// What could not be read is tried again later.
+    /// Delays a stream that could not be read.
     pub(crate) fn put_off(&mut self, name: &StreamName, now: Instant) {
         if let Some(stream) = self.streams.get_mut(name) {
             stream.start_again_at(stream.committed);
@@ -252,7 +252,7 @@ impl Outbox {
         }
     }
 
-    /// Takes an acknowledgement. Returns what the journal should keep of it.
+    /// Applies an acknowledgement. Returns the record to write to the journal, if any.
     pub(crate) fn acknowledge(&mut self, ack: &Ack, now: Instant) -> Option<Record> {
         let stream = self.streams.get_mut(&ack.stream)?;
         if stream.whole {
@@ -297,8 +297,8 @@ impl Outbox {
         stream.journal_step(&ack.stream)
     }
 
-    /// The coordinator does not have these streams whole, whatever was acknowledged: they are sent again. Those that are on their way
-    /// go on as they are. Returns what the journal should keep.
+    /// Restarts complete streams that the coordinator reports as missing, even if they were acknowledged. Streams that
+    /// are still being sent continue unchanged. Returns the records to write to the journal.
     pub(crate) fn resend(&mut self, names: &[StreamName]) -> Vec<Record> {
         let mut restarted = Vec::new();
         for name in names {
@@ -312,7 +312,7 @@ impl Outbox {
         restarted
     }
 
-    /// The connection is new: everything that is not committed may be lost.
+    /// Restarts at the committed offsets after a reconnect, because unacknowledged chunks may be lost.
     pub(crate) fn start_again(&mut self) {
         self.window.begin_again();
         for stream in self.streams.values_mut().filter(|stream| !stream.whole) {
@@ -322,12 +322,13 @@ impl Outbox {
         }
     }
 
-    /// When [`Self::on_time`] has something to do.
+    /// Returns the time at which [`Self::on_time`] must be called.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.streams.values().filter_map(Stream::deadline).min()
     }
 
-    /// Starts again where an answer is overdue, one chunk at a time until somebody answers.
+    /// Restarts streams whose acknowledgement is overdue. The window shrinks to one chunk until an acknowledgement
+    /// arrives.
     pub(crate) fn on_time(&mut self, now: Instant) {
         for stream in self.streams.values_mut() {
             let silence = stream.silence.unwrap_or(SILENCE);
@@ -341,23 +342,23 @@ impl Outbox {
     }
 }
 
-/// What an acknowledgement says about what is on its way.
+/// The result of an acknowledgement for the chunks in flight.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
-    /// Nothing bad.
+    /// No loss is detected.
     Fine,
-    /// Chunks got lost, and are sent again.
+    /// Chunks are lost and are sent again.
     Gap,
 }
 
 impl Stream {
     fn commit(&mut self, committed: u64, now: Instant) -> Answer {
         if committed < self.committed {
-            // The coordinator has less than it once said; or an old acknowledgement came late, which costs duplicates.
+            // The coordinator has lost data, or an old acknowledgement arrived late. The latter only causes duplicates.
             self.start_again_at(committed);
         } else if committed > self.committed {
             if committed > self.next {
-                // It was ahead of us: the answers to what it had already are still to come.
+                // The coordinator was ahead. Acknowledgements of the duplicates are still to arrive.
                 self.next = committed;
                 self.no_gaps_before = committed.saturating_add(1);
             }

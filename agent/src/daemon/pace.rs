@@ -1,9 +1,9 @@
-//! The rate at which a live run's logs may leave the device. Counts payload bytes; what MQTT and TLS add comes on top, and
-//! stands in the window's cost.
+//! The rate limit for logs of a live run. It counts payload bytes. The evidence's window cost also includes the
+//! overhead of MQTT and TLS.
 
 use std::time::{Duration, Instant};
 
-/// Spaces publications out so that no more than a rate is sent, with no burst to catch up.
+/// Spaces out publications to a rate, without bursts to catch up.
 #[derive(Debug)]
 pub(crate) struct Pace {
     bytes_per_second: u64,
@@ -11,7 +11,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A pace of so many bytes a second, at least one.
+    /// Returns a limit of `bytes_per_second`, at least one.
     pub(crate) fn new(bytes_per_second: u64) -> Self {
         Self {
             bytes_per_second: bytes_per_second.max(1),
@@ -19,17 +19,17 @@ impl Pace {
         }
     }
 
-    /// Whether something may be sent now.
+    /// Returns whether a publication may be sent now.
     pub(crate) fn is_free(&self, now: Instant) -> bool {
         self.free_at.is_none_or(|at| at <= now)
     }
 
-    /// When something may be sent again.
+    /// Returns the time of the next permitted publication.
     pub(crate) const fn free_at(&self) -> Option<Instant> {
         self.free_at
     }
 
-    /// So many bytes were sent.
+    /// Records that `bytes` were sent.
     pub(crate) fn spend(&mut self, bytes: u64, now: Instant) {
         let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let from = self.free_at.map_or(now, |at| at.max(now));
@@ -53,7 +53,7 @@ mod tests {
             now += Duration::from_millis(7);
         }
         assert!((900_000..=1_000_000 + 65_536).contains(&sent), "{sent}");
-        // A pause does not save anything up.
+        // A pause does not accumulate a budget.
         now += Duration::from_secs(60);
         pace.spend(65_536, now);
         assert!(!pace.is_free(now + Duration::from_millis(600)));

@@ -1,5 +1,5 @@
-//! The run process: started, listened to, ended. Reads its event lines and waits for its end; what they mean for the run
-//! is decided elsewhere.
+//! The run process: starts it, reads its event lines, waits for its end, and kills it. Other modules decide what the
+//! events mean.
 
 use std::{
     fs::{self, OpenOptions},
@@ -24,28 +24,28 @@ use super::{
 };
 use crate::{facts::FactsReader, run_process::event::Event};
 
-/// The run process's standard error among the run's files.
+/// File name of the run process's standard error.
 const RUN_LOG: &str = "run.log";
-/// Longest event line. A reason may hold a long chain of causes; nothing longer is an event of ours.
+/// Longest event line in bytes. A failure reason may contain a long chain of causes.
 const LONGEST_LINE: u64 = 64 * 1024;
-/// How long the pipe may stay open after the process has ended, when something that it started still holds it.
+/// Time that the pipe may stay open after the process has ended, if a child process holds it.
 const PIPE_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a leftover of an earlier daemon may take to die.
+/// Time that a leftover process may take to die.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
-/// Fields 3 and 22 of `/proc/PID/stat`.
+/// Fields 3 and 22 of `/proc/PID/stat`, counted from the field after the command.
 const STATE: usize = 0;
 const START_TIME: usize = 19;
 
-/// What comes from a run process.
+/// A report from a run process.
 #[derive(Debug)]
 pub(crate) enum ProcessNews {
-    /// It said something.
+    /// The process wrote an event.
     Reported(Event),
-    /// It has ended; nothing follows.
+    /// The process has ended. This is the last report.
     Ended(io::Result<ExitStatus>),
 }
 
-/// A running run process, in a process group of its own.
+/// A running run process, in its own process group.
 #[derive(Debug)]
 pub(crate) struct RunProcess {
     pid: Pid,
@@ -54,13 +54,13 @@ pub(crate) struct RunProcess {
 }
 
 impl RunProcess {
-    /// Starts `exec` of the daemon's own binary on a run's spec.
+    /// Starts the daemon's own binary with `exec` and the run's spec.
     pub(crate) fn start(dir: &RunDir, scratch: Option<&Path>) -> io::Result<Self> {
         let run_log = OpenOptions::new()
             .create(true)
             .append(true)
             .open(dir.files().join(RUN_LOG))?;
-        // The program that is running, also when an upgrade has replaced it on disk meanwhile.
+        // This is the running binary, even if an upgrade has replaced the file.
         let mut command = Command::new("/proc/self/exe");
         command.arg0("regatta-agent").arg("exec").arg(dir.spec_path());
         for variable in supervisor::VARIABLES {
@@ -91,30 +91,30 @@ impl RunProcess {
         })
     }
 
-    /// What tells this process from a later one of the same number.
+    /// Returns the identity of the process.
     pub(crate) fn identity(&self) -> ProcessIdentity {
         self.identity.clone()
     }
 
-    /// The next news. Cancel-safe.
+    /// Returns the next report. Cancel-safe.
     pub(crate) async fn next(&mut self) -> ProcessNews {
         let lost = || ProcessNews::Ended(Err(io::Error::other("the run process was lost sight of")));
         self.news.recv().await.unwrap_or_else(lost)
     }
 
-    /// Asks the process and all that it started to end.
+    /// Sends SIGTERM to the process group.
     pub(crate) fn terminate(&self) {
         signal_group(self.pid, Signal::TERM);
     }
 
-    /// Ends the process and all that it started.
+    /// Sends SIGKILL to the process group.
     pub(crate) fn kill(&self) {
         signal_group(self.pid, Signal::KILL);
     }
 }
 
-/// Ends a run process of an earlier daemon, if it is still that process, and waits until it writes no more. Returns
-/// whether there was one.
+/// Kills a run process of an earlier daemon if it still runs, and waits until it is dead. Returns whether it was
+/// running.
 pub(crate) fn kill_leftover(identity: &ProcessIdentity) -> bool {
     let Some(pid) = Pid::from_raw(identity.pid) else {
         return false;
@@ -130,14 +130,14 @@ pub(crate) fn kill_leftover(identity: &ProcessIdentity) -> bool {
     true
 }
 
-/// Whether that very process is there and not a zombie.
+/// Returns whether this process exists and is not a zombie.
 fn is_running(pid: Pid, identity: &ProcessIdentity) -> bool {
     let is_same = identity_of(pid) == *identity;
     is_same && stat_field(pid, STATE).is_some_and(|state| state != "Z" && state != "X")
 }
 
 fn signal_group(pid: Pid, signal: Signal) {
-    // It may have ended meanwhile.
+    // The process may have ended already.
     if let Err(e) = kill_process_group(pid, signal) {
         tracing::debug!("process group {pid:?}: {e}");
     }
@@ -155,8 +155,8 @@ fn start_ticks(pid: Pid) -> Option<u64> {
     stat_field(pid, START_TIME)?.parse().ok()
 }
 
-/// A field of `/proc/PID/stat`, counted from 0 behind the command's closing parenthesis, since a command may hold blanks
-/// and parentheses; `None` when there is no such process.
+/// Reads a field of `/proc/PID/stat`. Index 0 is the field after the command's closing parenthesis, because a command
+/// may contain spaces and parentheses. Returns `None` if the process does not exist.
 fn stat_field(pid: Pid, field: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     let (_, behind_command) = stat.rsplit_once(')')?;
@@ -179,11 +179,11 @@ async fn listen(
             ended
         }
     };
-    // Nobody listens any more when the daemon is ending.
+    // The receiver is gone when the daemon stops.
     let _ = sender.send(ProcessNews::Ended(ended)).await;
 }
 
-/// Passes on event lines until the pipe closes. Other lines are reported and dropped.
+/// Forwards event lines until the pipe closes. Other lines are logged and dropped.
 async fn pass_on_events(lines: &mut (impl AsyncBufRead + Unpin + Send), sender: &mpsc::Sender<ProcessNews>) {
     let mut line = Vec::new();
     loop {
@@ -210,7 +210,7 @@ async fn pass_on_events(lines: &mut (impl AsyncBufRead + Unpin + Send), sender: 
     }
 }
 
-/// How a process ended that did not end well, as users read it.
+/// Describes for users how a process failed.
 pub(crate) fn describe_end(ended: &io::Result<ExitStatus>) -> String {
     match ended {
         Ok(status) => match (status.signal(), status.code()) {
@@ -229,7 +229,7 @@ pub(crate) fn describe_end(ended: &io::Result<ExitStatus>) -> String {
     }
 }
 
-/// The names of signals that end processes.
+/// Returns the name of a signal that ends processes.
 fn signal_name(signal: i32) -> &'static str {
     const NAMES: [(i32, &str); 10] = [
         (1, " (SIGHUP)"),

@@ -1,5 +1,5 @@
-//! Coming back after the daemon, the device or its power went down: every run that is found on disk is brought to where
-//! the state machine says that it must go on.
+//! Recovery after a restart of the daemon or a power cut. Every run on disk is brought into a state from which the
+//! state machine can continue.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -26,11 +26,11 @@ use super::{
 use crate::{config::AgentConfig, facts::FactsReader, identity::DeviceIdentity};
 
 impl<L: Link> Service<L> {
-    /// A service that goes on with what lies in `runs_dir`.
+    /// Creates the service from the runs in `runs_dir`.
     ///
     /// # Errors
-    /// When the directory cannot be read, or there is no randomness. A single run that cannot be understood is reported and left
-    /// alone; one that cannot be read now is tried again.
+    /// When the directory cannot be read, or the system provides no random numbers. A run whose documents do not parse
+    /// is logged and skipped. A run that cannot be read is retried later.
     pub(crate) fn recover(
         config: AgentConfig,
         identity: Arc<DeviceIdentity>,
@@ -106,17 +106,17 @@ impl<L: Link> Service<L> {
     }
 }
 
-/// What became of a run that lies on the disk.
+/// The result of the recovery of a run.
 pub(super) enum Recovered {
-    /// It goes on.
+    /// The run continues.
     Run(Box<Run>),
-    /// The disk did not give it now: it is still on the device.
+    /// The run cannot be read now and is retried.
     Unreadable(RunDir),
-    /// It cannot be understood, which another try does not change.
+    /// The run's documents do not parse, so a retry is useless.
     LeftAlone,
 }
 
-/// Takes up a run where it was.
+/// Recovers a run from its directory.
 pub(super) fn recover_run(id: RunId, dir: RunDir, storage: &Storage) -> Recovered {
     let job = match dir.read_job() {
         Ok(job) => job,
@@ -132,7 +132,7 @@ pub(super) fn recover_run(id: RunId, dir: RunDir, storage: &Storage) -> Recovere
             return Recovered::LeftAlone;
         }
     };
-    // Without its spec nothing starts again, and what has ended is delivered all the same.
+    // A run without a readable spec cannot start again. If it has ended, it is still delivered.
     let window_policy = dir
         .spec()
         .inspect_err(|e| tracing::error!("run {id}: {e}"))
@@ -155,12 +155,12 @@ pub(super) fn recover_run(id: RunId, dir: RunDir, storage: &Storage) -> Recovere
             reason: Some(reason),
         });
     }
-    // Delivered, and the last state was not yet written.
+    // The run is delivered, but its last state was not written.
     run.settle_delivery();
     Recovered::Run(Box::new(run))
 }
 
-/// Whether the run was on when the daemon died, and how it ended is not known.
+/// Returns whether the run was active when the daemon died, with an unknown end.
 fn was_cut_off(run: &Run) -> bool {
     let on = !run.phase().is_final() && !run.waits_for_its_start();
     on && run.job.ending.is_none()
@@ -186,7 +186,7 @@ mod tests {
         let Recovered::Run(run) = recover_run(id, dir.clone(), &storage) else {
             panic!("the run is readable");
         };
-        // Revisions 5 and 6 may have been published by a daemon whose disk was full.
+        // A daemon with a full disk may have published revisions 5 and 6.
         assert!(run.provable_state().revision > 1_000_000);
         assert_eq!(dir.read_job().unwrap(), run.job);
     }

@@ -1,5 +1,5 @@
-//! A run as the daemon holds it: its directory, its job, its outbox. Keeps the state machine's rules and the disk in step
-//! with memory; starts and sends nothing.
+//! A run in the daemon: its directory, job and outbox. This module enforces the rules of the state machine and keeps
+//! the disk consistent with memory. It does not start processes or send messages.
 
 use std::time::Instant;
 
@@ -18,40 +18,42 @@ use super::{
     window::WindowPolicy,
 };
 
-/// More states than a run can have published without writing one down: an asset's progress is one every two seconds.
+/// Revisions skipped after a restart. A run cannot publish more states than this without writing one to disk: asset
+/// progress is published every two seconds.
 const SKIPPED_REVISIONS: u64 = 1 << 20;
 
-/// What every run on the device's disk shares.
+/// The settings and the reserve that all runs share.
 #[derive(Debug, Clone)]
 pub(crate) struct Storage {
-    /// Unacknowledged chunks that a run may have on their way.
+    /// Largest number of unacknowledged chunks of a run.
     pub(crate) window_chunks: u32,
-    /// Space for states and evidence where the disk is full.
+    /// Reserved disk space for states and evidence.
     pub(crate) reserve: Reserve,
 }
 
-/// A run that is on the device's disk.
+/// A run on the device's disk.
 #[derive(Debug)]
 pub(crate) struct Run {
     id: RunId,
-    /// Where it lies.
+    /// The run's directory.
     pub(crate) dir: RunDir,
-    /// What is remembered of it.
+    /// The run's persistent job.
     pub(crate) job: Job,
-    /// Its delivery.
+    /// The run's delivery state.
     pub(crate) outbox: Outbox,
-    /// Whether the outbox holds every file of the run. After damage to the journal it does not until the run is sealed again.
+    /// Whether the outbox contains every file of the run. After damage to the journal, it does not until the run is
+    /// sealed again.
     outbox_is_complete: bool,
-    /// Open while there is something to deliver.
+    /// The journal, open while there is something to deliver.
     journal: Option<Journal>,
-    /// How the daemon is to behave while LoadGen runs.
+    /// The daemon's behaviour during the measurement window.
     pub(crate) window_policy: WindowPolicy,
-    /// Space for the job where the disk is full.
+    /// Reserved disk space for the job.
     reserve: Reserve,
 }
 
 impl Run {
-    /// A run with its delivery as the journal tells it. Without a readable journal everything is sent again.
+    /// Opens a run and replays its journal. If the journal cannot be read, everything is sent again.
     pub(crate) fn open(
         id: RunId,
         dir: RunDir,
@@ -70,7 +72,7 @@ impl Run {
                 None
             }
         };
-        // A directory that cannot be listed is reported by the sealing.
+        // Sealing reports a directory that cannot be listed.
         let outbox_is_complete = dir
             .streams()
             .is_ok_and(|(streams, _)| streams.iter().all(|stream| outbox.is_sealed(stream)));
@@ -86,17 +88,17 @@ impl Run {
         }
     }
 
-    /// The run's id.
+    /// Returns the run's id.
     pub(crate) const fn id(&self) -> RunId {
         self.id
     }
 
-    /// Where the run stands.
+    /// Returns the run's phase.
     pub(crate) const fn phase(&self) -> RunPhase {
         self.job.state.phase
     }
 
-    /// Whether its process is still to be started: it is queued, or its assets are on their way.
+    /// Returns whether the run process has not been started yet: the run is queued or its assets are being downloaded.
     pub(crate) fn waits_for_its_start(&self) -> bool {
         let before_its_process = match self.phase() {
             RunPhase::Queued => true,
@@ -106,12 +108,13 @@ impl Run {
         before_its_process && self.job.ending.is_none()
     }
 
-    /// Whether the run has ended, is sealed, and the coordinator has all of it.
+    /// Returns whether the run is sealed and the coordinator has all of its files.
     pub(crate) fn is_delivered(&self) -> bool {
         self.job.sealed && !self.wants_sealing() && self.outbox.is_delivered()
     }
 
-    /// Whether the run has ended and is not sealed; or is sealed, and owes files or has lost part of its journal.
+    /// Returns whether the run must be sealed: it has ended unsealed, has pending files, or has lost part of its
+    /// journal.
     pub(crate) fn wants_sealing(&self) -> bool {
         if self.job.sealed {
             !self.job.owed.is_empty() || !self.outbox_is_complete
@@ -120,13 +123,13 @@ impl Run {
         }
     }
 
-    /// Whether the run may be removed from this disk: the coordinator's signed word says that it has all of it, and nothing here speaks
-    /// against that.
+    /// Returns whether the run may be removed: the coordinator has released it with a signed command, and it is final
+    /// and delivered.
     pub(crate) fn may_be_removed(&self) -> bool {
         self.job.released && self.phase().is_final() && self.is_delivered()
     }
 
-    /// The coordinator has recorded the run with every file: it may be removed.
+    /// Marks the run as released: the coordinator has recorded it with every file.
     pub(crate) fn release(&mut self) {
         if !std::mem::replace(&mut self.job.released, true) {
             tracing::info!("run {}: released by the coordinator", self.id);
@@ -134,8 +137,8 @@ impl Run {
         }
     }
 
-    /// Sends streams again that the coordinator does not have whole. It cannot have recorded the run with all of its files then, so
-    /// that an earlier release no longer counts.
+    /// Sends streams again that the coordinator does not have completely. This cancels an earlier release, because the
+    /// coordinator cannot have recorded all files.
     pub(crate) fn resend(&mut self, streams: &[StreamName]) {
         if streams.is_empty() {
             return;
@@ -162,12 +165,12 @@ impl Run {
         restarted.iter().for_each(|record| self.keep(record));
     }
 
-    /// Whether files wait for delivery.
+    /// Returns whether sealed files wait for delivery.
     pub(crate) fn has_backlog(&self) -> bool {
         self.job.sealed && !self.outbox.is_delivered()
     }
 
-    /// What is told of the run. What it owes is listed, so that the coordinator's record waits for it.
+    /// Returns the state report to publish. It lists pending files too, so that the coordinator waits for them.
     pub(crate) fn report(&self) -> StateReport {
         let mut streams = Vec::new();
         if self.job.sealed {
@@ -186,7 +189,7 @@ impl Run {
         }
     }
 
-    /// Takes a step of the state machine and writes it down. `false` when the machine does not allow it.
+    /// Enters a phase and writes the job. Returns `false` if the state machine does not allow the transition.
     pub(crate) fn enter(&mut self, phase: RunPhase, reason: Option<String>) -> bool {
         let from = self.phase();
         if !from.may_become(phase) {
@@ -206,18 +209,17 @@ impl Run {
         true
     }
 
-    /// Writes the job to disk, if possible. Otherwise memory goes on: a restart then finds an earlier state, and deals with it as
-    /// after a power cut.
+    /// Writes the job to disk and only logs failures. A restart then finds an earlier state, as after a power cut.
     pub(crate) fn write_down(&self) {
         if let Err(e) = self.try_write_down() {
             tracing::error!("run {}: {:#}", self.id, anyhow::Error::from(e));
         }
     }
 
-    /// Writes the job to disk, on a full disk with the reserve's space.
+    /// Writes the job to disk. On a full disk, it first releases the reserve.
     ///
     /// # Errors
-    /// When the disk does not take it.
+    /// When the job cannot be written.
     pub(crate) fn try_write_down(&self) -> Result<(), RunDirError> {
         match self.dir.write_job(&self.job) {
             Err(e) if e.is_disk_full() && self.reserve.release() => self.dir.write_job(&self.job),
@@ -225,21 +227,21 @@ impl Run {
         }
     }
 
-    /// Continues with revisions that were not used before the daemon went down. States may have been published that the disk does
-    /// not have, and the coordinator takes only revisions above the last.
+    /// Skips revisions after a restart. The earlier daemon may have published states that it did not write, and the
+    /// coordinator only accepts higher revisions.
     pub(crate) fn skip_revisions(&mut self) {
         let state = &mut self.job.state;
         state.revision = state.revision.saturating_add(SKIPPED_REVISIONS);
     }
 
-    /// So much of these streams is on this disk, though without their hashes yet: it may be sent.
+    /// Allows delivery of flushed bytes whose hashes are not known yet.
     pub(crate) fn open_for_delivery(&mut self, on_disk: &[(StreamName, u64)]) {
         for (stream, length) in on_disk {
             self.outbox.grow(stream, *length);
         }
     }
 
-    /// What was logged may not be on this disk: the run has failed, however it ends.
+    /// Records that logged bytes may not be on disk. The run then fails, however it ends.
     pub(crate) fn take_unflushed(&mut self, error: Unflushed) {
         let why = format!("{:#}", anyhow::Error::from(error));
         tracing::error!("run {}: {why}; nothing more is sent while it is on", self.id);
@@ -247,7 +249,7 @@ impl Run {
         self.write_down();
     }
 
-    /// How the run ended, with what was wrong besides.
+    /// Returns how the run ended, with a failed flush as an additional reason.
     fn ending(&self) -> Ending {
         let ending = self.job.ending.clone().unwrap_or(Ending {
             phase: RunPhase::Failed,
@@ -259,7 +261,8 @@ impl Run {
         }
     }
 
-    /// The state that the evidence is to prove: how the run ended, or, where it was sealed before, what has been told of it since.
+    /// Returns the state that the evidence states. If the run was sealed before, this is its published state, otherwise
+    /// its ending.
     pub(crate) fn provable_state(&self) -> RunState {
         let revision = self.job.state.revision.saturating_add(1);
         if self.job.sealed {
@@ -276,14 +279,14 @@ impl Run {
         }
     }
 
-    /// The run has ended, and only sealing is left.
+    /// Records that the run has ended and only needs sealing.
     pub(crate) fn end(&mut self, ending: Ending) {
         self.job.process = None;
         self.job.ending = Some(ending);
         self.write_down();
     }
 
-    /// Takes what sealing came to: the streams are fixed, the run's last state on the device follows.
+    /// Applies the result of sealing: fixes the streams and enters the run's last phase on the device.
     pub(crate) fn take_sealed(&mut self, sealed: Sealed) {
         let owed_before = !std::mem::replace(&mut self.job.owed, sealed.owed()).is_empty();
         if sealed.all_hashed {
@@ -308,7 +311,8 @@ impl Run {
                 tracing::error!("run {}: {why:#}; tried again at the next start", self.id);
             }
             if owed_before {
-                // The same state with another list of files: the coordinator takes no list of a revision that it knows.
+                // The new revision publishes a changed file list. The coordinator ignores lists of revisions that it
+                // knows.
                 self.job.state = self.provable_state();
             }
             self.write_down();
@@ -324,7 +328,7 @@ impl Run {
         self.enter(ending.phase, ending.reason);
     }
 
-    /// Takes an acknowledgement. `true` when it changed the run's state.
+    /// Applies an acknowledgement. Returns `true` if the run's state changed.
     pub(crate) fn acknowledge(&mut self, ack: &Ack, now: Instant) -> bool {
         if let Some(record) = self.outbox.acknowledge(ack, now) {
             self.keep(&record);
@@ -332,7 +336,7 @@ impl Run {
         self.settle_delivery()
     }
 
-    /// Ends a delivery that is complete: a draining run is done. `true` when the state changed.
+    /// Finishes a complete delivery: a draining run becomes done. Returns `true` if the state changed.
     pub(crate) fn settle_delivery(&mut self) -> bool {
         if !self.is_delivered() {
             return false;

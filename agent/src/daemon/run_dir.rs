@@ -1,5 +1,5 @@
-//! A run's directory: `spec.json`, `job.json`, `outbox.journal` and `files/`. Knows where things lie and how they are
-//! written so that they survive a power cut; decides nothing about a run's life.
+//! The directory of a run: `spec.json`, `job.json`, `outbox.journal` and `files/`. This module knows the paths and
+//! writes the files so that they survive a power cut. It does not decide about the run's state.
 
 use std::{
     fs::{self, File},
@@ -15,82 +15,83 @@ use regatta_types::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Names of directories that are still being made; swept at the daemon's start.
+/// Prefix of incomplete run directories. The daemon removes them when it starts.
 const UNFINISHED: &str = ".new-";
 
-/// Something about a run's directory that did not work.
+/// An error in accessing a run's directory.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunDirError {
-    /// The operating system refused.
+    /// A file operation failed.
     #[error("{} cannot be {what}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed, as a participle for the message.
         what: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// A document is not what this program, or its coordinator, writes.
+    /// A document does not parse.
     #[error("{} cannot be understood", .path.display())]
     Document {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The parse error.
         #[source]
         source: DocumentError,
     },
 }
 
 impl RunDirError {
-    /// Whether the disk had no space.
+    /// Returns whether the disk was full.
     pub(crate) fn is_disk_full(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
     }
 }
 
-/// A file of a run whose bytes may not be on this disk. The kernel tells it once: who hears it must remember it.
+/// A flush of one of the run's files failed, so its bytes may not be on disk. The kernel reports such an error once, so
+/// the caller must record it.
 #[derive(Debug, thiserror::Error)]
 #[error("{stream} cannot be flushed to disk")]
 pub(crate) struct Unflushed {
-    /// Which.
+    /// The file.
     pub(crate) stream: StreamName,
-    /// Why not.
+    /// The operating system's error.
     #[source]
     pub(crate) source: io::Error,
 }
 
-/// `job.json`: what the daemon must remember of a run over its own death.
+/// The contents of `job.json`: what the daemon must know about a run after a restart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// Schema number of this document.
     pub(crate) schema: u16,
-    /// The run's state as it was last made known.
+    /// The run's state, as last published.
     pub(crate) state: RunState,
-    /// Place in the order of arrival.
+    /// The run's position in the order of arrival.
     pub(crate) arrival: u64,
-    /// How the run ended, once it has: sealing it is what is left to do.
+    /// How the run ended, once it has ended. The run then only needs to be sealed.
     pub(crate) ending: Option<Ending>,
-    /// Whether every file is hashed and the evidence written, as far as that could be.
+    /// Whether the run was sealed: its files are hashed and the evidence is written, as far as possible.
     pub(crate) sealed: bool,
-    /// Files that could not be flushed, hashed or written when the run was sealed: while there are any, the run is neither done nor
-    /// forgotten, and it is sealed again at the next start.
+    /// Files that could not be flushed, hashed or written during sealing, and the evidence that depends on them. While
+    /// the list is not empty, the run cannot become done or be removed. The daemon seals it again at the next start.
     #[serde(default)]
     pub(crate) owed: Vec<StreamName>,
-    /// Whether the coordinator has released the run: only then may it be removed.
+    /// Whether the coordinator has released the run. Only a released run may be removed.
     #[serde(default)]
     pub(crate) released: bool,
-    /// Why what was logged may not be on this disk, where a file of the live run could not be flushed.
+    /// Why logged bytes may not be on disk, if a flush of a live run's file failed.
     #[serde(default)]
     pub(crate) unflushed: Option<String>,
-    /// The run process while there is one, so that a daemon that comes back can end it.
+    /// The run process, while it runs. A restarted daemon uses this to kill it.
     pub(crate) process: Option<ProcessIdentity>,
-    /// The device's state before the run.
+    /// The device's facts before the run.
     pub(crate) before: Option<DeviceFacts>,
-    /// What the daemon cost in the timed window.
+    /// The daemon's resource usage during the measurement window.
     pub(crate) window: WindowCost,
-    /// The proof of the device's state, as far as it has come.
+    /// The proof of the device's state, as far as it is recorded.
     #[serde(default)]
     pub(crate) device_state: Option<StateProof>,
 }
@@ -104,7 +105,7 @@ impl Document for Job {
 }
 
 impl Job {
-    /// The job of a run that has just arrived.
+    /// Returns the job of a run that has just arrived.
     pub(crate) fn queued(arrival: u64) -> Self {
         Self {
             schema: Self::SCHEMA,
@@ -127,17 +128,17 @@ impl Job {
     }
 }
 
-/// How a run ended on the device: `draining` when it ended well, else `failed` or `aborted`.
+/// How a run ended on the device. The phase is `draining` after success, otherwise `failed` or `aborted`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ending {
-    /// The phase that follows once the run is sealed.
+    /// The phase that the run enters after sealing.
     pub(crate) phase: RunPhase,
-    /// Why, when it did not end well.
+    /// Why the run failed or was aborted.
     pub(crate) reason: Option<String>,
 }
 
 impl Ending {
-    /// The same end with one more reason. A run that has any did not end well.
+    /// Returns the ending with one more reason. A reason turns `draining` into `failed`.
     pub(crate) fn also(self, why: String) -> Self {
         let phase = if self.phase == RunPhase::Draining {
             RunPhase::Failed
@@ -155,14 +156,14 @@ impl Ending {
     }
 }
 
-/// A process that cannot be mistaken for a later one with the same number.
+/// The identity of a process, which tells it from a later process with the same id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessIdentity {
-    /// Process id, which is also its process group's.
+    /// Process id, which is also the process group id.
     pub(crate) pid: i32,
-    /// Its start in clock ticks since boot.
+    /// Start time in clock ticks since boot.
     pub(crate) start_ticks: u64,
-    /// The boot in which it started.
+    /// Id of the boot in which the process started.
     pub(crate) boot_id: String,
 }
 
@@ -173,13 +174,13 @@ pub(crate) struct RunDir {
 }
 
 impl RunDir {
-    /// Makes the directory of a new run: it appears complete or not at all.
+    /// Creates the directory of a new run atomically: after a power cut it is complete or missing.
     pub(crate) fn create(runs: &Path, run: RunId, spec: &[u8], job: &Job) -> Result<Self, RunDirError> {
         let unfinished = runs.join(format!("{UNFINISHED}{run}"));
         let finished = runs.join(run.to_string());
         let made = (|| {
             let _ = fs::remove_dir_all(&unfinished);
-            // Never into a leftover.
+            // `create_dir` fails on a leftover, so old files never become part of the run.
             fs::create_dir(&unfinished)?;
             fs::create_dir(unfinished.join("files"))?;
             AtomicFile::new(&unfinished.join("spec.json"))
@@ -202,7 +203,7 @@ impl RunDir {
         Ok(Self { path: finished })
     }
 
-    /// The runs of an earlier daemon, in no order; sweeps up what it did not finish making.
+    /// Returns the runs of an earlier daemon in no particular order. Removes incomplete directories.
     pub(crate) fn all(runs: &Path) -> io::Result<Vec<(RunId, Self)>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(runs)? {
@@ -220,32 +221,32 @@ impl RunDir {
         Ok(found)
     }
 
-    /// Where the spec lies; the run process gets this path.
+    /// Returns the path of the spec, which the run process receives.
     pub(crate) fn spec_path(&self) -> PathBuf {
         self.path.join("spec.json")
     }
 
-    /// The run's own view of the scratch directory, where it has assets.
+    /// Returns the path of the run's scratch directory, which exists only if the run has assets.
     pub(crate) fn scratch(&self) -> PathBuf {
         self.path.join("scratch")
     }
 
-    /// Where the run's files lie: each is a stream.
+    /// Returns the directory of the run's files. Each file is a stream.
     pub(crate) fn files(&self) -> PathBuf {
         self.path.join("files")
     }
 
-    /// What a run process leaves when it dies while it writes `attempt.json`.
+    /// Returns the temporary file that remains when a run process dies while it writes `attempt.json`.
     pub(crate) fn unfinished_attempt(&self) -> PathBuf {
         self.path.join("attempt.json.part")
     }
 
-    /// Where the delivery's journal lies.
+    /// Returns the path of the delivery journal.
     pub(crate) fn journal_path(&self) -> PathBuf {
         self.path.join("outbox.journal")
     }
 
-    /// The exact bytes of the spec.
+    /// Reads the exact bytes of the spec.
     pub(crate) fn read_spec(&self) -> Result<Vec<u8>, RunDirError> {
         let path = self.spec_path();
         fs::read(&path).map_err(|source| RunDirError::Io {
@@ -255,7 +256,7 @@ impl RunDir {
         })
     }
 
-    /// The spec.
+    /// Reads and parses the spec.
     pub(crate) fn spec(&self) -> Result<RunSpec, RunDirError> {
         RunSpec::from_json(&self.read_spec()?).map_err(|source| RunDirError::Document {
             path: self.spec_path(),
@@ -263,7 +264,7 @@ impl RunDir {
         })
     }
 
-    /// The job as it was last written.
+    /// Reads the job.
     pub(crate) fn read_job(&self) -> Result<Job, RunDirError> {
         let path = self.path.join("job.json");
         let bytes = fs::read(&path).map_err(|source| RunDirError::Io {
@@ -274,7 +275,7 @@ impl RunDir {
         Job::from_json(&bytes).map_err(|source| RunDirError::Document { path, source })
     }
 
-    /// Replaces `job.json`, surviving a power cut.
+    /// Replaces `job.json` atomically and durably.
     pub(crate) fn write_job(&self, job: &Job) -> Result<(), RunDirError> {
         let path = self.path.join("job.json");
         job_json(job)
@@ -287,8 +288,8 @@ impl RunDir {
             })
     }
 
-    /// The run's streams, sorted by name: regular files under `files/` with a name that may cross the wire. The second
-    /// list holds what cannot be delivered, in words.
+    /// Returns the run's streams, sorted by name: the regular files under `files/` with a valid stream name. The second
+    /// list describes the files that cannot be delivered.
     pub(crate) fn streams(&self) -> io::Result<(Vec<StreamName>, Vec<String>)> {
         let (mut streams, mut others) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(self.files())? {
@@ -297,7 +298,7 @@ impl RunDir {
             match name.parse() {
                 Ok(stream) if entry.file_type()?.is_file() => streams.push(stream),
                 Ok(_) => others.push(format!("`{name}` is not a regular file and was not delivered")),
-                // Our own half-written files begin with a dot.
+                // The agent's own temporary files begin with a dot.
                 Err(_) if name.starts_with('.') => {}
                 Err(e) => others.push(format!("a file was not delivered: {e}")),
             }
@@ -312,7 +313,7 @@ impl RunDir {
         File::open(self.files().join(stream.as_str()))
     }
 
-    /// Reads a piece of a stream.
+    /// Reads `length` bytes of a stream from `offset`.
     pub(crate) fn read_piece(&self, stream: &StreamName, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         let file = self.open(stream)?;
         let mut piece = vec![0; length];
@@ -320,11 +321,11 @@ impl RunDir {
         Ok(piece)
     }
 
-    /// Removes the run. The directory first takes a name that is swept up at the next start, so that a power cut never leaves half a
-    /// run. With that name the run is gone: files below it that cannot be deleted are only logged.
+    /// Removes the run. The directory is first renamed to a name that the next start removes, so a power cut never
+    /// leaves a partial run. After the rename the run is gone: files that cannot be deleted are only logged.
     ///
     /// # Errors
-    /// When the directory keeps its name.
+    /// When the directory cannot be renamed.
     pub(crate) fn remove(&self) -> Result<(), RunDirError> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let doomed = self.path.with_file_name(format!("{UNFINISHED}{name}"));

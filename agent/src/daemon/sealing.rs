@@ -1,6 +1,6 @@
-//! Sealing a run that has ended: flushes and hashes its files, writes `evidence.json` and the signature over its exact
-//! bytes. Runs on a thread of its own, since it reads everything that was logged. Judges nothing but what can never be a
-//! measurement.
+//! Sealing of a run that has ended: flushes and hashes its files, then writes `evidence.json` and the signature over
+//! its exact bytes. Sealing has its own thread, because it reads all logged data. It does not judge results. It only
+//! records what rules the run out as a measurement.
 
 use std::{fs, io, sync::Arc};
 
@@ -18,66 +18,68 @@ use tokio::sync::oneshot;
 use super::run_dir::{RunDir, RunDirError, Unflushed};
 use crate::{build_info::AGENT_VERSION, identity::DeviceIdentity};
 
-/// The evidence's name among the run's files.
+/// File name of the evidence.
 pub(crate) const EVIDENCE: &str = "evidence.json";
-/// The signature's name among the run's files: hexadecimal, Ed25519 over the evidence's exact bytes.
+/// File name of the signature: hexadecimal, Ed25519 over the exact bytes of the evidence.
 pub(crate) const SIGNATURE: &str = "evidence.sig";
-/// What the run process reports of itself.
+/// File name of the run process's own report.
 const ATTEMPT: &str = "attempt.json";
 
-/// Everything that sealing needs and the directory does not hold.
+/// The inputs of sealing that the run's directory does not contain.
 #[derive(Clone)]
 pub(crate) struct SealRequest {
     /// The run.
     pub(crate) run: RunId,
-    /// Its directory.
+    /// The run's directory.
     pub(crate) dir: RunDir,
-    /// Who signs.
+    /// The identity that signs the evidence.
     pub(crate) identity: Arc<DeviceIdentity>,
-    /// Whether the run owes nothing and the evidence is written: then the files are hashed again, and nothing else is done.
+    /// Whether the run was sealed completely before. The files are then only hashed again.
     pub(crate) already_sealed: bool,
-    /// SHA-256 of the evidence that was listed before, if any: the coordinator may have it, so that its bytes stay as they are.
+    /// SHA-256 of the evidence that was listed before, if any. The coordinator may have it, so its bytes must not
+    /// change.
     pub(crate) listed_evidence: Option<[u8; 32]>,
-    /// How the run ended, as the evidence says it.
+    /// The run's outcome, as the evidence states it.
     pub(crate) outcome: RunState,
-    /// The device before the run; as after, when the run never began.
+    /// The device's facts before the run. `None` if the run never started; the evidence then repeats `after`.
     pub(crate) before: Option<DeviceFacts>,
-    /// The device now.
+    /// The device's facts after the run.
     pub(crate) after: DeviceFacts,
-    /// What the daemon cost in the timed window.
+    /// The daemon's resource usage during the measurement window.
     pub(crate) window: WindowCost,
     /// The proof of the device's state.
     pub(crate) device_state: Option<StateProof>,
-    /// Why the device's state was not this machine's own, if so.
+    /// Why the facts do not describe this machine, if they come from another root directory.
     pub(crate) foreign_root: Option<String>,
 }
 
-/// A stream that will not change any more.
+/// A stream with its final length and hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SealedStream {
-    /// Its name.
+    /// The stream's name.
     pub(crate) name: StreamName,
     /// Its length in bytes.
     pub(crate) length: u64,
-    /// Its hash.
+    /// Its SHA-256.
     pub(crate) sha256: [u8; 32],
 }
 
-/// What sealing came to.
+/// The result of sealing.
 #[derive(Debug)]
 pub(crate) struct Sealed {
-    /// Every stream that could be hashed, the evidence and its signature among them.
+    /// All streams that were hashed, including the evidence and its signature.
     pub(crate) streams: Vec<SealedStream>,
-    /// Those that could not be flushed or hashed.
+    /// Streams that could not be flushed or hashed.
     pub(crate) unread: Vec<StreamName>,
-    /// Whether the streams are all that the run has logged.
+    /// Whether every file of the run was hashed.
     pub(crate) all_hashed: bool,
     /// Why the evidence is missing, if it is.
     pub(crate) incomplete: Option<SealError>,
 }
 
 impl Sealed {
-    /// What the run still owes: the evidence, and what must be hashed for it. Nothing where another attempt could not help.
+    /// Returns the files that the next attempt must seal: the unread streams, the evidence and its signature. Returns
+    /// nothing if another attempt cannot help.
     pub(crate) fn owed(&self) -> Vec<StreamName> {
         match self.incomplete {
             None | Some(SealError::Spec(_)) => Vec::new(),
@@ -91,22 +93,22 @@ impl Sealed {
     }
 }
 
-/// A run that could not be sealed completely. Its files are kept and delivered.
+/// Why a run could not be sealed completely. Its files are kept and delivered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SealError {
-    /// A file cannot be read, hashed or written.
+    /// A file could not be read, hashed or written.
     #[error("{what} cannot be sealed")]
     File {
-        /// Which.
+        /// The file.
         what: String,
-        /// Why.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// A file's bytes may not be on this disk.
+    /// A file could not be flushed.
     #[error(transparent)]
     Unflushed(#[from] Unflushed),
-    /// The spec is gone.
+    /// The spec cannot be read.
     #[error("the run's spec is gone")]
     Spec(#[source] RunDirError),
     /// The sealing thread panicked or could not be started.
@@ -114,11 +116,11 @@ pub(crate) enum SealError {
     Thread,
 }
 
-/// Files that are on this disk, and their lengths.
+/// Flushed files and their lengths in bytes.
 pub(crate) type OnDisk = Vec<(StreamName, u64)>;
 
-/// Seals a run. What can be hashed is returned even when the evidence cannot be written, as on a full disk. `flushed` hears what is
-/// on this disk: from then on those bytes may leave the device, while they are hashed.
+/// Seals a run. Returns the streams that were hashed even if the evidence cannot be written, for example on a full
+/// disk. `flushed` receives the flushed files, so delivery can start while they are hashed.
 pub(crate) fn seal(request: &SealRequest, flushed: oneshot::Sender<OnDisk>) -> Sealed {
     let mut sealed = Sealed {
         streams: Vec::new(),
@@ -140,10 +142,10 @@ fn seal_into(
         let what = what.to_owned();
         move |source| SealError::File { what, source }
     };
-    // Half an attempt.json of a run process that was killed while it wrote: the last whole one counts.
+    // A run process that was killed leaves a partial `attempt.json`. The last complete one is used.
     let _ = fs::remove_file(request.dir.unfinished_attempt());
     let settled_evidence = settled_evidence(request)?;
-    // Leftovers of a sealing that a power cut or a full disk ended.
+    // An earlier sealing that was interrupted leaves these files.
     let leftovers: &[&str] = match &settled_evidence {
         _ if request.already_sealed => &[],
         Some(_) => &[SIGNATURE],
@@ -165,11 +167,11 @@ fn seal_into(
     for name in names {
         match flush(&request.dir, &name) {
             Ok(length) => on_disk.push((name, length)),
-            // Not hashed either: the next flush may say nothing of it, and the disk may hold something else.
+            // The file is not hashed: a second flush may report success although the disk has other bytes.
             Err(source) => owe(name.clone(), Unflushed { stream: name, source }.into()),
         }
     }
-    // A daemon that ends hears nothing any more.
+    // The receiver is gone when the daemon stops.
     let _ = flushed.send(on_disk.clone());
     for (name, _) in on_disk {
         match hash_stream(&request.dir, &name) {
@@ -210,7 +212,8 @@ fn seal_into(
             .write(content)
             .map_err(file_error(name))?;
     }
-    // Listed once both are written: evidence without its signature may yet become another, and must not leave the device.
+    // Both files are listed only after both are written. Evidence without a signature may still change, so it must not
+    // leave the device.
     for (name, content) in own {
         if let Ok(name) = name.parse() {
             streams.push(SealedStream {
@@ -223,7 +226,7 @@ fn seal_into(
     Ok(())
 }
 
-/// The evidence on the disk, where its bytes are settled: it was listed before, or carries this device's signature.
+/// Reads evidence that must not change, because it was listed before or has this device's signature.
 fn settled_evidence(request: &SealRequest) -> Result<Option<Vec<u8>>, SealError> {
     let Some(bytes) = read_own(&request.dir, EVIDENCE)? else {
         return Ok(None);
@@ -233,15 +236,15 @@ fn settled_evidence(request: &SealRequest) -> Result<Option<Vec<u8>>, SealError>
         return Ok(Some(bytes));
     }
     let signature = read_own(&request.dir, SIGNATURE)?.unwrap_or_default();
-    // Ed25519 gives one signature for the same key and bytes.
+    // Ed25519 is deterministic: the same key and bytes give the same signature.
     let is_signed = signature.trim_ascii_end() == hex(&request.identity.sign(&bytes)).as_bytes();
     Ok(is_signed.then_some(bytes))
 }
 
-/// Reads a small file among the run's files; `None` where it is not there.
+/// Reads a small file of the run. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// When it is there and cannot be read: sealing then fails, and is tried again at the next start.
+/// When the file exists but cannot be read. Sealing then fails and is repeated at the next start.
 fn read_own(dir: &RunDir, name: &str) -> Result<Option<Vec<u8>>, SealError> {
     match fs::read(dir.files().join(name)) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -253,7 +256,7 @@ fn read_own(dir: &RunDir, name: &str) -> Result<Option<Vec<u8>>, SealError> {
     }
 }
 
-/// Flushes a file; its length.
+/// Flushes a file and returns its length.
 fn flush(dir: &RunDir, name: &StreamName) -> io::Result<u64> {
     let file = dir.open(name)?;
     file.sync_all()?;
@@ -312,8 +315,8 @@ fn evidence(
     }
 }
 
-/// What the run process reported, with what the daemon measured of itself; what was asked for, when it reported nothing.
-/// A run that never began has no attempt.
+/// Returns the attempt that the run process reported, with the daemon's own measurements added. If nothing was
+/// reported, the attempt contains the spec's settings. A run that never started has no attempt.
 fn attempts(request: &SealRequest, spec: Option<&RunSpec>, reported: Option<Attempt>) -> Vec<Attempt> {
     let unreported = || {
         let spec = spec.filter(|_| request.before.is_some())?;

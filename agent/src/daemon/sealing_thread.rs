@@ -1,4 +1,4 @@
-//! The thread that seals a run, and what is heard of it. How a run is sealed stands in `sealing.rs`.
+//! The sealing thread and its reports. `sealing.rs` implements sealing.
 
 use std::future::pending;
 
@@ -11,11 +11,11 @@ use tokio::{
 
 use super::sealing::{self, OnDisk, SealRequest, Sealed};
 
-/// A run that is being sealed, on a thread of its own.
+/// A run that is being sealed on its own thread.
 pub(super) struct Sealing {
-    /// Which.
+    /// The run's id.
     pub(super) run: RunId,
-    /// Hears once what of its files is on this disk.
+    /// Receives the flushed files, once.
     flushed: Option<oneshot::Receiver<OnDisk>>,
     thread: JoinHandle<Sealed>,
 }
@@ -32,15 +32,15 @@ impl Sealing {
     }
 }
 
-/// What the sealing thread has come to.
+/// A report of the sealing thread.
 pub(super) enum SealNews {
-    /// These files are on this disk, and are being hashed.
+    /// These files are flushed and are being hashed.
     Flushed(RunId, OnDisk),
-    /// It is done.
+    /// The run is sealed, or the thread failed.
     Sealed(RunId, Result<Sealed, JoinError>),
 }
 
-/// The next news of the sealing thread; none without one.
+/// Returns the next report of the sealing thread. Waits forever if there is none.
 pub(super) async fn seal_news(sealing: &mut Option<Sealing>) -> SealNews {
     let Some(Sealing { run, flushed, thread }) = sealing else {
         return pending().await;

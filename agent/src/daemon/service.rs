@@ -1,5 +1,5 @@
-//! The daemon's one loop: it waits for the link, the run process, the sealing thread, the clock and the stop signal, and
-//! hands each event to the module that knows what follows. All state has this one owner, so that nothing is locked.
+//! The daemon's event loop. It waits for the link, the run process, the sealing thread, timers and stop signals, and
+//! passes each event to its module. The loop owns all state, so no locks are needed.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -45,12 +45,12 @@ use crate::{
     identity::DeviceIdentity,
 };
 
-/// How long a stopping daemon waits for run process and sealing, beyond the run process's own grace.
+/// Time that a stopping daemon waits for the run process and sealing, beyond the run process's grace period.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a stopping daemon waits for room to say that it goes.
+/// Time that a stopping daemon waits until it can publish its farewell.
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether the device's certificate is to be renewed.
+/// Interval between checks of the device certificate's expiry.
 const CERTIFICATE_LOOK: Duration = Duration::from_secs(24 * 3600);
 
 /// The daemon's state.
@@ -64,37 +64,37 @@ pub(crate) struct Service<L> {
     pub(super) link: L,
     pub(super) connected: bool,
     pub(super) runs: BTreeMap<RunId, Run>,
-    /// Runs whose state the disk did not give at the start: they are on the device, and are tried again.
+    /// Runs whose state could not be read at the start. The daemon retries them.
     pub(super) unreadable: BTreeMap<RunId, RunDir>,
-    /// Random, of this process.
+    /// Random number of this process.
     pub(super) session: u64,
-    /// Inventories so far, and when the last was made.
+    /// Number of inventories so far, and the time of the last.
     pub(super) inventories: u32,
     pub(super) last_inventory: Option<Instant>,
-    /// When hello and inventory are to be repeated.
+    /// Time to repeat the hello and the inventory.
     pub(super) repeat_at: Option<Instant>,
-    /// Runs that were not taken, the newest last: their state lives at the broker alone.
+    /// Rejected runs, newest last. Their states are only kept in memory and at the broker.
     pub(super) refused: VecDeque<(RunId, RunState)>,
     pub(super) next_arrival: u64,
     pub(super) active: Option<Active>,
-    /// Assets on their way for the next run.
+    /// Asset download for the next run.
     pub(super) fetching: Option<Fetching>,
     pub(super) to_seal: VecDeque<RunId>,
     pub(super) sealing: Option<Sealing>,
     pub(super) due: Due,
     pub(super) started: Instant,
     pub(super) heartbeats: u64,
-    /// When a run last ended, and when the coordinator was last heard of: what the next run's start waits by.
+    /// Time when a run last ended, and when the last acknowledgement arrived. The next run's start depends on both.
     pub(super) last_ended: Option<Instant>,
     pub(super) last_heard: Option<Instant>,
-    /// The growing files of the live run that is on.
+    /// Growing files of the active run with live delivery.
     pub(super) live: Option<LiveFiles>,
-    /// How fast a live run's logs may leave the device.
+    /// Rate limit for the logs of a live run.
     pub(super) live_pace: Pace,
     pub(super) stop_by: Option<Instant>,
 }
 
-/// What is to be published as soon as there is room.
+/// Publications that are due.
 #[derive(Debug, Default)]
 pub(super) struct Due {
     pub(super) hello: bool,
@@ -102,9 +102,9 @@ pub(super) struct Due {
     pub(super) inventory: VecDeque<Inventory>,
     pub(super) heartbeat: bool,
     pub(super) states: BTreeSet<RunId>,
-    /// Questions what this device is, by their ids.
+    /// Ids of pending `Examine` commands.
     pub(super) examinations: BTreeSet<RunId>,
-    /// Runs whose retained state is to be taken away.
+    /// Runs whose retained state must be cleared.
     pub(super) cleared: BTreeSet<RunId>,
 }
 
@@ -151,7 +151,7 @@ impl<L: Link> Service<L> {
         Ok(())
     }
 
-    /// Starts what can be started now.
+    /// Starts sealing and the next run, where possible.
     fn go_on(&mut self, now: Instant) {
         self.seal_next();
         if self.stop_by.is_none() {
@@ -185,7 +185,7 @@ impl<L: Link> Service<L> {
         std::ops::ControlFlow::Continue(())
     }
 
-    /// The next time at which something is to be done without an event.
+    /// Returns the next time at which the loop must act without an event.
     fn deadline(&self, now: Instant) -> Option<Instant> {
         let delivery = self.delivery_deadline(now);
         let process = self.active.as_ref().and_then(Active::deadline);
@@ -200,7 +200,7 @@ impl<L: Link> Service<L> {
             .min()
     }
 
-    /// What CUDA has found goes into facts from now on. A machine without GPUs has nothing new to say.
+    /// Adds the GPUs that CUDA found to the facts and publishes them.
     fn take_gpus(&mut self, found: Vec<GpuFacts>) {
         if !found.is_empty() {
             self.facts = self.facts.clone().with_gpus(found);
@@ -217,7 +217,7 @@ impl<L: Link> Service<L> {
         self.repeat_hello(now);
     }
 
-    /// Renews the device's certificate when it is time, on a thread of its own: that waits for the coordinator.
+    /// Renews the device's certificate when it is due, on a separate thread because renewal waits for the coordinator.
     fn look_at_certificate(&self) {
         let (state_dir, identity) = (self.config.state_dir.clone(), Arc::clone(&self.identity));
         let coordinator = self.config.coordinator.clone();
@@ -235,7 +235,7 @@ impl<L: Link> Service<L> {
         let now = Instant::now();
         self.stop_by = Some(now + self.config.abort_grace + STOP_PATIENCE);
         if let Some(fetching) = &self.fetching {
-            // What is here is kept; the run goes on when the daemon comes back.
+            // Downloaded data is kept. The run continues when the daemon restarts.
             fetching.cancel();
         }
         if let Some(active) = &mut self.active {
@@ -253,7 +253,7 @@ impl<L: Link> Service<L> {
             .is_some_and(|stop_by| (at_rest && told) || now >= stop_by)
     }
 
-    /// Says that the device goes, so that nobody waits for the last will.
+    /// Publishes that the device goes offline, so that the coordinator does not have to wait for the last will.
     async fn take_leave(&mut self) {
         if self.connected {
             let room = async {
@@ -276,7 +276,7 @@ impl<L: Link> Service<L> {
         self.link.close().await;
     }
 
-    /// Every run that the device knows of.
+    /// Returns the ids of all runs on the device, including unreadable and rejected ones.
     pub(super) fn known_runs(&self) -> Vec<RunId> {
         self.runs
             .keys()
@@ -286,7 +286,7 @@ impl<L: Link> Service<L> {
             .collect()
     }
 
-    /// A topic of this device.
+    /// Returns a topic of this device.
     pub(super) fn topic(&self, leaf: Leaf) -> String {
         Topic {
             device: self.identity.id().clone(),
@@ -296,7 +296,7 @@ impl<L: Link> Service<L> {
     }
 }
 
-/// The retained hello; `online` is `false` in the last will and when the daemon takes leave.
+/// Returns the retained hello. `online` is `false` in the last will and in the farewell.
 pub(crate) fn hello(
     config: &AgentConfig,
     identity: &DeviceIdentity,
@@ -314,7 +314,7 @@ pub(crate) fn hello(
         facts_json: serde_json::to_vec(&facts.read()).unwrap_or_default(),
         runs,
     };
-    // The inventory lists all of thousands of runs; here are as many of the newest as fit.
+    // The hello lists as many of the newest runs as fit. The inventory lists all of them.
     let payload = loop {
         match hello.to_frame() {
             Ok(payload) => break payload,
@@ -352,7 +352,7 @@ async fn fetch_news(fetching: &mut Option<Fetching>) -> FetchNews {
     }
 }
 
-/// What a task has found, once; nothing where it panicked.
+/// Waits for a task and returns its result once. Returns the default if the task panicked.
 async fn once<T: Default>(task: &mut Option<JoinHandle<T>>) -> T {
     match task {
         Some(running) => {

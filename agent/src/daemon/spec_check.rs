@@ -1,5 +1,5 @@
-//! Whether a run's spec may come onto this device at all: readable, addressed to it, with names that stay inside their
-//! directories, for an engine that it has. What the benchmark needs is checked by the run process.
+//! Checks whether this device accepts a run's spec. The spec must parse, and be for this run and device. Its paths must
+//! stay inside their directories, and its engine must be available. The run process checks what the benchmark needs.
 
 use std::path::{Component, Path};
 
@@ -10,16 +10,16 @@ use regatta_types::{
     documents::{Document as _, DocumentError, EngineKind, RunSpec},
 };
 
-/// Longest name of a benchmark, a round or a model.
+/// Longest name of a benchmark, round, model or state, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// A spec that is refused.
+/// Why a spec is rejected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpecError {
-    /// It does not read.
+    /// The spec does not parse.
     #[error("the spec cannot be used")]
     Document(#[source] DocumentError),
-    /// It is for another run than the command's.
+    /// The spec is for another run than the command.
     #[error("the spec is of run {found}, the command of run {expected}")]
     OtherRun {
         /// The spec's run.
@@ -27,33 +27,33 @@ pub(crate) enum SpecError {
         /// The command's run.
         expected: RunId,
     },
-    /// It is for another device.
+    /// The spec is for another device.
     #[error("the spec is for device {0}, not for this one")]
     OtherDevice(DeviceId),
-    /// A name or path that could reach outside.
+    /// A name or path is not allowed.
     #[error("{what} `{given}` {why}")]
     Name {
-        /// What is named.
+        /// What the name is for.
         what: &'static str,
-        /// The name, cut to 64 characters.
+        /// The name, truncated to 64 characters.
         given: String,
-        /// What is wrong.
+        /// The problem.
         why: &'static str,
     },
-    /// A state in words that this agent does not know.
+    /// The requested device state does not parse.
     #[error("the device's state cannot be read")]
     State(#[source] regatta_state::state_request::InvalidStateRequest),
-    /// An engine that this build does not have.
+    /// This build does not have the engine.
     #[error("this agent has no {asked} engine; it has {available}")]
     Engine {
-        /// What was asked for.
+        /// The requested engine.
         asked: EngineKind,
-        /// What there is.
+        /// The available engines.
         available: String,
     },
 }
 
-/// Reads and checks a spec.
+/// Parses and checks a spec.
 pub(crate) fn check(
     bytes: &[u8],
     run: RunId,
@@ -76,7 +76,7 @@ pub(crate) fn check(
     inner_path("model file", &spec.benchmark.model.file)?;
     inner_path("dataset directory", &spec.benchmark.dataset.dir)?;
     inner_path("dataset map", &spec.benchmark.dataset.map)?;
-    // Samples of several inputs lie in files of these names.
+    // The samples of several inputs are in files with these names.
     for input in spec.benchmark.model.inputs().filter_map(|input| input.name) {
         inner_path("input", input)?;
     }
@@ -122,7 +122,7 @@ fn name(what: &'static str, given: &str) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// A path below the scratch directory.
+/// Checks that a path stays inside the scratch directory.
 fn inner_path(what: &'static str, given: &str) -> Result<(), SpecError> {
     let refuse = |why| SpecError::Name {
         what,

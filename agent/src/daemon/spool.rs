@@ -1,13 +1,13 @@
-//! The room that logs take up on the device, and what gives way when there is little of it.
+//! The disk space of logs on the device, and what is removed when space is short.
 //!
-//! The runs' directories are the spool (docs/decisions/0001). It is bounded by `spool_max_mib` and by what the disk has free.
-//! When room gets short, in this order:
+//! The spool consists of the runs' directories (docs/decisions/0001). Its limits are `spool_max_mib` and the free space
+//! of the disk. When space is short, the daemon acts in this order:
 //!
-//! 1. Runs that the coordinator has released make room, the oldest first, before another run is started. Acknowledgements do not
-//!    release a run: they carry no signature.
-//! 2. A run that would not find `min_free_mib` is not taken, and not started when it was taken before: it fails and says so.
-//! 3. The run that is on loses its extras ([`Extras`]) when half of `min_free_mib` is left: they are cut off where they are.
-//!    LoadGen's own logs are never touched. If the disk fills up all the same, LoadGen's failure to write fails the run.
+//! 1. Before another run starts, it removes runs that the coordinator has released, the oldest first. Acknowledgements
+//!    do not release a run, because they are not signed.
+//! 2. It rejects a run if less than `min_free_mib` would be free. A queued run then fails with this reason.
+//! 3. When half of `min_free_mib` is left, the active run loses its extras ([`Extras`]): they are truncated. LoadGen's
+//!    own logs are never touched. If the disk still fills up, LoadGen's write error fails the run.
 
 use std::{fs, io, path::Path};
 
@@ -16,20 +16,20 @@ use regatta_types::RunId;
 
 use super::{extras::Extras, link::Link, live_files::end_live, run::Run, service::Service};
 
-/// Why there is no room for a run.
+/// Why there is no space for a run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoSpace {
-    /// The disk.
+    /// The disk has too little free space.
     #[error(
         "{} MiB are free where its logs would lie, {} MiB are wanted (min_free_mib)", .free >> 20, .wanted >> 20
     )]
     Disk {
-        /// Bytes that are free.
+        /// Free bytes.
         free: u64,
-        /// Bytes that are wanted.
+        /// Required free bytes.
         wanted: u64,
     },
-    /// The spool.
+    /// The spool has reached its limit.
     #[error(
         "logs of other runs take up {} MiB of {} (spool_max_mib), and {} MiB are wanted (min_free_mib)",
         .used >> 20, .bound >> 20, .wanted >> 20
@@ -37,17 +37,17 @@ pub(crate) enum NoSpace {
     Spool {
         /// Bytes of all runs.
         used: u64,
-        /// Bytes that they may have.
+        /// Limit of the spool in bytes.
         bound: u64,
-        /// Bytes that are wanted.
+        /// Required free bytes.
         wanted: u64,
     },
-    /// The file system does not tell.
+    /// The file system does not report its free space.
     #[error("the free space for logs cannot be told")]
     Unknown(#[source] io::Error),
 }
 
-/// The bounds of the spool.
+/// The limits of the spool in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     wanted: u64,
@@ -76,10 +76,10 @@ impl Bounds {
 }
 
 impl<L: Link> Service<L> {
-    /// Makes room for another run, if it has to be made.
+    /// Removes released runs until there is space for another run.
     ///
     /// # Errors
-    /// In words for the run's state, when there is none.
+    /// The reason for the run's state, when there is not enough space.
     pub(super) fn free_space(&mut self) -> Result<(), String> {
         let bounds = Bounds {
             wanted: self.config.min_free_bytes,
@@ -90,7 +90,7 @@ impl<L: Link> Service<L> {
                 return Ok(());
             };
             let oldest = self.oldest_removable();
-            // Where the space is not known, no run is given up for it.
+            // If the free space is unknown, no run is removed.
             let (NoSpace::Disk { .. } | NoSpace::Spool { .. }, Some(oldest)) = (&none, oldest) else {
                 let none = anyhow::Error::from(none);
                 return Err(format!("the device cannot keep the run: {none:#}"));
@@ -107,7 +107,7 @@ impl<L: Link> Service<L> {
         candidates.min_by_key(|run| run.job.arrival).map(Run::id)
     }
 
-    /// Sees whether the run that is on leaves room, with every heartbeat.
+    /// Checks, with every heartbeat, whether the active run leaves enough space.
     pub(super) fn watch_free_space(&mut self) {
         let Some(active) = &mut self.active else { return };
         if let Some(extras) = &active.extras {
@@ -133,7 +133,7 @@ impl<L: Link> Service<L> {
     }
 }
 
-/// Bytes of all runs' files. Entries of the directory that are no runs do not count.
+/// Returns the total size of all runs' files in bytes. Ignores entries that are not runs.
 fn bytes_of_runs(runs: &Path) -> io::Result<u64> {
     let mut sum = 0_u64;
     for entry in fs::read_dir(runs)? {
@@ -149,7 +149,8 @@ fn bytes_of_runs(runs: &Path) -> io::Result<u64> {
     Ok(sum)
 }
 
-/// Bytes that files take up below a directory, links not followed. What cannot be read counts as 0, after a warning.
+/// Returns the total size of files below a directory in bytes, without following links. Unreadable entries count as 0
+/// and are logged.
 fn bytes_below(directory: &Path) -> u64 {
     let warn = |e: &io::Error| tracing::warn!("{} counts as empty: {e}", directory.display());
     let entries = match fs::read_dir(directory) {

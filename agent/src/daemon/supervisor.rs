@@ -1,5 +1,5 @@
-//! What the daemon tells the service manager that started it, in systemd's `sd_notify` words: that it is ready, that its
-//! loop still turns, that it goes. Without a service manager nothing is said. It takes no orders.
+//! Notifications to the service manager by systemd's `sd_notify` protocol: ready, alive and stopping. Without a service
+//! manager, nothing is sent.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -14,10 +14,11 @@ use std::{
     time::Duration,
 };
 
-/// Where a service manager listens; run processes must not inherit these, or they would speak for the daemon.
+/// Variables of the notification protocol. Run processes must not inherit them, or they could notify in the daemon's
+/// name.
 pub(crate) const VARIABLES: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
 
-/// The service manager, where there is one.
+/// The service manager, if there is one.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     socket: Option<(UnixDatagram, SocketAddr)>,
@@ -25,12 +26,12 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// The one that the environment names.
+    /// Returns the service manager that the environment names.
     pub(crate) fn of_this_process() -> Self {
         Self::from_variables(|name| std::env::var_os(name))
     }
 
-    /// As `sd_notify(3)` and `sd_watchdog_enabled(3)` read the environment.
+    /// Reads the variables as `sd_notify(3)` and `sd_watchdog_enabled(3)` do.
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
         let socket = variable("NOTIFY_SOCKET").and_then(|address| match open(&address) {
@@ -51,29 +52,29 @@ impl Supervisor {
         }
     }
 
-    /// How often [`Self::alive`] is to be called: half the time after which the service manager takes the daemon for hung.
+    /// Returns the interval for [`Self::alive`]: half of the service manager's watchdog timeout.
     pub(crate) fn watchdog_interval(&self) -> Option<Duration> {
         self.watchdog.map(|limit| limit / 2)
     }
 
-    /// The daemon has recovered what lay on its disk and takes runs. The broker may still be away.
+    /// Notifies that the daemon has started and accepts runs. The broker may still be unreachable.
     pub(crate) fn ready(&self) {
         self.say(b"READY=1");
     }
 
-    /// The loop turns.
+    /// Notifies that the event loop runs.
     pub(crate) fn alive(&self) {
         self.say(b"WATCHDOG=1");
     }
 
-    /// The daemon ends, which may take a run process's grace.
+    /// Notifies that the daemon stops. This may take as long as a run process's grace period.
     pub(crate) fn stopping(&self) {
         self.say(b"STOPPING=1");
     }
 
     fn say(&self, words: &[u8]) {
         if let Some((socket, address)) = &self.socket {
-            // A service manager that is restarting drops it; the next watchdog word is due soon enough.
+            // A restarting service manager may lose a notification. The next watchdog notification follows soon.
             if let Err(e) = socket.send_to_addr(words, address) {
                 tracing::warn!("the service manager was not told {}: {e}", words.escape_ascii());
             }
@@ -81,14 +82,14 @@ impl Supervisor {
     }
 }
 
-/// An abstract address is written with a leading `@`.
+/// Opens the notification socket. An abstract address starts with `@`.
 fn open(address: &OsStr) -> io::Result<(UnixDatagram, SocketAddr)> {
     let address = match address.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
         None => SocketAddr::from_pathname(address)?,
     };
     let socket = UnixDatagram::unbound()?;
-    // A full queue must never stop the loop.
+    // A full socket must not block the event loop.
     socket.set_nonblocking(true)?;
     Ok((socket, address))
 }

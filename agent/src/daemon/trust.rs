@@ -1,6 +1,6 @@
-//! Whose commands count: in a lab with keys, those that its coordinator has signed for this device, each once. The key was
-//! pinned when the device enrolled, so that no broker and nobody on it can command the device. What a command asks for is
-//! not looked at here.
+//! Authentication of commands. An enrolled device accepts each command once, if its coordinator has signed it for this
+//! device. The coordinator's key was pinned at enrolment, so the broker and its other clients cannot command the
+//! device. This module does not interpret commands.
 
 use std::{
     fs, io,
@@ -16,45 +16,46 @@ use regatta_wire::{
 };
 use ring::signature::{ED25519, UnparsedPublicKey};
 
-/// The file that holds the newest number, in the state directory.
+/// The file in the state directory that stores the newest command number.
 const FILE: &str = "commands.number";
 
-/// Opens commands.
+/// Verifies and opens commands.
 #[derive(Debug)]
 pub(crate) struct Trust {
-    /// The coordinator's key; `None` on a device that is not enrolled, which obeys whoever reaches its broker.
+    /// The coordinator's public key. `None` on a device that is not enrolled, which accepts all commands from its
+    /// broker.
     coordinator: Option<[u8; 32]>,
     path: PathBuf,
     newest: u64,
 }
 
-/// A command that is not obeyed.
+/// Why a command is rejected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrustError {
-    /// Nobody has signed it.
+    /// The command is not signed.
     #[error("it is not signed, and this device is enrolled")]
     Unsigned,
-    /// It was not signed by the coordinator, or not for this device and run, or was changed.
+    /// The coordinator did not sign it, or signed it for another device or run, or the command was modified.
     #[error("its signature is not the coordinator's for this device and run")]
     Forged,
-    /// It came before, or is older than one that came before.
+    /// The command is a repetition, or older than one that was accepted.
     #[error("its number {number} is not above {newest}: it has been sent again, or by somebody else")]
     Repeated {
         /// The command's number.
         number: u64,
-        /// The newest that was obeyed.
+        /// The newest accepted number.
         newest: u64,
     },
-    /// The signed command around it does not read.
+    /// The signed envelope does not parse.
     #[error("it does not read")]
     Envelope(#[source] FrameError),
 }
 
 impl Trust {
-    /// Trusts this coordinator, and remembers what it has said before.
+    /// Loads the newest command number and pins the coordinator's key.
     ///
     /// # Errors
-    /// When the file of the newest number cannot be read: without it, old commands would count again.
+    /// When the file with the number cannot be read. Without the number, old commands would be accepted again.
     pub(crate) fn load(state_dir: &Path, coordinator: Option<[u8; 32]>) -> io::Result<Self> {
         let path = state_dir.join(FILE);
         let newest = match fs::read_to_string(&path) {
@@ -69,10 +70,10 @@ impl Trust {
         })
     }
 
-    /// Opens a command. The inner result is for commands of the coordinator that this agent cannot read.
+    /// Verifies and opens a command. The inner result is an error if an authentic command does not parse.
     ///
     /// # Errors
-    /// [`TrustError`]: it is to be dropped, and nobody is owed an answer.
+    /// [`TrustError`]: the caller must drop the command without an answer.
     pub(crate) fn open(
         &mut self,
         device: &DeviceId,
@@ -96,13 +97,13 @@ impl Trust {
         Ok(Command::from_frame(&signed.command))
     }
 
-    /// The newest number that was obeyed.
+    /// Returns the newest accepted number.
     pub(crate) const fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Keeps a number on disk before the command is obeyed. On a full disk it is kept in memory: a device that cannot be
-    /// told to end or forget a run would stay full.
+    /// Writes the number to disk before the command is executed. On a full disk it is only kept in memory. Otherwise the
+    /// device would reject commands to abort or forget a run, and would stay full.
     fn remember(&mut self, number: u64) -> Result<(), TrustError> {
         if number <= self.newest {
             return Err(TrustError::Repeated {
@@ -229,7 +230,7 @@ mod tests {
             trust.open(&lab.device, lab.run, &stranger),
             Err(TrustError::Forged)
         ));
-        // Every bit of a good one matters, and nothing that is flipped makes the device panic or forget its place.
+        // Every bit of a valid command matters. A flipped bit must not cause a panic or change the stored number.
         for bit in 0..frame.len() * 8 {
             let mut flipped = frame.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);

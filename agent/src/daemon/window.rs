@@ -1,5 +1,5 @@
-//! How the daemon behaves in a run's timed window, and what it costs there: bytes handed to the network, processor time,
-//! wake-ups. Reads counters at both ends of the window and steps aside from LoadGen's processor; limits nothing.
+//! The daemon's behaviour during the measurement window, and its cost there: bytes sent, processor time and wake-ups.
+//! The daemon reads counters at both ends of the window and leaves LoadGen's processor. It does not limit anything.
 
 use regatta_types::documents::{Delivery, RunSpec, WindowCost};
 use rustix::{
@@ -9,12 +9,12 @@ use rustix::{
 
 use crate::{thread_counters::ThreadCounters, timing_cpu};
 
-/// What a run's spec asks of the daemon for the window.
+/// The daemon's behaviour in the window, as the run's spec requests it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct WindowPolicy {
-    /// Whether logs leave the device while LoadGen runs.
+    /// Whether logs are sent while LoadGen runs.
     pub(crate) live: bool,
-    /// The processor that LoadGen's issuing thread keeps to, where it keeps to one.
+    /// The processor that LoadGen's issuing thread is pinned to, if any.
     pub(crate) timing_cpu: Option<usize>,
 }
 
@@ -27,7 +27,7 @@ impl From<&RunSpec> for WindowPolicy {
     }
 }
 
-/// The counters at the window's beginning.
+/// The counters at the start of the window.
 #[derive(Debug)]
 pub(crate) struct WindowMeter {
     bytes_sent: u64,
@@ -37,7 +37,7 @@ pub(crate) struct WindowMeter {
 }
 
 impl WindowMeter {
-    /// Opens the window. From here on the daemon keeps off the timing processor.
+    /// Opens the window. Until it closes, the daemon does not use the timing processor.
     pub(crate) fn open(bytes_sent: u64, window_policy: WindowPolicy) -> Self {
         Self {
             bytes_sent,
@@ -47,7 +47,7 @@ impl WindowMeter {
         }
     }
 
-    /// Closes the window; what was used in it.
+    /// Closes the window and returns its cost.
     pub(crate) fn close(self, bytes_sent: u64) -> WindowCost {
         let thread = ThreadCounters::read().since(self.thread);
         WindowCost {
@@ -61,7 +61,7 @@ impl WindowMeter {
     }
 }
 
-/// Keeps the calling thread of the daemon off a processor until dropped.
+/// Excludes a processor for the calling thread of the daemon until dropped.
 #[derive(Debug)]
 pub(super) struct CpuExclusion {
     cpu: u32,
@@ -69,7 +69,7 @@ pub(super) struct CpuExclusion {
 }
 
 impl CpuExclusion {
-    /// Steps aside; `None` where there is no other processor, or the kernel refuses.
+    /// Excludes the processor. Returns `None` if there is no other processor or the kernel refuses.
     pub(super) fn from(cpu: usize) -> Option<Self> {
         let before = sched_getaffinity(None).ok()?;
         if cpu >= CpuSet::MAX_CPU {
@@ -88,12 +88,12 @@ impl CpuExclusion {
 
 impl Drop for CpuExclusion {
     fn drop(&mut self) {
-        // They were allowed a moment ago; there is nothing to do about a refusal.
+        // The kernel allowed this set before. An error cannot be handled here.
         let _ = sched_setaffinity(None, &self.before);
     }
 }
 
-/// Processor time of every thread of this process.
+/// Returns the processor time of all threads of this process in nanoseconds.
 fn process_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

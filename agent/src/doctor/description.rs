@@ -1,5 +1,5 @@
-//! The draft of the official system description: what the board tells of itself under the submission checker's own keys.
-//! Empty fields want a person: supplier, cooling, network, status.
+//! A draft of the official system description: the board's facts under the submission checker's keys. People must fill
+//! in the empty fields: supplier, cooling, network, status.
 
 use serde::Serialize;
 
@@ -10,8 +10,8 @@ use crate::facts::{
     system::System,
 };
 
-/// The fields of a submission's `systems/<system>.json`, as the newest round's checker asks for them: those that can be read, and
-/// the others empty.
+/// The fields of a submission's `systems/<system>.json`, as the newest round's checker requires them. Fields that
+/// cannot be read are empty.
 #[derive(Debug, Serialize)]
 pub(super) struct SystemDescription {
     accelerator_frequency: String,
@@ -53,7 +53,7 @@ pub(super) struct SystemDescription {
 }
 
 impl SystemDescription {
-    /// Fills in what is known.
+    /// Returns a draft with the known fields.
     pub(super) fn draft(board: &Board, software: &Software, power: &Power, system: &System) -> Self {
         let is_jetson = board.kind == Kind::Jetson;
         let module = board.module.as_ref().and_then(|module| module.name.clone());
@@ -67,7 +67,7 @@ impl SystemDescription {
                 }
             )
         });
-        // On a module accelerator and host are one chip with one memory.
+        // On a module, accelerator and host are one chip with shared memory.
         let of_one_chip = |text: &str| if is_jetson { text.to_owned() } else { String::new() };
         let storage: Vec<String> = system
             .storage
@@ -135,7 +135,7 @@ impl SystemDescription {
     }
 }
 
-/// The highest clock of the hardware, whatever the power mode allows.
+/// Formats a clock, here the hardware's highest, independent of the power mode.
 fn megahertz(clock: u64) -> String {
     format!("{clock} MHz")
 }
@@ -152,7 +152,8 @@ fn stack(software: &Software) -> Vec<String> {
     .collect()
 }
 
-/// What is soldered on, from what the kernel has left of it: the next even number of GiB; from 16 on, the next multiple of 8.
+/// Returns the installed memory, derived from what the kernel reports. The value is rounded up to an even number of
+/// GiB. Above 16 GiB, it is rounded up to a multiple of 8.
 fn memory_capacity(bytes: u64) -> String {
     let gib = bytes.div_ceil(1 << 30);
     if gib == 0 {

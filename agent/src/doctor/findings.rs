@@ -1,19 +1,18 @@
-//! What stands in the way of a measurement that somebody else could repeat. Each finding says what was read, why it
-//! matters and which command mends it.
+//! Obstacles to a repeatable measurement. Each finding states what was read, why it matters and which command fixes it.
 
 use super::examination::{Examination, Finding, Severity};
 use crate::facts::board::Kind;
 
-/// Below a zone's trip point by less than this, a run of ten minutes will reach it.
+/// Distance in thousandths of a degree from a zone's trip point, below which a run of ten minutes will reach it.
 const THERMAL_MARGIN: i64 = 10_000;
-/// Load from others, in processors, above which they take part in the measurement.
+/// Load of other programs, in processors, above which it affects the measurement.
 const IDLE_LOAD: f64 = 1.0;
-/// Free memory below which an engine build is likely to fail (TensorRT's own needs were seen at 2.6 GB).
+/// Free memory in bytes below which an engine build is likely to fail. TensorRT alone was observed to need 2.6 GB.
 const MEMORY_FOR_BUILDS: u64 = 3 << 30;
-/// An engine's own pages would be compressed or written out.
+/// Swapped bytes above which an engine's own pages are likely compressed or written out.
 const SWAP_IN_USE: u64 = 64 << 20;
 
-/// All findings, the gravest first.
+/// Returns all findings, the most severe first.
 pub(super) fn of(seen: &Examination) -> Vec<Finding> {
     let mut findings: Vec<Finding> = [
         blind(seen),
@@ -48,7 +47,7 @@ pub(super) fn of(seen: &Examination) -> Vec<Finding> {
     findings
 }
 
-/// Builds a finding where `is_so`.
+/// Returns a finding if `is_so`.
 fn finding(
     is_so: bool,
     id: &'static str,
@@ -203,7 +202,7 @@ fn slowed_down(seen: &Examination) -> Option<Finding> {
     )
 }
 
-/// A rail near its limit before anything runs will be over it when something does.
+/// A rail near its limit when idle will exceed it under load.
 fn current_limit(seen: &Examination) -> Option<Finding> {
     let rails = seen.sensors.rails.iter();
     let (rail, now, limit) = rails
@@ -440,7 +439,7 @@ fn cores_off(seen: &Examination) -> Option<Finding> {
     )
 }
 
-/// NVIDIA's AGX Orin results of rounds v2.0 to v4.0 were made with kernels of 64 KiB pages.
+/// NVIDIA's AGX Orin results of rounds v2.0 to v4.0 used kernels with 64 KiB pages.
 fn small_pages(seen: &Examination) -> Option<Finding> {
     let is_orin = seen
         .board

@@ -1,5 +1,5 @@
-//! `doctor`: says what this board is and whether it is fit to measure, with the command that mends each finding. It reads
-//! and judges; it changes nothing and needs no rights.
+//! `doctor`: describes this board and judges whether it is fit to measure, with a command that fixes each finding. It
+//! does not change anything and needs no rights.
 
 mod description;
 mod examination;
@@ -27,10 +27,10 @@ use crate::{
     },
 };
 
-/// Schema number of the examination as JSON.
+/// Schema number of the JSON output.
 const SCHEMA: u32 = 1;
 
-/// Reads the board below `root`, and judges. The GPUs are no affair of files.
+/// Examines the board below `root`. The caller provides the GPUs, because files do not describe them.
 fn examination_of(root: &Root, gpus: Option<Vec<GpuFacts>>) -> Examination {
     let (board, software, system) = (Board::read(root), Software::read(root), System::read(root));
     let power = Power::read(root);
@@ -53,7 +53,7 @@ fn examination_of(root: &Root, gpus: Option<Vec<GpuFacts>>) -> Examination {
         .all(|finding| finding.severity != Severity::Unfit);
     examination
 }
-/// What is found below `root`, with the GPUs that there are, as JSON for programs and as text for people.
+/// Examines the board below `root` with the given GPUs. Returns the results as JSON and as text.
 pub(crate) fn examine(root: &Path, gpus: &[GpuFacts]) -> io::Result<(String, String)> {
     let examination = examination_of(&Root::new(root), Some(gpus.to_vec()));
     let json = serde_json::to_string(&examination)?;
@@ -62,10 +62,10 @@ pub(crate) fn examine(root: &Path, gpus: &[GpuFacts]) -> io::Result<(String, Str
     Ok((json, String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Examines the board and prints what was found.
+/// Examines the board and prints the results.
 ///
 /// # Errors
-/// When `root` is no directory (2), or standard output cannot be written (3).
+/// When `root` is not a directory (2), or standard output cannot be written (3).
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     if !args.root.is_dir() {
         let why = anyhow::anyhow!(

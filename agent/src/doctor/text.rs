@@ -1,5 +1,5 @@
-//! What `doctor` prints for people: the verdict first, then what the board is, a line each. Sentences are folded for a terminal of
-//! 80 columns; commands stay whole, to be copied.
+//! The text output of `doctor`: first the verdict, then the board's facts, one per line. Sentences are wrapped for a
+//! terminal of 80 columns. Commands are not wrapped, so that users can copy them.
 
 use std::io::{self, Write};
 
@@ -9,13 +9,13 @@ use super::examination::{Examination, Severity};
 
 /// Columns that every terminal has.
 const COLUMNS: usize = 80;
-/// What stands before a sentence's further lines: as much as before its first.
+/// Indentation of a sentence's further lines, equal to that of its first.
 const MARGIN: &str = "          ";
 
 /// Prints an examination.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the output cannot be written.
 pub(super) fn print(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
     print_findings(seen, to)?;
     print_board(seen, to)?;
@@ -46,7 +46,7 @@ fn print_findings(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
     writeln!(to)
 }
 
-/// A sentence in lines of at most [`COLUMNS`], the margin counted.
+/// Wraps a sentence to lines of at most [`COLUMNS`], including the margin.
 fn folded(sentence: &str) -> String {
     let mut text = String::with_capacity(sentence.len());
     let mut column = MARGIN.len();
@@ -67,7 +67,7 @@ fn folded(sentence: &str) -> String {
     text
 }
 
-/// A line of what is known.
+/// Prints a labelled fact, or `-` if it is unknown.
 fn line(to: &mut impl Write, label: &str, value: Option<impl std::fmt::Display>) -> io::Result<()> {
     match value {
         Some(value) => writeln!(to, "{label:<12} {}", Escaped(value)),

@@ -1,4 +1,4 @@
-//! `engine build`: finds the engine in the cache, or checks memory, builds it and keeps it.
+//! `engine build`: finds the engine in the cache, or checks memory, builds the engine and stores it.
 
 use std::{
     io,
@@ -78,11 +78,11 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     show(args, &place, &entry)
 }
 
-/// The engine, where it was built before and is whole.
+/// Returns the engine, if it was built before and is intact.
 fn found(cache: &EngineCache, manifest: &EngineManifest) -> Result<Option<CacheEntry>, Failure> {
     match cache.find(manifest) {
         Ok(found) => Ok(found.map(|(entry, _)| entry)),
-        // A disk that filled up or lost power; what it should be is known.
+        // A full disk or a power cut damaged the entry. It can be rebuilt, because the manifest defines its contents.
         Err(damaged @ (CacheError::Manifest { .. } | CacheError::Changed { .. })) => {
             say(&format!("{damaged}; it is built again"));
             Ok(None)
@@ -91,7 +91,7 @@ fn found(cache: &EngineCache, manifest: &EngineManifest) -> Result<Option<CacheE
     }
 }
 
-/// How many samples are run, and how many are left out because they fill no batch.
+/// Describes how many samples are used, and how many are left out because they do not fill a batch.
 fn calibrating(samples: usize, batch: usize) -> String {
     match samples % batch {
         0 => format!("calibrating over {samples} samples"),
@@ -102,14 +102,15 @@ fn calibrating(samples: usize, batch: usize) -> String {
     }
 }
 
-/// The file's name of a model's calibration cache over samples and of a TensorRT: other batches and units build with it again.
+/// Returns the file name of the calibration cache for a model, its samples and a TensorRT version. Builds for other
+/// batches and units reuse it.
 fn scales(manifest: &EngineManifest) -> String {
     let samples = manifest.calibration_sha256.as_deref().unwrap_or_default();
     let made_of = format!("{} {samples} {}", manifest.onnx_sha256, manifest.tensorrt);
     format!("calibration-{}.cache", &sha256_hex(made_of.as_bytes())[..16])
 }
 
-/// The samples that INT8 is calibrated over, where they are given and this TensorRT does such a thing.
+/// Returns the samples for INT8 calibration, if any are named. Fails if this TensorRT has no calibrator.
 fn calibration_samples(args: &EngineBuildArgs, version: Version) -> Result<Option<Samples>, Failure> {
     let Some(path) = &args.calibration_samples else {
         return Ok(None);
@@ -156,7 +157,7 @@ fn build_new(
         tensorrt.build(settings, tell, calibration)
     })
     .map_err(Failure::could_not)??;
-    // Without a GPU an engine can be built and not loaded: its tensors stay unknown then.
+    // Without a GPU, an engine can be built but not loaded. Its tensors are then unknown.
     let core = settings.dla.map(|dla| dla.core);
     let tensors = tensorrt
         .load(&built.plan, core)
@@ -177,7 +178,7 @@ fn build_new(
     };
     let cache = EngineCache::new(directory.clone());
     let place = cache.store(&entry, &built)?;
-    // The next build is slower without it, and no worse.
+    // Without the timing cache, the next build is only slower.
     let _ = cache.store_timing_cache(&entry.manifest, &built.timing_cache);
     if let Some(scales) = scales.filter(|_| !built.calibration_cache.is_empty()) {
         let kept = cache.store_file(scales, &built.calibration_cache)?;
@@ -191,8 +192,8 @@ fn show(args: &EngineBuildArgs, place: &Path, entry: &CacheEntry) -> Result<u8, 
     Ok(exit::OK)
 }
 
-/// A word on the way, beside the result.
+/// Prints a progress message to standard error.
 fn say(words: &str) {
-    // Nobody is left to tell when standard error is closed.
+    // Standard error may be closed.
     let _ = writeln!(EscapedText(io::stderr()), "{words}");
 }

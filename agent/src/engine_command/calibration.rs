@@ -1,5 +1,5 @@
-//! Samples for INT8 calibration: found on disk and hashed, for networks of one input and of several. How they come to the device is
-//! in `on_device`; what becomes of them there is TensorRT's affair.
+//! Samples for INT8 calibration, found on disk and hashed, for networks with one or several inputs. `on_device` copies
+//! them to the device, and TensorRT processes them there.
 
 mod on_device;
 
@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 pub(super) use self::on_device::OnDevice;
 use crate::npy_header::NpyHeader;
 
-/// The types that samples and networks have.
+/// The element types of samples, and those of networks.
 const TYPES: [(Dtype, ElementType); 5] = [
     (Dtype::Float32, ElementType::Fp32),
     (Dtype::Float16, ElementType::Fp16),
@@ -27,38 +27,39 @@ const TYPES: [(Dtype, ElementType); 5] = [
     (Dtype::Int64, ElementType::Int64),
 ];
 
-/// Where the data of one sample lies.
+/// The location of one sample's data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     file: PathBuf,
     begin: u64,
 }
 
-/// What one input has of every sample.
+/// One input's part of every sample.
 #[derive(Debug)]
 struct InputSamples {
     input: CalibrationInput,
     places: Vec<Place>,
 }
 
-/// Samples on disk.
+/// Calibration samples on disk.
 #[derive(Debug)]
 pub(super) struct Samples {
-    /// At least one, all of as many samples.
+    /// At least one input. All have the same number of samples.
     inputs: Vec<InputSamples>,
-    /// SHA-256 of all of them in order.
+    /// SHA-256 of all samples in order.
     sha256: String,
 }
 
 impl Samples {
-    /// Those of a directory, in the order of `list` or of their names; or of one file whose first dimension counts them. A directory
-    /// whose `samples.json` names inputs has such a file for each of them, and `list` numbers their rows.
+    /// Finds the samples at a path. In a directory, they are in the order of `list` or of their names. In a file, the
+    /// first dimension is the sample index. If the directory's `samples.json` names inputs, it has such a file for each
+    /// input, and `list` contains row numbers.
     ///
     /// # Errors
-    /// When there is none, one is of another type or shape than the others, or `prep` is not done with them.
+    /// When there are no samples, a sample differs in type or shape, or `prep` has not finished.
     pub(super) fn find(path: &Path, list: Option<&Path>) -> anyhow::Result<Self> {
         let names = if path.is_dir() {
-            // Half-made samples would give scales of old and new ones mixed.
+            // Partly prepared samples would give scales from a mix of old and new samples.
             SampleSet::check_whole(path)?;
             input_names(path)?
         } else {
@@ -95,12 +96,12 @@ impl Samples {
         Ok(samples)
     }
 
-    /// How many there are.
+    /// Returns the number of samples.
     pub(super) fn len(&self) -> usize {
         self.inputs[0].places.len()
     }
 
-    /// SHA-256 of all of them in order, hexadecimal.
+    /// Returns the SHA-256 of all samples in order, hexadecimal.
     pub(super) fn sha256(&self) -> &str {
         &self.sha256
     }
@@ -123,7 +124,8 @@ impl Samples {
     }
 }
 
-/// The inputs that a directory has an array for, as `regatta prep` leaves them; none where every sample has a file of its own.
+/// Returns the inputs for which a directory has an array, as `regatta prep` writes them. Empty if every sample has its
+/// own file.
 fn input_names(directory: &Path) -> anyhow::Result<Vec<String>> {
     let path = directory.join(SampleSet::FILE);
     let document = match regular_file::read(&path, LARGEST_TEXT) {
@@ -135,7 +137,7 @@ fn input_names(directory: &Path) -> anyhow::Result<Vec<String>> {
     Ok(set.tensors.into_iter().filter_map(|tensor| tensor.name).collect())
 }
 
-/// The files that a list names, or all of the directory by name.
+/// Returns the files that a list names, or all files of the directory by name.
 fn files(directory: &Path, list: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
     let Some(list) = list else {
         let entries =
@@ -153,7 +155,7 @@ fn files(directory: &Path, list: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> 
         .collect())
 }
 
-/// The first word of every line.
+/// Returns the first word of every line.
 fn listed(list: &Path) -> anyhow::Result<Vec<String>> {
     let text = regular_file::read_text(list)
         .with_context(|| format!("the calibration list {} cannot be read", list.display()))?;
@@ -163,7 +165,7 @@ fn listed(list: &Path) -> anyhow::Result<Vec<String>> {
     Ok(words.map(str::to_owned).collect())
 }
 
-/// The rows that a list numbers from 0 on, as MLCommons' list for BERT does; all of them without one.
+/// Selects the rows that a list names, counted from 0 as in MLCommons' list for BERT. Without a list, selects all rows.
 fn rows(all: InputSamples, list: Option<&Path>) -> anyhow::Result<InputSamples> {
     let Some(list) = list else { return Ok(all) };
     let row = |word: &String| {
@@ -216,7 +218,8 @@ fn of_directory(files: &[PathBuf]) -> anyhow::Result<InputSamples> {
     })
 }
 
-/// Those of one file. What is for the only input must be floats; an array with a name may be of its input's own type.
+/// Returns the samples in one file. For a network with one input they must be floats. A named array may have its
+/// input's type.
 fn of_file(file: &Path, name: Option<String>) -> anyhow::Result<InputSamples> {
     let found = header(file, name.is_some())?;
     let Some((&count, sample)) = found.shape.split_first() else {
@@ -237,11 +240,11 @@ fn of_file(file: &Path, name: Option<String>) -> anyhow::Result<InputSamples> {
     })
 }
 
-/// What stands in front of a file's data.
+/// The header of a file.
 struct Header {
     element: ElementType,
     shape: Vec<u64>,
-    /// Where the data begins.
+    /// Offset of the data.
     begin: u64,
 }
 

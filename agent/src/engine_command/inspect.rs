@@ -1,4 +1,4 @@
-//! `engine inspect`: what an engine is, whether it runs here, and TensorRT's own description of its layers.
+//! `engine inspect`: describes an engine, whether it runs on this machine, and its layers as TensorRT reports them.
 
 use std::path::PathBuf;
 
@@ -16,11 +16,11 @@ use crate::{
 struct Inspected<'a> {
     #[serde(flatten)]
     entry: &'a CacheEntry,
-    /// The version whose headers the shim has through which TensorRT was opened.
+    /// The TensorRT version whose headers the shim was built with.
     shim: Version,
-    /// Why it does not run here.
+    /// Why the engine does not run on this machine.
     refusal: Option<String>,
-    /// TensorRT's description.
+    /// TensorRT's description of the layers.
     layers: Option<serde_json::Value>,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn inspect(args: &EngineInspectArgs) -> Result<u8, Failure> {
     Ok(if described.is_ok() { exit::OK } else { exit::NO })
 }
 
-/// A directory is taken as it is, anything else as a key of the cache.
+/// Returns the engine's directory. If the argument is not a directory, it is a key of the cache.
 fn place(args: &EngineInspectArgs) -> PathBuf {
     if args.engine.is_dir() {
         args.engine.clone()

@@ -1,4 +1,4 @@
-//! This machine's TensorRT, with which engines are built and inspected. Builds nothing.
+//! This machine's TensorRT, which builds and inspects engines.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::exit::Failure;
 /// Opens the machine's TensorRT.
 ///
 /// # Errors
-/// [`Failure`] when it is not installed, or has no shim.
+/// [`Failure`] when it is not installed, or no shim supports it.
 pub(super) fn open(directory: Option<&Path>) -> Result<TensorRt, Failure> {
     let installed = InstalledTensorRt::find(directory)?;
     Ok(TensorRt::open(&installed, &ShimDirectories::from_environment())?)

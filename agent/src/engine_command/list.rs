@@ -1,4 +1,4 @@
-//! `engine list`: what a cache holds. Needs no TensorRT.
+//! `engine list`: lists the engines of a cache. It does not need TensorRT.
 
 use regatta_tensorrt::{CacheEntry, EngineCache};
 use serde::Serialize;

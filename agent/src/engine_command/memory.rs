@@ -1,4 +1,5 @@
-//! Whether a build has memory enough. Small boards die in builds: the kernel kills them, and at times the session with them.
+//! The memory check before a build. On small boards, the kernel kills builds that run out of memory, and sometimes the
+//! user's session too.
 
 use anyhow::anyhow;
 use regatta_cuda::{Context, Driver};
@@ -6,23 +7,23 @@ use regatta_loadgen::memory;
 
 use crate::exit::Failure;
 
-/// What a build takes beside the model's weights and the workspace, in bytes: TensorRT and CUDA themselves.
+/// Memory in bytes that a build needs besides weights and workspace: TensorRT and CUDA themselves.
 const BASE: u64 = 768 << 20;
-/// Copies of the weights that a build holds: the parser's, the network's, the tactics that are tried, the plan.
+/// Copies of the weights during a build: the parser's, the network's, the tactics' and the plan's.
 const COPIES: u64 = 4;
 
-/// Refuses a build that the machine has too little free memory for, or a discrete GPU.
+/// Rejects a build for which the machine or a discrete GPU has too little free memory.
 ///
 /// # Errors
-/// With both figures, and what can be done.
+/// When memory is too small, with the needed and the free amount and a remedy.
 pub(super) fn check(model_bytes: u64, workspace_bytes: u64) -> Result<(), Failure> {
     let device = device();
-    // What a discrete GPU holds the host does not.
+    // A discrete GPU holds the workspace in its own memory.
     let workspace_here = if device.is_some() { 0 } else { workspace_bytes };
     let needed = BASE
         .saturating_add(model_bytes.saturating_mul(COPIES))
         .saturating_add(workspace_here);
-    // On a Jetson this memory is the GPU's too.
+    // On a Jetson, the GPU uses this memory too.
     if let Some(free) = memory::available().filter(|&free| free < needed) {
         return Err(too_little(needed, "", free, "end other programs, add swap"));
     }
@@ -46,7 +47,8 @@ fn too_little(needed: u64, place: &str, free: u64, way: &str) -> Failure {
     ))
 }
 
-/// Bytes that are free on the GPU that is built for, where it has memory of its own. What a driver cannot do the build itself will say.
+/// Returns the free bytes of the GPU for the build, if it has its own memory. The build itself reports errors of the
+/// driver.
 fn device() -> Option<u64> {
     let context: Context = Driver::open().ok()?.context(0).ok()?;
     let (free, _) = (!context.device().integrated)

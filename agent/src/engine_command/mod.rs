@@ -1,5 +1,5 @@
-//! `engine build|inspect|list`: TensorRT engines from the command line. TensorRT itself is behind `regatta-tensorrt`; what is
-//! here is files, memory, words and exit codes.
+//! `engine build|inspect|list`: the command line for TensorRT engines. `regatta-tensorrt` wraps TensorRT. This module
+//! handles files, memory checks, output and exit codes.
 
 mod build;
 mod calibration;
@@ -15,7 +15,7 @@ use regatta_tensorrt::{BuildError, CacheError, TensorRtOpenError};
 
 use crate::{cli::EngineCommand, exit::Failure};
 
-/// Does what was asked. Returns the exit code.
+/// Executes a command and returns the exit code.
 ///
 /// # Errors
 /// [`Failure`] with the documented exit code.
@@ -39,7 +39,7 @@ impl From<CacheError> for Failure {
     }
 }
 
-/// A model or a setting that cannot be is the user's affair, the rest is the machine's.
+/// A model or setting that is not valid is a usage error. Other errors are failures.
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         match error {

@@ -1,4 +1,4 @@
-//! How engines are told of: a few lines for people, the manifest for programs.
+//! Output of engines: a few lines for people, or the manifest for programs.
 
 use std::{
     io::{self, IsTerminal as _, Stderr, Write},
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::{cli::Format, exit::Failure};
 
-/// The result as one JSON document, or as the lines that `text` writes.
+/// Prints the result as a JSON document, or as the lines that `text` writes.
 pub(super) fn result(
     format: Format,
     document: &impl Serialize,
@@ -28,7 +28,7 @@ pub(super) fn result(
     written.map_err(|error| Failure::could_not(anyhow::Error::new(error).context("cannot print the result")))
 }
 
-/// An engine in a few lines.
+/// Prints an engine in a few lines.
 pub(super) fn entry(out: &mut dyn Write, place: &Path, entry: &CacheEntry) -> io::Result<()> {
     let manifest = &entry.manifest;
     writeln!(out, "engine {}", manifest.key())?;
@@ -73,7 +73,7 @@ pub(super) fn entry(out: &mut dyn Write, place: &Path, entry: &CacheEntry) -> io
     placement(out, entry)
 }
 
-/// Types, for people.
+/// Returns the types for people.
 pub(super) const fn types(precision: Precision) -> &'static str {
     match precision {
         Precision::AsInNetwork => "as in network",
@@ -102,8 +102,8 @@ fn placement(out: &mut dyn Write, entry: &CacheEntry) -> io::Result<()> {
     Ok(())
 }
 
-/// Progress of a build: one line that is written over on a terminal, the outer phases' names and now and then the time otherwise.
-/// Nobody is left to tell when what it is written to is closed.
+/// Progress of a build. On a terminal, it is one line that is overwritten. Otherwise it prints the names of outer
+/// phases, and the time at intervals. Write errors are ignored, because the output may be closed.
 pub(super) struct Progress<W> {
     out: W,
     lively: bool,
@@ -129,12 +129,12 @@ impl<W: Write> Progress<W> {
         }
     }
 
-    /// How often [`Self::pass`] is to be called.
+    /// Returns the interval for calls of [`Self::pass`].
     pub(super) const fn period(&self) -> Duration {
         Duration::from_secs(if self.lively { 1 } else { 30 })
     }
 
-    /// Tells of a step.
+    /// Shows a step.
     pub(super) fn tell(&mut self, phase: &BuildPhase) {
         let last = self.phase.replace(phase.clone());
         if self.lively {
@@ -144,7 +144,7 @@ impl<W: Write> Progress<W> {
         }
     }
 
-    /// Tells that time passes, also where TensorRT tells nothing.
+    /// Shows the elapsed time, even if TensorRT reports no steps.
     pub(super) fn pass(&mut self) {
         if self.lively {
             self.write_over();
@@ -154,7 +154,7 @@ impl<W: Write> Progress<W> {
         }
     }
 
-    /// Says something else on the way.
+    /// Prints another message.
     pub(super) fn say(&mut self, words: &str) {
         self.end();
         let _ = writeln!(self.out, "{}", escape_lines(words));
@@ -169,7 +169,7 @@ impl<W: Write> Progress<W> {
         let _ = write!(self.out, "\r\x1b[K{line}, {seconds} s").and_then(|()| self.out.flush());
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(super) fn end(&mut self) {
         if self.lively {
             let _ = write!(self.out, "\r\x1b[K");

@@ -1,4 +1,4 @@
-//! What `engine build` is asked for: its flags as settings of a build, and what of them cannot be. Builds nothing.
+//! The flags of `engine build`, converted to build settings and checked.
 
 use anyhow::Context as _;
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
@@ -10,10 +10,10 @@ use crate::{
     exit::Failure,
 };
 
-/// What is to be built.
+/// Returns the build settings.
 ///
 /// # Errors
-/// Flags that contradict each other, and files that cannot be read.
+/// When flags contradict each other, or a file cannot be read.
 pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure> {
     let min_batch = args
         .min_batch
@@ -61,13 +61,13 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
             element: args.output_dtype,
             format: args.output_format,
         },
-        // Is read when the cache is held.
+        // Read later, while the cache is locked.
         timing_cache: Vec::new(),
         calibration_cache,
     })
 }
 
-/// What the model leaves free of its inputs, from the flags or from a benchmark's file.
+/// Returns the input shapes for free dimensions, from the flags or from a benchmark's file.
 fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
     let Some(file) = &args.benchmark_file else {
         return Ok(args.input_shapes.clone());
@@ -88,11 +88,11 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
     shapes.collect()
 }
 
-/// DLA computes in 16-bit floats and 8-bit integers: a network of 32-bit floats would go to the GPU as a whole, and nobody wants that who
-/// names a core.
+/// Rejects a DLA build of a network of 32-bit floats. DLA computes in 16-bit floats and 8-bit integers, so the whole
+/// network would run on the GPU.
 ///
 /// # Errors
-/// When no type that DLA computes in is allowed, and none is the network's own.
+/// When no type of DLA is allowed, and the network has none itself.
 pub(super) fn check_dla_types(
     settings: &BuildSettings,
     model: &Model,

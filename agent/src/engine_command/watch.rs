@@ -1,5 +1,5 @@
-//! What goes on beside a build, which may take an hour: the time that passes is told, and SIGINT or SIGTERM has it given up. What a
-//! build is belongs to `build`.
+//! Progress and cancellation of a build, which may take an hour. The elapsed time is shown, and SIGINT or SIGTERM
+//! cancels the build.
 
 use std::{
     io::{self, Write},
@@ -22,11 +22,12 @@ use tokio::{
 use super::print::Progress;
 use crate::exit;
 
-/// Does a build, which calls the function that it gets at every step and gives up where that returns false. A second signal, or the first
-/// where TensorRT does not ask, ends the program at once: the cache knows only whole engines.
+/// Runs a build. The build calls its argument at every step and stops when that returns `false`. If TensorRT does not
+/// call it, the first signal ends the program at once, otherwise the second. This is safe, because the cache only
+/// contains complete engines.
 ///
 /// # Errors
-/// When signals cannot be waited for.
+/// When signals cannot be awaited.
 pub(super) fn watched<T>(
     asks: bool,
     build: impl FnOnce(&mut dyn FnMut(&BuildPhase) -> bool) -> T,
@@ -36,11 +37,11 @@ pub(super) fn watched<T>(
     Watched::new(progress, asks).during(period, build)
 }
 
-/// A build that can be told to give up, and is told of by TensorRT's own threads.
+/// A build that can be cancelled, and whose progress TensorRT's threads report.
 struct Watched<W> {
     progress: Mutex<Progress<W>>,
     cancelled: AtomicBool,
-    /// Whether this version asks at every step if it is to go on.
+    /// Whether this TensorRT version asks at every step whether to continue.
     asks: bool,
 }
 
@@ -53,7 +54,7 @@ impl<W: Write + Send> Watched<W> {
         }
     }
 
-    /// Does the build; every period it is told that it goes on.
+    /// Runs the build and shows the elapsed time at every period.
     fn during<T>(
         &self,
         period: Duration,
@@ -68,7 +69,7 @@ impl<W: Write + Send> Watched<W> {
         let built = thread::scope(|scope| {
             scope.spawn(|| runtime.block_on(self.watch(period, signals, ended)));
             let built = build(&mut |phase| self.tell(phase));
-            // The other side is there for as long as nothing is sent.
+            // The receiver exists until this is sent.
             let _ = end.send(());
             built
         });
@@ -80,7 +81,7 @@ impl<W: Write + Send> Watched<W> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells of a step. Returns whether the build goes on.
+    /// Shows a step. Returns whether the build continues.
     fn tell(&self, phase: &BuildPhase) -> bool {
         self.progress().tell(phase);
         !self.cancelled.load(Ordering::Relaxed)
@@ -106,7 +107,8 @@ impl<W: Write + Send> Watched<W> {
             return;
         }
         self.progress().say("regatta-agent: the build was cancelled");
-        // SAFETY: always allowed. TensorRT's threads go on computing, so nothing of theirs may be taken down before the process ends.
+        // SAFETY: always allowed. TensorRT's threads continue to compute, so nothing of theirs may be freed before the
+        // process ends.
         unsafe { libc::_exit(exit::COULD_NOT.into()) };
     }
 }
@@ -136,7 +138,7 @@ mod tests {
         }
     }
 
-    /// What is told until it holds all of these words.
+    /// Returns the output, as soon as it contains `words` often enough.
     fn told(lively: bool, phase: Option<&BuildPhase>, words: &str, times: usize) -> String {
         let told = CapturedLog::default();
         let watched = Watched::new(Progress::new(told.clone(), lively), true);
@@ -161,7 +163,7 @@ mod tests {
         };
         let lines = told(false, Some(&phase), "still building, ", 2);
         assert!(lines.starts_with("tactics\n"), "{lines}");
-        // On a terminal both stand in one line, which is gone at the end.
+        // On a terminal, both are in one line, which is cleared at the end.
         let line = told(true, Some(&phase), "\r\u{1b}[Ktactics 0/7, ", 3);
         assert!(line.ends_with("\r\u{1b}[K") && !line.contains('\n'), "{line:?}");
         told(true, None, "\r\u{1b}[Kbuilding, ", 2);

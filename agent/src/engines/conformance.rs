@@ -1,6 +1,6 @@
-//! What every engine must do, checked on every engine of this build. `tensorrt` runs over fakes of CUDA's driver and of
-//! TensorRT, in each of the ways in which it uses a device ([`subjects`]). That a run is given up while a batch computes is
-//! shown through the binary (agent/tests/commands/exec.rs).
+//! Conformance tests of the engine interface, run on every engine of this build. `tensorrt` runs on fakes of CUDA's
+//! driver and of TensorRT, with each kind of device use ([`subjects`]). The tests in agent/tests/commands/exec.rs abort
+//! a run during a batch, through the binary.
 
 mod batches;
 mod errors;
@@ -35,7 +35,7 @@ fn expected(kind: EngineKind, index: usize) -> Vec<u8> {
     }
 }
 
-/// Answers with contiguous data, after holding them against those with scattered data.
+/// Returns the answers for contiguous data, after a comparison with the answers for scattered data.
 fn answers(engine: &mut dyn Engine, indices: &[usize]) -> Vec<Vec<u8>> {
     answers_to(engine, indices, &fixture::pixels)
 }

@@ -1,4 +1,4 @@
-//! What every engine offers the harness: its description, and answers to batches. How one is loaded: [`super::load`].
+//! The interface between engines and the harness: a description, and answers to batches. [`super::load`] loads engines.
 
 use std::{fmt, sync::Arc};
 
@@ -10,37 +10,37 @@ use super::{
     tensorrt::SharedSamples,
 };
 
-/// One engine, ready to compute.
+/// An engine that is ready to compute.
 pub(crate) trait Engine: Send {
-    /// Most samples that one [`infer`](Self::infer) takes, at least one.
+    /// Returns the most samples that one [`infer`](Self::infer) accepts, at least one.
     fn max_batch(&self) -> usize;
 
-    /// Which of the chip's units it computes on, numbered from 0. Engines of one unit take turns on it.
+    /// Returns the number of the chip's unit that the engine uses, from 0. Engines on the same unit take turns.
     fn unit(&self) -> usize {
         0
     }
 
-    /// That unit's name, such as `gpu` or `dla0`.
+    /// Returns the name of that unit, for example `gpu` or `dla0`.
     fn unit_name(&self) -> String {
         format!("unit{}", self.unit())
     }
 
-    /// Computes the answers of a batch of 1 to [`max_batch`](Self::max_batch) samples and adds one answer per sample
-    /// to `answers`, in the batch's order. Equal inputs give equal answers, whatever batch they come in.
+    /// Computes the answers of a batch of 1 to [`max_batch`](Self::max_batch) samples. Adds one answer per sample to
+    /// `answers`, in the batch's order. Equal inputs give equal answers in any batch.
     ///
     /// # Errors
-    /// [`EngineError`] when the batch does not fit or the engine fails; what was added to `answers` is then void.
+    /// [`EngineError`] when the batch does not fit or the engine fails. The answers that were added are then invalid.
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError>;
 }
 
-/// An engine in words, as it stands in logs and evidence.
+/// The description of an engine, for logs and evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Description {
-    /// Which engine.
+    /// The kind of engine.
     pub(crate) kind: EngineKind,
     /// Its version.
     pub(crate) version: String,
-    /// What it runs on, with the threads that it uses there.
+    /// The hardware that it runs on, and its threads there.
     pub(crate) runs_on: String,
 }
 
@@ -50,12 +50,12 @@ impl fmt::Display for Description {
     }
 }
 
-/// Engines over one model, one for each inference stream.
+/// Engines for one model, one per inference stream.
 pub(crate) struct Loaded {
-    /// What they are.
+    /// Their description.
     pub(crate) description: Description,
     /// The engines.
     pub(crate) engines: Vec<Box<dyn Engine>>,
-    /// Memory for the loaded samples from which the engines read without a copy, where there is such.
+    /// Allocator of memory for samples that the engines read without a copy, if supported.
     pub(crate) shared: Option<Arc<SharedSamples>>,
 }

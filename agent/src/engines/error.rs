@@ -1,4 +1,4 @@
-//! Why an engine cannot be loaded or fails. Each message tells this layer only; causes are sources.
+//! Errors of engines. Each message describes its own layer only. Causes are available as sources.
 
 use std::{error::Error, io, path::PathBuf};
 
@@ -6,131 +6,131 @@ use regatta_types::documents::EngineKind;
 
 use super::tensorrt::BuildCommand;
 
-/// Why an engine cannot be loaded, or cannot compute.
+/// Why an engine cannot be loaded or cannot compute.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
-    /// The word is right, but this program has no such engine.
+    /// This build does not contain the engine.
     #[cfg(not(feature = "tract"))]
     #[error("this agent has no {engine} engine built in; it has {instead}")]
     NotBuiltIn {
-        /// What was asked for.
+        /// The requested engine.
         engine: EngineKind,
-        /// What there is.
+        /// The engines of this build.
         instead: &'static str,
     },
-    /// What the engine needs of this machine is not there or does not work.
+    /// Hardware or software that the engine needs is missing or does not work.
     #[error("the {engine} engine cannot be used here")]
     Unavailable {
-        /// Which engine.
+        /// The engine.
         engine: EngineKind,
-        /// What is missing.
+        /// The cause.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A stream of a unit cannot be made.
+    /// A stream of a unit cannot be created.
     #[error(
         "stream {stream} of {unit} cannot be made: beside its tensors it takes {} KiB of the device's memory, of which {} KiB are free; fewer streams or a smaller batch take less",
         needed / 1024,
         free / 1024
     )]
     Stream {
-        /// Which, counted from 1.
+        /// Number of the stream, from 1.
         stream: usize,
         /// The unit's name.
         unit: String,
-        /// Bytes that its context takes.
+        /// Bytes that its context needs.
         needed: u64,
-        /// Bytes that are free.
+        /// Free bytes.
         free: u64,
-        /// What the library or the driver says.
+        /// The library's or the driver's error.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// No built engine serves the run.
+    /// No built engine is suitable for the run.
     #[error("the {engine} engine finds nothing to run in {}: {reason}; this makes one: {command}", cache.display())]
     NoPlan {
-        /// Which engine.
+        /// The engine.
         engine: EngineKind,
-        /// Where it looked.
+        /// The cache that was searched.
         cache: PathBuf,
-        /// Why nothing there does.
+        /// Why no engine in it is suitable.
         reason: String,
-        /// The command that builds what is needed.
+        /// The command that builds a suitable engine.
         command: BuildCommand,
     },
-    /// The model's file cannot be read.
+    /// The model file cannot be read.
     #[error("the model {} cannot be read: put it there, or name the scratch directory that holds it", file.display())]
     ModelUnreadable {
-        /// Its path.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The model's file is another one than the benchmark names.
+    /// The model file differs from the benchmark's.
     #[error("the model {} is not the benchmark's: its SHA-256 is {found}, expected {expected}", file.display())]
     ModelDiffers {
-        /// Its path.
+        /// The file.
         file: PathBuf,
         /// SHA-256 of the file, hexadecimal.
         found: String,
         /// SHA-256 in the benchmark's description, hexadecimal.
         expected: String,
     },
-    /// The engine's own library refuses the model.
+    /// The engine's library rejects the model.
     #[error("{engine} cannot load the model {}", file.display())]
     ModelRefused {
-        /// Which engine.
+        /// The engine.
         engine: EngineKind,
-        /// The model's path.
+        /// The model file.
         file: PathBuf,
-        /// What the library says.
+        /// The library's error.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The model is readable but its input or output does not suit the benchmark.
+    /// The model's inputs or outputs do not match the benchmark.
     #[error("the model {} does not fit the benchmark {benchmark}: {reason}", file.display())]
     ModelUnfit {
-        /// The model's path.
+        /// The model file.
         file: PathBuf,
         /// The benchmark's name.
         benchmark: String,
         /// What the model has and what the benchmark needs.
         reason: String,
     },
-    /// A batch that the engine was never promised.
+    /// The batch size is outside the engine's limits.
     #[error("a batch of {given} samples was given to an engine that takes 1 to {max}")]
     BatchSize {
         /// Samples in the batch.
         given: usize,
-        /// Most samples that fit.
+        /// Most samples in a batch.
         max: usize,
     },
-    /// The batch's input has another size than its samples need.
+    /// The size of the batch's input does not match its samples.
     #[error("a batch of {samples} samples came with {given} bytes of input instead of {expected}")]
     InputSize {
         /// Samples in the batch.
         samples: usize,
-        /// Bytes given.
+        /// Actual bytes.
         given: usize,
-        /// Bytes needed.
+        /// Expected bytes.
         expected: usize,
     },
-    /// The engine failed while it computed.
+    /// The engine failed during a computation.
     #[error("{engine} failed while it computed a batch of {samples} samples")]
     Compute {
-        /// Which engine.
+        /// The engine.
         engine: EngineKind,
         /// Samples in the batch.
         samples: usize,
-        /// What the library says.
+        /// The library's error.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
 impl EngineError {
-    /// CUDA or TensorRT cannot be used on this machine.
+    /// Returns the error that CUDA or TensorRT cannot be used on this machine.
     pub(super) fn tensorrt_unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unavailable {
             engine: EngineKind::Tensorrt,

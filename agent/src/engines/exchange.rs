@@ -1,5 +1,5 @@
-//! What goes into an engine and what comes out: batches that point into the loaded samples, and a reusable list of
-//! answers. Nothing here allocates once the buffers have reached their size.
+//! Inputs and outputs of engines: batches that refer to the loaded samples, and a reusable list of answers. Nothing
+//! allocates once the buffers have reached their size.
 
 use std::ops::Range;
 
@@ -7,23 +7,23 @@ use regatta_loadgen::sut::QuerySample;
 
 use super::EngineError;
 
-/// Samples to be computed together.
+/// Samples to compute together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batch<'a> {
-    /// Which samples.
+    /// The samples.
     pub(crate) samples: &'a [QuerySample],
     /// Their data.
     pub(crate) input: Input<'a>,
 }
 
-/// Where the data of a batch lies.
+/// The location of a batch's data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Input<'a> {
-    /// There is none: the engine answers without looking.
+    /// There is no data. The engine does not read any.
     Absent,
-    /// The samples lie behind each other in the batch's order, as one tensor.
+    /// The samples are contiguous in the batch's order, as one tensor.
     Contiguous(&'a [u8]),
-    /// The samples lie apart; `slots[i] * (size of a sample)` is where sample `i` of the batch begins in `arena`.
+    /// The samples are scattered. Sample `i` of the batch begins at `slots[i] * (size of a sample)` in `arena`.
     Scattered {
         /// All loaded samples.
         arena: &'a [u8],
@@ -33,11 +33,11 @@ pub(crate) enum Input<'a> {
 }
 
 impl Batch<'_> {
-    /// Copies one input's part of the batch's data to the beginning of `tensor`, in the batch's order. Samples have
-    /// `sample_bytes` each, of which `part` is that input's.
+    /// Copies one input's part of the batch's data to the start of `tensor`, in the batch's order. Each sample has
+    /// `sample_bytes` bytes, and `part` is the input's range in it.
     ///
     /// # Errors
-    /// [`EngineError::InputSize`] when the input does not hold that much, or `tensor` does not take it.
+    /// [`EngineError::InputSize`] when the data is too short or `tensor` is too small.
     pub(crate) fn copy_input(
         &self,
         sample_bytes: usize,
@@ -53,7 +53,7 @@ impl Batch<'_> {
         let room = tensor.len();
         let target = tensor.get_mut(..expected).ok_or_else(|| wrong_size(room))?;
         match self.input {
-            // In one piece, which is quicker than sample by sample.
+            // One copy is faster than a copy per sample.
             Input::Contiguous(bytes) if part.len() == sample_bytes && bytes.len() == expected => {
                 target.copy_from_slice(bytes);
                 Ok(())
@@ -68,10 +68,10 @@ impl Batch<'_> {
         }
     }
 
-    /// Has `put` called with each sample's data and its place, in the batch's order.
+    /// Calls `put` with the data and the destination of each sample, in the batch's order.
     ///
     /// # Errors
-    /// [`EngineError::InputSize`] when the input does not hold that much.
+    /// [`EngineError::InputSize`] when the data does not have the expected size.
     pub(crate) fn each_sample<'p>(
         &self,
         sample_bytes: usize,
@@ -109,7 +109,7 @@ impl Batch<'_> {
     }
 }
 
-/// The answers of a batch, in its order, behind each other in one buffer that is used again and again.
+/// The answers of a batch, in its order, in one reusable buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     bytes: Vec<u8>,
@@ -117,7 +117,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Forgets all answers and keeps the memory.
+    /// Removes all answers and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -129,8 +129,8 @@ impl Answers {
         self.ends.push(self.bytes.len());
     }
 
-    /// Adds the next sample's answer out of its rows of several outputs: their elements in turns. Rows come with the size of
-    /// an element, and are equally long.
+    /// Adds the next sample's answer from its rows of several outputs, element by element in turn. Each row comes with
+    /// its element size in bytes. All rows have equal length.
     pub(crate) fn push_stacked<'r>(&mut self, rows: impl Iterator<Item = (&'r [u8], usize)> + Clone) {
         let elements = rows
             .clone()
@@ -145,12 +145,12 @@ impl Answers {
         self.ends.push(self.bytes.len());
     }
 
-    /// Number of answers.
+    /// Returns the number of answers.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The answers in order.
+    /// Returns the answers in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins

@@ -1,4 +1,4 @@
-//! What the harness asks of an engine when it loads one.
+//! The harness's request to load an engine.
 
 use std::path::PathBuf;
 
@@ -6,29 +6,30 @@ use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
 use super::{sim::SimModel, tensorrt::EngineRequest};
 
-/// What is asked of an engine.
+/// A request to load engines.
 #[derive(Debug)]
 pub(crate) struct LoadRequest<'a> {
-    /// Which engine.
+    /// The kind of engine.
     pub(crate) kind: EngineKind,
-    /// The benchmark, whose samples the model's input must fit.
+    /// The benchmark. The model's input must match its samples.
     pub(crate) benchmark: &'a Benchmark,
-    /// The model's file.
+    /// The model file.
     pub(crate) model_file: PathBuf,
-    /// The batch sizes to be quick at, each at least 1; never empty. Other sizes up to the largest work as well.
+    /// Batch sizes that the engine must be fast at, each at least 1; never empty. Other sizes up to the largest work
+    /// too.
     pub(crate) batch_sizes: &'a [usize],
-    /// Whether the user asked for the largest of these sizes by name, so that a smaller one is no substitute.
+    /// Whether the user set the largest batch size. A smaller one is then not acceptable.
     #[cfg_attr(
         not(feature = "tract"),
         expect(dead_code, reason = "TensorRT's wish has each unit's own batch")
     )]
     pub(crate) batch_size_is_request: bool,
-    /// Whether batches of any size serve the run as well, so that an engine may set its own.
+    /// Whether any batch size is acceptable, so that the engine may choose its own.
     pub(crate) takes_any_batch: bool,
-    /// How many engines over the same model are wanted, at least 1.
+    /// Number of engines for the model, at least 1.
     pub(crate) streams: usize,
-    /// The modelled accelerator, read by `sim` alone.
+    /// The modelled accelerator, only used by `sim`.
     pub(crate) sim: &'a SimModel,
-    /// What is asked of the units, read by `tensorrt` alone.
+    /// The request to TensorRT, only used by `tensorrt`.
     pub(crate) tensorrt: &'a EngineRequest,
 }

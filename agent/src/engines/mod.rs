@@ -1,6 +1,6 @@
-//! What computes the answers: the face that every engine shows to the harness, and the way to load one by name.
+//! Engines, which compute the answers: their common interface, and the function that loads one by kind.
 //!
-//! An engine belongs to one thread at a time and knows nothing of LoadGen's scenarios, queues or logs.
+//! An engine belongs to one thread at a time. It does not know LoadGen's scenarios, queues or logs.
 
 #[cfg(test)]
 pub(crate) mod conformance;
@@ -22,10 +22,10 @@ pub(crate) use exchange::{Answers, Batch, Input};
 pub(crate) use load_request::LoadRequest;
 use regatta_types::documents::EngineKind;
 
-/// Loads the engines that are asked for.
+/// Loads the requested engines.
 ///
 /// # Errors
-/// [`EngineError`] when this build lacks the engine, or the model is missing, damaged, or does not fit the samples.
+/// [`EngineError`] when this build lacks the engine, or the model is missing, damaged, or does not match the samples.
 pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     match request.kind {
         EngineKind::Null => Ok(null::load(request)),

@@ -1,4 +1,4 @@
-//! The model's file, held against the hash in the benchmark's description. Reads no model.
+//! Checks the hash of the model file against the benchmark's description. This module does not parse models.
 
 use std::io;
 
@@ -6,10 +6,10 @@ use regatta_fsutil::hash::sha256_of_file;
 
 use super::{EngineError, LoadRequest};
 
-/// The file's SHA-256, hexadecimal, which is the benchmark's where that names one.
+/// Returns the file's SHA-256, hexadecimal. If the benchmark states a hash, the file's must be equal.
 ///
 /// # Errors
-/// [`EngineError`] when the file cannot be read, or is another one.
+/// [`EngineError`] when the file cannot be read or its hash differs.
 pub(super) fn checked_hash(request: &LoadRequest<'_>) -> Result<String, EngineError> {
     let file = &request.model_file;
     let unreadable = |source: io::Error| EngineError::ModelUnreadable {

@@ -1,17 +1,18 @@
-//! The `null` engine: answers at once with the sample's index, so that a run measures LoadGen and harness alone.
+//! The `null` engine. It answers immediately with the sample's index, so that a run measures LoadGen and the harness
+//! alone.
 //!
-//! The answer is the index as an unsigned 64-bit little-endian integer. It looks at no data.
+//! The answer is the index as an unsigned 64-bit little-endian integer. The engine does not read sample data.
 
 use regatta_types::documents::EngineKind;
 
 use super::{Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded};
 
-/// Answers at once.
+/// An engine that answers immediately.
 struct Null {
     max_batch: usize,
 }
 
-/// One `null` per stream. Cannot fail: there is nothing to read.
+/// Returns one `null` engine per stream. Cannot fail, because nothing is read.
 pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
     let max_batch = request.batch_sizes.iter().copied().fold(1, usize::max);
     let description = Description {
@@ -39,7 +40,7 @@ impl Engine for Null {
     }
 }
 
-/// Refuses batches that are empty or larger than `max`.
+/// Rejects batches that are empty or larger than `max`.
 pub(super) fn check_size(batch: &Batch<'_>, max: usize) -> Result<(), EngineError> {
     match batch.samples.len() {
         given if given == 0 || given > max => Err(EngineError::BatchSize { given, max }),

@@ -1,13 +1,14 @@
-//! What engines that compute do with numbers: integers made wider, and the class out of scores. Knows no tensor and no layout.
+//! Numeric helpers of engines: wider integers, and the class with the largest score. They do not know tensors or
+//! layouts.
 
-/// 32-bit integers as 64-bit ones.
+/// Converts 32-bit integers to 64-bit integers.
 pub(super) fn widen(narrow: &[u8], wide: &mut [u8]) {
     for (to, from) in wide.as_chunks_mut().0.iter_mut().zip(narrow.as_chunks().0) {
         *to = i64::from(i32::from_le_bytes(*from)).to_le_bytes();
     }
 }
 
-/// The position of the first of the largest values; what is no number is never the largest.
+/// Returns the position of the first of the largest values. NaN is never the largest.
 pub(super) fn largest(values: impl Iterator<Item = f64>) -> i32 {
     let mut best = (0, f64::NEG_INFINITY);
     for (position, value) in (0..).zip(values) {
@@ -15,7 +16,7 @@ pub(super) fn largest(values: impl Iterator<Item = f64>) -> i32 {
             best = (position, value);
         }
     }
-    // More than 2^31 classes cannot be: the output would not have fitted a tensor of any model in the field.
+    // Overflow cannot occur: no model in the field has more than 2^31 classes.
     best.0
 }
 

@@ -1,8 +1,9 @@
-//! The `sim` engine: a modelled accelerator with set service times. Never a measurement, and it says so everywhere.
+//! The `sim` engine: a modelled accelerator with configured service times. Its results are never measurements, and are
+//! marked so everywhere.
 //!
-//! Its units (a GPU, DLA cores) are those of a modelled board (`regatta-schedule`): each copies one batch at a time and computes
-//! one, which slows the others. The answers are those of `null`: the
-//! sample index. It looks at no data and models neither memory nor heat.
+//! Its units (a GPU, DLA cores) are those of a modelled board (`regatta-schedule`). Each unit copies one batch and
+//! computes one batch at a time, which slows down the others. The answers are those of `null`: the sample index. The
+//! engine does not read sample data, and does not model memory or heat.
 
 mod model;
 
@@ -21,13 +22,13 @@ use super::{
     null::{answer_with_indices, check_size},
 };
 
-/// The modelled chip in real time. Streams that share a unit hand their batches over one after the other.
+/// The modelled chip in real time. Streams that share a unit submit their batches one after the other.
 struct Accelerator {
     begun: Instant,
     /// Whether threads spin while they wait for a unit.
     spin: bool,
     chip: Mutex<BoardSimulator>,
-    /// Something was handed over or ended, which changes how long the others take.
+    /// Signals a submitted or finished batch, which changes the times of other batches.
     changed: Condvar,
 }
 
@@ -39,7 +40,7 @@ struct Sim {
     max_batch: usize,
 }
 
-/// One `sim` per stream, spread over the units. Cannot fail: there is nothing to read.
+/// Returns one `sim` engine per stream, distributed over the units. Cannot fail, because nothing is read.
 pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
     let model = request.sim;
     let largest = request.batch_sizes.iter().copied().fold(1, usize::max);
@@ -90,7 +91,7 @@ impl Engine for Sim {
 }
 
 impl Accelerator {
-    /// Hands the batch over and waits until the modelled unit is done with it.
+    /// Submits a batch and waits until the modelled unit has computed it.
     fn compute(&self, unit: usize, size: usize) {
         let mut chip = self.lock();
         let ticket = chip.submit(unit, size, self.now());
@@ -120,7 +121,7 @@ impl Accelerator {
         self.changed.notify_all();
     }
 
-    /// Seconds since the chip was made.
+    /// Returns the seconds since the chip was created.
     fn now(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }
@@ -130,11 +131,11 @@ impl Accelerator {
     }
 }
 
-/// The last stretch of a wait, which is spun away: the kernel may wake a sleeper this late.
+/// The end of a wait, which is spent spinning. The kernel may wake a sleeping thread this late.
 const SPIN: Duration = Duration::from_micros(80);
 
-/// Without a finer timer slack a sleep may end 50 us late; where the kernel refuses, the spin still ends on time or the
-/// service time is that much longer.
+/// Reduces the timer slack, with which a sleep may end 50 us late. If the kernel refuses, the spin still ends on time,
+/// or the service time is longer by that delay.
 fn finer_timer() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000));
 }
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use crate::engines::Input;
 
-    /// Has each stream of the only unit compute so many batches of one sample, and tells how long all took.
+    /// Computes `batches` batches of one sample on each stream of the only unit, and returns the total time.
     fn took(board: &BoardModel, batches: usize) -> f64 {
         let accelerator = Arc::new(Accelerator {
             begun: Instant::now(),
@@ -197,7 +198,7 @@ mod tests {
         for (copy, computing) in [(0.005, 0.001), (0.001, 0.001), (0.0, 0.001)] {
             board.units[0].copy = copy;
             let modelled = virtual_time::offline(&board, &mut FirstFree::new(vec![1]), 12, 0).unwrap();
-            // What goes first through one place and then through the other, each taking one at a time.
+            // A pipeline of two stages (copy, compute), each of which takes one batch at a time.
             let longer: f64 = f64::max(copy, computing);
             assert!(
                 (modelled - (12.0 * longer + copy.min(computing))).abs() < 1e-9,

@@ -1,8 +1,8 @@
-//! The `tensorrt` engine: engines that `engine build` made, run on GPUs and on DLA cores at once.
+//! The `tensorrt` engine: runs engines from `engine build` on GPUs and DLA cores at once.
 //!
-//! Each stream is an execution context with memory of its own ([`Runner`]); streams of one unit overlap their copies and take turns
-//! on the unit. What a run asks for is a [`EngineRequest`]; which engine of the cache answers it, [`choice`] says. Nothing is built here,
-//! and no model is read: the benchmark's files only name the engine by their hash.
+//! Each stream is an execution context with its own memory ([`Runner`]). Streams of a unit overlap their copies and
+//! take turns on the unit. The run's request is an [`EngineRequest`], and [`choice`] selects the engine from the cache.
+//! This module does not build engines. The benchmark's model files only identify the engine by their hash.
 
 mod build_command;
 mod choice;
@@ -36,8 +36,8 @@ use self::{
 use super::{Description, Engine, EngineError, LoadRequest, Loaded, model_file};
 use crate::chip::chip;
 
-/// Opens CUDA and TensorRT, loads the engines that fit, and makes a runner for every stream: the first of each unit, then the
-/// second of those that have one, and so on.
+/// Opens CUDA and TensorRT, loads the selected engines, and creates a runner for each stream. The runners are in
+/// rounds: first one per unit, then the second streams, and so on.
 pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let wish = request.tensorrt;
     let contexts = gpus::open(&wish.gpus, &wish.installation.driver()?)?;
@@ -81,7 +81,8 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     })
 }
 
-/// What the model is known by in manifests: the benchmark's file, and the files that it names for its weights.
+/// Returns the hash that identifies the model in manifests. It covers the benchmark's file and the weight files that it
+/// names.
 fn onnx_sha256(request: &LoadRequest<'_>) -> Result<String, EngineError> {
     let own = model_file::checked_hash(request)?;
     let known = Model::read(&request.model_file).and_then(|model| model.sha256_with(own));
@@ -92,16 +93,16 @@ fn onnx_sha256(request: &LoadRequest<'_>) -> Result<String, EngineError> {
     })
 }
 
-/// A unit with its engine loaded.
+/// A unit with its loaded engine.
 struct LoadedUnit {
     unit: Unit,
-    /// The GPU, or the one beside which the DLA core lies.
+    /// The unit's GPU. For a DLA core, the GPU of the same chip.
     context: Context,
     entry: CacheEntry,
     engine: TrtEngine,
     tensors: Tensors,
     streams: usize,
-    /// Streams that several contexts share for computing; none where each uses its own.
+    /// Streams that several contexts share for computing. Empty if each context uses its own.
     inference: Vec<Arc<Stream>>,
 }
 
@@ -125,19 +126,19 @@ impl LoadedUnit {
             file: request.model_file.clone(),
             source,
         };
-        // TensorRT loads an engine for the device that the thread uses.
+        // TensorRT loads an engine for the current device of the thread.
         context.bind().map_err(EngineError::tensorrt_unavailable)?;
         let engine = tensorrt
             .load(&plan, core)
             .map_err(|error| refused(error.into()))?;
-        // Without the GPU's help DLA reads an input as it lies.
+        // Without GPU fallback, DLA reads an input in its memory layout.
         let alone = entry.manifest.dla.is_some_and(|dla| !dla.gpu_fallback);
         let tensors = Tensors::of(&engine, request, alone)?;
         let profiles = engine.profiles();
         if tensors.batch_is_free && wish.streams > profiles {
             return Err(choice::too_few_profiles(request, &entry, wish.streams, profiles));
         }
-        // As many as there are contexts, or none at all, is one each.
+        // With as many streams as contexts, or with 0, each context has its own.
         let shared = (1..wish.streams).contains(&wish.inference_streams);
         let inference = (0..if shared { wish.inference_streams } else { 0 })
             .map(|_| Stream::new(context).map(Arc::new))

@@ -1,8 +1,8 @@
-//! The `tract` engine: ONNX on the CPU, in pure Rust. Each stream computes on its own calling thread and on no other.
+//! The `tract` engine: ONNX on the CPU, in pure Rust. Each stream computes on its own calling thread only.
 //!
-//! tract is quick when shapes are fixed, so there is one plan per batch size that the run will use, made when the model
-//! is loaded; a batch of another size takes the next larger plan and leaves its last rows unused. It neither quantises
-//! nor converts, but for integers that become wider: otherwise the model's input has the samples' type or is refused.
+//! tract is fast with fixed shapes, so there is one plan for each batch size of the run, created when the model is
+//! loaded. A batch of another size uses the next larger plan and leaves the last rows unused. The engine does not
+//! quantise. It only converts 32-bit integers to 64 bits; otherwise the model's input must have the samples' type.
 
 mod model;
 
@@ -24,12 +24,12 @@ use super::{
 };
 use crate::panics::panic_text;
 
-/// The version of tract in this build. A test holds it against the lock file.
+/// The version of tract in this build. A test compares it with the lock file.
 const TRACT_VERSION: &str = "0.23.9";
 
-/// Loads the model once, and makes an engine over its plans for each stream.
+/// Loads the model once, and creates an engine with its plans for each stream.
 pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
-    // tract checks much with assertions: a strange model must not take the process with it.
+    // tract uses assertions for many checks. An unusual model must not end the process.
     let plans = catch_unwind(AssertUnwindSafe(|| model::plans(request))).unwrap_or_else(|panic| {
         Err(model::refused(
             request,
@@ -60,7 +60,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     })
 }
 
-/// A stream's own state of a plan, with input tensors that are filled again and again.
+/// A stream's state of a plan, with reusable input tensors.
 struct PlanState {
     batch_size: usize,
     sample_bytes: usize,
@@ -68,9 +68,9 @@ struct PlanState {
     inputs: Vec<StateInput>,
 }
 
-/// One input's tensor.
+/// The tensor of one input.
 struct StateInput {
-    /// What of a sample goes into it.
+    /// The input's byte range within a sample.
     part: Range<usize>,
     is_widened: bool,
     tensor: Arc<Tensor>,
@@ -79,7 +79,7 @@ struct StateInput {
 impl StateInput {
     fn fill(&mut self, batch: &Batch<'_>, sample_bytes: usize) -> Result<(), EngineError> {
         if Arc::get_mut(&mut self.tensor).is_none() {
-            // A plan may hand its input on as its output: whoever holds that keeps it, and we take a new one.
+            // A plan may return its input as its output. The caller then owns that tensor, and a new one is needed.
             self.tensor = Arc::new(self.tensor.deep_clone());
         }
         let Some(tensor) = Arc::get_mut(&mut self.tensor) else {
@@ -114,7 +114,7 @@ impl PlanState {
         })
     }
 
-    /// Runs the plan over the batch and returns its outputs, at least one.
+    /// Runs the plan on the batch and returns its outputs, at least one.
     fn run(&mut self, batch: &Batch<'_>) -> Result<TVec<TValue>, EngineError> {
         for input in &mut self.inputs {
             input.fill(batch, self.sample_bytes)?;
@@ -141,7 +141,7 @@ impl PlanState {
 
 /// One stream.
 struct Tract {
-    /// By ascending batch size, at least one.
+    /// The plans' states by ascending batch size, at least one.
     states: Vec<PlanState>,
     response: Response,
 }

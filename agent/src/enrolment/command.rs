@@ -1,4 +1,4 @@
-//! `regatta-agent enroll`: uses a token, once, and keeps what the coordinator answers.
+//! `regatta-agent enroll`: enrols the device with a token and stores the coordinator's response.
 
 use std::{
     fs,
@@ -22,15 +22,15 @@ use crate::{
     identity::DeviceIdentity,
 };
 
-/// Attempts while the coordinator cannot answer.
+/// Attempts while the coordinator is temporarily unable to answer.
 const ATTEMPTS: usize = 5;
-/// Time between two of them.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Enrols this device.
 ///
 /// # Errors
-/// A token or configuration that does not read (2); a coordinator that cannot be reached or refuses (3).
+/// A token or configuration that does not parse (2); a coordinator that cannot be reached or refuses (3).
 pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     let token: EnrolmentToken = given_token(&args.token)?.parse().map_err(Failure::usage)?;
     let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
@@ -52,7 +52,7 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
         EnrolError::Exchange(error) => Failure::could_not(error),
         EnrolError::Keep(error) => Failure::could_not(error),
     })?;
-    // Nobody is left to tell when standard output is gone.
+    // Standard output may be closed.
     let _ = writeln!(
         EscapedText(std::io::stdout()),
         "enrolled as {} ({}), broker {}, certificate until {}",
@@ -64,7 +64,7 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// Uses a token, and once more after a pause while the coordinator says that it cannot now.
+/// Uses a token, and retries after a pause while the coordinator is temporarily unable to answer.
 fn enrol_patiently(
     token: &EnrolmentToken,
     state_dir: &Path,
@@ -79,19 +79,20 @@ fn enrol_patiently(
     enrol_with(token.clone(), state_dir, identity)
 }
 
-/// Why a token brought no enrolment.
+/// Why an enrolment failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EnrolError {
-    /// The coordinator was not reached, or did not want the device.
+    /// The coordinator was not reached, or refused the device.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// What it answered cannot be kept.
+    /// The response cannot be stored.
     #[error(transparent)]
     Keep(#[from] super::EnrolmentError),
 }
 
 impl EnrolError {
-    /// Whether the token may still work later: the fault is in the network, at the coordinator or on this device's disk.
+    /// Returns whether the token may still work later, because the cause is the network, the coordinator or this
+    /// device's disk.
     pub(super) const fn is_passing(&self) -> bool {
         match self {
             Self::Exchange(error) => error.is_passing(),
@@ -100,8 +101,8 @@ impl EnrolError {
     }
 }
 
-/// Uses a token for this device. The certificate is renewed where the token worked: that is the way to the coordinator which
-/// is known to lead there.
+/// Enrols this device with a token. The certificate is later renewed at the token's address, because that address is
+/// known to reach the coordinator.
 ///
 /// # Errors
 /// [`EnrolError`].
@@ -121,7 +122,7 @@ pub(super) fn enrol_with(
     Ok(Enrolment::keep(credentials, state_dir, identity)?)
 }
 
-/// The token as it was given: the word itself, or the first line of standard input for `-`.
+/// Returns the token from the command line, or from the first line of standard input for `-`.
 fn given_token(word: &str) -> Result<String, Failure> {
     if word != "-" {
         return Ok(word.to_owned());

@@ -1,4 +1,4 @@
-//! One exchange with the coordinator: a request over TLS, an answer, nothing else. Blocks; it is called where that may be.
+//! One exchange with the coordinator over TLS: a request and a response. The functions block.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -27,61 +27,61 @@ use sha2::{Digest as _, Sha256};
 use super::{pinned::Pinned, provider};
 use crate::identity::DeviceIdentity;
 
-/// How long the coordinator may be silent.
+/// Longest time without a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An exchange that came to nothing.
+/// Why an exchange failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
-    /// The coordinator is not there, or breaks off.
+    /// The coordinator cannot be reached, or closed the connection.
     #[error("cannot reach the coordinator at {address}: is `regatta serve` running there?")]
     Network {
-        /// Where it was looked for.
+        /// The coordinator's address.
         address: String,
-        /// Why.
+        /// The network error.
         #[source]
         source: io::Error,
     },
     /// TLS cannot be set up.
     #[error("TLS with the coordinator cannot be set up")]
     Tls(#[from] rustls::Error),
-    /// The answer cannot be read.
+    /// The response does not parse.
     #[error("the coordinator's answer cannot be read")]
     Answer(#[from] FrameError),
-    /// The coordinator does not want this device.
+    /// The coordinator refuses this device.
     #[error("the coordinator refuses: {0}")]
     Refused(String),
-    /// The coordinator cannot say now.
+    /// The coordinator is temporarily unable to answer.
     #[error("the coordinator cannot enrol this device now: {0}; hint: the same token works later")]
     NotNow(String),
-    /// The answer does not fit the question.
+    /// The response does not match the request.
     #[error("the coordinator's answer is not for this device: {0}")]
     Unfit(&'static str),
 }
 
 impl ExchangeError {
-    /// Whether the same question may be answered otherwise later.
+    /// Returns whether the same request may succeed later.
     pub(super) const fn is_passing(&self) -> bool {
         match self {
-            // An answer that does not read comes from a coordinator that is newer than this agent.
+            // A response that does not parse comes from a newer coordinator than this agent.
             Self::Network { .. } | Self::NotNow(_) | Self::Answer(_) => true,
             Self::Tls(_) | Self::Refused(_) | Self::Unfit(_) => false,
         }
     }
 }
 
-/// Where the coordinator takes enrolments, and by what it is known.
+/// The address for enrolments, and the expected authority.
 pub(super) struct Place {
     /// `host`, without brackets.
     pub(super) host: String,
     /// TCP port.
     pub(super) port: u16,
-    /// SHA-256 of its authority's certificate.
+    /// SHA-256 of the authority's certificate.
     pub(super) authority: [u8; 32],
 }
 
 impl Place {
-    /// `host:port`, an IPv6 address in brackets.
+    /// Returns `host:port`, with an IPv6 address in brackets.
     pub(super) fn address(&self) -> String {
         if self.host.contains(':') {
             return format!("[{}]:{}", self.host, self.port);
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-/// Asks for a certificate over this device's key.
+/// Requests a certificate for this device's key.
 ///
 /// # Errors
 /// [`ExchangeError`].
@@ -104,7 +104,7 @@ pub(super) fn ask(
         source,
     };
     let mut stream = connect(place).map_err(network)?;
-    // The handshake first: only then there are bytes that belong to this one connection.
+    // Complete the handshake first, because only then the connection has exported keying material.
     stream.conn.complete_io(&mut stream.sock).map_err(network)?;
     let connection = stream
         .conn
@@ -124,7 +124,7 @@ pub(super) fn ask(
     }
 }
 
-/// What the coordinator says, as it may be shown.
+/// Returns the coordinator's message, truncated and escaped.
 fn shown(why: &str) -> String {
     let start: String = why.chars().take(300).collect();
     escape(&start).into_owned()
@@ -170,7 +170,8 @@ fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrolResponse, FrameErr
     Ok(EnrolResponse::from_frame(&bytes))
 }
 
-/// That the credentials are this lab's. That they are over this device's key is seen when TLS is set up with them.
+/// Checks that the credentials come from this lab's authority. TLS setup later checks that they match this device's
+/// key.
 fn fitting(credentials: Credentials, place: &Place) -> Result<Credentials, ExchangeError> {
     let authority = CertificateDer::from_pem_slice(credentials.authority.as_bytes())
         .map_err(|_| ExchangeError::Unfit("its authority does not read"))?;

@@ -1,6 +1,6 @@
-//! A token that waits in the state directory (`regatta device image` puts it there before a board is flashed): the daemon uses
-//! it by itself as soon as the coordinator can be reached, and takes the file away. A token that is refused stays, renamed,
-//! for whoever comes to look; a refusal does not change by asking again.
+//! Enrolment at first boot. `regatta device image` stores a token in the state directory before a board is flashed. The
+//! daemon uses it when the coordinator can be reached, and then deletes the file. A refused token is renamed and kept
+//! for inspection, because another attempt would be refused too.
 
 use std::{
     fs, io,
@@ -14,14 +14,14 @@ use regatta_wire::enrolment::EnrolmentToken;
 use super::command::enrol_with;
 use crate::identity::DeviceIdentity;
 
-/// The token's name in the state directory.
+/// The token's file name in the state directory.
 pub(crate) const TOKEN_FILE: &str = "enrolment-token";
-/// Its name once it has been refused.
+/// The file name of a refused token.
 const REFUSED_FILE: &str = "enrolment-token.refused";
-/// Time between two attempts while the coordinator cannot be reached or cannot answer.
+/// Pause between two attempts while the coordinator cannot be reached or cannot answer.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The attempts at using a waiting token.
+/// Attempts to use a stored token.
 #[derive(Debug)]
 pub(crate) struct FirstBoot {
     state_dir: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct FirstBoot {
 }
 
 impl FirstBoot {
-    /// Attempts for a state directory, the first of them at once.
+    /// Returns the attempts for a state directory. The first one is due immediately.
     pub(crate) fn new(state_dir: &Path) -> Self {
         Self {
             state_dir: state_dir.to_owned(),
@@ -39,7 +39,8 @@ impl FirstBoot {
         }
     }
 
-    /// Uses the token if one waits and it is time. Blocks for as long as the coordinator takes, ten seconds at most.
+    /// Uses the token if there is one and an attempt is due. Blocks until the coordinator answers or its timeout of 10
+    /// s without a response expires.
     pub(crate) fn attempt(&mut self) {
         if self.next.is_some_and(|next| Instant::now() < next) {
             return;
@@ -54,12 +55,12 @@ impl FirstBoot {
         match self.enrol(&text) {
             Ok(done) => {
                 tracing::info!("{done}");
-                // Used: it is worth nothing to anybody, and the daemon does not look for it any more.
+                // A used token is worthless. The daemon no longer looks for it.
                 let _ = fs::remove_file(&path);
             }
             Err(Attempt::Refused(why)) => {
                 tracing::error!("{why}; the token is kept as {REFUSED_FILE}");
-                // Where it stays it is refused again, in the same words.
+                // If the rename fails, the next attempt gives the same refusal.
                 let _ = fs::rename(&path, self.state_dir.join(REFUSED_FILE));
             }
             Err(Attempt::NotYet(why)) => self.say(why),
@@ -81,7 +82,7 @@ impl FirstBoot {
         }
     }
 
-    /// Says something once, however often it happens.
+    /// Logs a message, but not twice in a row.
     fn say(&mut self, why: String) {
         if self.said.as_ref() != Some(&why) {
             tracing::warn!("{why}");
@@ -90,11 +91,11 @@ impl FirstBoot {
     }
 }
 
-/// What came of an attempt that enrolled nobody.
+/// Why an attempt did not enrol the device.
 enum Attempt {
-    /// The coordinator is not there yet, or cannot say now, or this device's disk is full.
+    /// The coordinator cannot be reached or cannot answer yet, or this device's disk is full.
     NotYet(String),
-    /// It will never do.
+    /// The token will never work.
     Refused(String),
 }
 

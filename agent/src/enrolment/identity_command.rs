@@ -1,5 +1,5 @@
-//! `regatta-agent identity`: who this device is and where it belongs, for people and for `regatta device deploy`. Reads, makes
-//! nothing: a device that has no key yet has no identity.
+//! `regatta-agent identity`: prints this device's identity and lab, for people and for `regatta device deploy`. It only
+//! reads: a device without a key has no identity yet.
 
 use std::io::Write as _;
 
@@ -15,10 +15,10 @@ use crate::{
     identity::DeviceIdentity,
 };
 
-/// Its JSON is a promise: fields are added, never renamed or removed.
+/// The output as JSON. This format is stable: fields are added, but never renamed or removed.
 #[derive(Debug, Serialize)]
 struct IdentityDocument {
-    /// The id, the fingerprint of the key; `None` before the first start.
+    /// The id, which is the fingerprint of the key. `None` before the first start.
     device: Option<String>,
     /// The Ed25519 public key, hexadecimal.
     public_key: Option<String>,
@@ -29,16 +29,16 @@ struct IdentityDocument {
 struct EnrolmentDocument {
     name: String,
     broker: String,
-    /// When the certificate ends: RFC 3339, UTC.
+    /// End of the certificate's validity: RFC 3339, UTC.
     not_after: String,
     /// SHA-256 of the lab authority's certificate, hexadecimal.
     authority_sha256: String,
 }
 
-/// Prints who this device is.
+/// Prints this device's identity.
 ///
 /// # Errors
-/// A configuration that does not read (2); a key or an enrolment that cannot be read (3).
+/// A configuration that does not parse (2); a key or an enrolment that cannot be read (3).
 pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
     let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
     let key = config.state_dir.join("device.key");
@@ -63,7 +63,7 @@ pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
         }
         Format::Text => escape_lines(&text(&document)).into_owned(),
     };
-    // Nobody is left to tell when standard output is gone.
+    // Standard output may be closed.
     let _ = writeln!(std::io::stdout(), "{printed}");
     Ok(exit::OK)
 }

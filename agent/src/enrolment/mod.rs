@@ -1,5 +1,5 @@
-//! The device's place in a lab: what it got when it enrolled, on its own disk, and how it asks for it. The private key is
-//! made here and goes nowhere; see `regatta_wire::enrolment` for the exchange.
+//! The device's enrolment in a lab: the stored credentials and how the device requests them. The private key is created
+//! on the device and never leaves it. `regatta_wire::enrolment` describes the exchange.
 
 mod command;
 mod exchange;
@@ -36,12 +36,12 @@ pub(crate) use self::{
 };
 use crate::identity::DeviceIdentity;
 
-/// The document's name in the state directory.
+/// The document's file name in the state directory.
 const FILE: &str = "enrolment.json";
 /// Its schema number.
 const SCHEMA: u16 = 1;
 
-/// An enrolment that cannot be used.
+/// Why an enrolment cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EnrolmentError {
     /// The file cannot be read or written.
@@ -51,41 +51,41 @@ pub(crate) enum EnrolmentError {
         path: PathBuf,
         /// `read` or `written`.
         what: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// It is not what was written.
+    /// The file does not parse.
     #[error("the enrolment {} does not read: enrol the device anew", .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
-    /// A certificate in it does not read.
+    /// A certificate in it does not parse.
     #[error("a certificate of the enrolment does not read: enrol the device anew")]
     Certificate(#[source] rustls::pki_types::pem::Error),
-    /// The TLS library refused.
+    /// The TLS library rejected it.
     #[error("TLS cannot be set up with this enrolment")]
     Tls(#[from] rustls::Error),
 }
 
-/// What a device got when it enrolled.
+/// The credentials that a device received at its enrolment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Enrolment {
     /// Schema number of this document.
     schema: u16,
-    /// The name under which the coordinator knows the device.
+    /// The device's name at the coordinator.
     pub(crate) name: String,
     /// The broker: `mqtts://host:port`.
     pub(crate) broker: String,
-    /// Where to ask for the next certificate: `host:port`.
+    /// Address for the renewal of the certificate: `host:port`.
     enrolment: String,
-    /// When the certificate ends: RFC 3339, UTC.
+    /// End of the certificate's validity: RFC 3339, UTC.
     pub(crate) not_after: String,
-    /// The key by which the coordinator signs its commands.
+    /// The public key of the coordinator, which signs its commands.
     pub(crate) coordinator_key: [u8; 32],
     /// The lab's authority, PEM.
     authority: String,
@@ -94,7 +94,7 @@ pub(crate) struct Enrolment {
 }
 
 impl Enrolment {
-    /// Reads the enrolment of a state directory; `None` when the device is not enrolled.
+    /// Reads the enrolment in a state directory. Returns `None` if the device is not enrolled.
     ///
     /// # Errors
     /// [`EnrolmentError`].
@@ -116,7 +116,7 @@ impl Enrolment {
         Ok(Some(enrolment))
     }
 
-    /// Takes over what the coordinator answered: on disk, the old or the new at any moment.
+    /// Stores the coordinator's response. The disk always has either the old or the new document.
     fn keep(
         credentials: Credentials,
         state_dir: &Path,
@@ -132,7 +132,7 @@ impl Enrolment {
             authority: credentials.authority,
             certificate: credentials.certificate,
         };
-        // Only what works is kept: the certificate must be over this device's key.
+        // Only store credentials that work: the certificate must match this device's key.
         enrolment.tls(identity)?;
         let path = state_dir.join(FILE);
         let written = serde_json::to_vec_pretty(&enrolment)
@@ -146,17 +146,18 @@ impl Enrolment {
         Ok(enrolment)
     }
 
-    /// SHA-256 of the lab authority's certificate.
+    /// Returns the SHA-256 of the lab authority's certificate.
     fn authority_fingerprint(&self) -> Result<[u8; 32], EnrolmentError> {
         Ok(Sha256::digest(self.authority()?).into())
     }
 
-    /// The lab's authority.
+    /// Returns the lab authority's certificate.
     fn authority(&self) -> Result<CertificateDer<'static>, EnrolmentError> {
         CertificateDer::from_pem_slice(self.authority.as_bytes()).map_err(EnrolmentError::Certificate)
     }
 
-    /// TLS towards the broker: version 1.3, the lab's authority as the only root, this device's certificate.
+    /// Returns the TLS configuration for the broker: version 1.3, the lab's authority as the only root, and this
+    /// device's certificate.
     ///
     /// # Errors
     /// [`EnrolmentError`].
@@ -181,7 +182,8 @@ fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-/// A device's key is Ed25519: signing by the other kinds, which rustls brings along, is left out of the binary.
+/// A key provider for Ed25519 only, the type of all device keys. It keeps rustls's code for other key types out of the
+/// binary.
 #[derive(Debug)]
 struct Ed25519Keys;
 

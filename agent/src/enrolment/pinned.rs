@@ -1,5 +1,6 @@
-//! Checks the coordinator's certificate when a device enrols: the authority is not known yet, only its fingerprint, which
-//! stands in the token. The coordinator sends the authority's certificate along; it counts when it has that fingerprint.
+//! Verification of the coordinator's certificate at enrolment. The device does not know the authority yet, only its
+//! fingerprint from the token. The coordinator sends the authority's certificate, which is accepted if it has that
+//! fingerprint.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use rustls::{
 };
 use sha2::{Digest as _, Sha256};
 
-/// Accepts what the authority with this fingerprint has issued, and nothing else.
+/// A verifier that only accepts certificates issued by the authority with this fingerprint.
 #[derive(Debug)]
 pub(super) struct Pinned {
     authority: [u8; 32],

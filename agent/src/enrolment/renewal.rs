@@ -1,5 +1,5 @@
-//! Renewing the certificate before it ends: asked for with the device's key alone, while the old one still counts. The next
-//! connection to the broker uses the new one.
+//! Renewal of the certificate before it expires. The request only needs the device's key. The next connection to the
+//! broker uses the new certificate.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use super::{
 };
 use crate::identity::DeviceIdentity;
 
-/// A certificate lasts a year; with a third of it left it is time.
+/// A certificate is valid for a year. It is renewed when a third of that is left.
 const TIME_TO_RENEW: SignedDuration = SignedDuration::from_hours(120 * 24);
 
-/// Renews the certificate of a state directory when it is time, at the host where the device enrolled or at `coordinator`, where
-/// it is told so. What stands in the way is logged: there are months left to try again.
+/// Renews the certificate in a state directory when it is due, at the host of the enrolment or at `coordinator`, if
+/// set. Errors are logged, because months remain for further attempts.
 pub(crate) fn renew_when_due(state_dir: &Path, coordinator: Option<&str>, identity: &DeviceIdentity) {
     match Enrolment::load(state_dir) {
         Ok(Some(enrolment)) if is_due(&enrolment.not_after, Timestamp::now()) => {
@@ -28,13 +28,13 @@ pub(crate) fn renew_when_due(state_dir: &Path, coordinator: Option<&str>, identi
                 ),
             }
         }
-        // Not enrolled, not due, or said when the daemon started.
+        // The device is not enrolled, the renewal is not due, or the error was reported at the daemon's start.
         _ => {}
     }
 }
 
 fn is_due(not_after: &str, now: Timestamp) -> bool {
-    // An end that does not read is none to wait for.
+    // An end that does not parse counts as due.
     let has_time = |end: Timestamp| end.duration_since(now) >= TIME_TO_RENEW;
     !not_after.parse().is_ok_and(has_time)
 }
@@ -55,7 +55,7 @@ fn renew(
         authority: enrolment.authority_fingerprint()?,
     };
     let mut credentials = exchange::ask(&place, EnrolPurpose::Renew, identity)?;
-    // As at the enrolment: the place that answered is the one to ask again.
+    // As at the enrolment, store the address that answered.
     credentials.enrolment = place.address();
     Ok(Enrolment::keep(credentials, state_dir, identity)?)
 }

@@ -1,5 +1,5 @@
-//! What the board is: module, carrier and chip, from the device tree. Nothing is looked up to recognise a board; the tables
-//! only add names that people know. A PC is what has no device tree.
+//! The board: module, carrier and chip, from the device tree. Recognition does not depend on tables, which only add
+//! familiar names. A machine without a device tree is a PC.
 
 use serde::Serialize;
 
@@ -14,53 +14,53 @@ const CHIPS: [(&str, &str, &str); 5] = [
     ("tegra234", "Orin", "8.7"),
     ("tegra264", "Thor", "11.0"),
 ];
-/// Where the device tree is shown; the first is a link to the second on most systems.
+/// Directories of the device tree. On most systems, the first is a link to the second.
 const DEVICE_TREES: [&str; 2] = ["proc/device-tree", "sys/firmware/devicetree/base"];
 
 /// The board.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Board {
-    /// What kind of machine it is.
+    /// The kind of machine.
     pub(crate) kind: Kind,
-    /// Its own name for itself. A third-party carrier writes its name here.
+    /// The board's name for itself. Third-party carriers write their name here.
     pub(crate) model: Option<String>,
     /// The compute module.
     pub(crate) module: Option<Part>,
-    /// The carrier that the device tree was made for; third-party carriers often keep the developer kit's.
+    /// The carrier that the device tree was made for. Third-party carriers often keep the developer kit's.
     pub(crate) carrier: Option<Part>,
     /// The system on chip.
     pub(crate) chip: Option<Chip>,
-    /// Deep-learning accelerator cores that the device tree has switched on.
+    /// Deep-learning accelerator cores that the device tree enables.
     pub(crate) dla_cores: usize,
 }
 
-/// What kind of machine it is, as far as it matters for where facts lie.
+/// The kind of machine, which determines where facts are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
-    /// A Tegra: Jetson module, IGX or a relative.
+    /// A Tegra: Jetson module, IGX or similar.
     Jetson,
     /// Another machine with a device tree.
     Board,
-    /// A machine without one.
+    /// A machine without a device tree.
     Pc,
 }
 
 /// A part that NVIDIA's device trees name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Part {
-    /// Such as `p3701-0005`.
+    /// The part number, for example `p3701-0005`.
     pub(crate) part: String,
-    /// The name that people know it by.
+    /// Its familiar name.
     pub(crate) name: Option<String>,
 }
 
 /// A system on chip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Chip {
-    /// As the device tree has it, such as `tegra234` or `bcm2712`.
+    /// Its name in the device tree, for example `tegra234` or `bcm2712`.
     pub(crate) name: String,
-    /// Such as Orin.
+    /// Its family, for example Orin.
     pub(crate) family: Option<&'static str>,
     /// CUDA compute capability of its GPU.
     pub(crate) compute_capability: Option<&'static str>,
@@ -101,14 +101,15 @@ impl Board {
     }
 }
 
-/// Where the device tree is, if there is one.
+/// Returns the directory of the device tree, if there is one.
 pub(super) fn device_tree(root: &Root) -> Option<&'static str> {
     DEVICE_TREES
         .into_iter()
         .find(|tree| root.exists(&format!("{tree}/compatible")))
 }
 
-/// The most general word of `compatible` is its last, and names the chip; JetPack 5 has words such as `nvidia,tegra23x` too.
+/// Returns the chip from `compatible`. The last word is the most general and names the chip. JetPack 5 also has words
+/// such as `nvidia,tegra23x`.
 fn chip(compatible: &[String]) -> Option<Chip> {
     let real = || compatible.iter().filter(|word| *word != DUMMY);
     let names = || real().filter_map(|word| Some(word.split_once(',')?.1));
@@ -125,8 +126,8 @@ fn chip(compatible: &[String]) -> Option<Chip> {
     })
 }
 
-/// Module and carrier among the part numbers in the device tree. A part of an unlisted family is the module where it stands
-/// behind a plus sign, as `nvidia,CARRIER+MODULE` has it.
+/// Returns module and carrier from the part numbers in the device tree. In `nvidia,CARRIER+MODULE`, the part after the
+/// plus sign is the module, even if its family is not listed.
 fn module_and_carrier(compatible: &[String], file: &str) -> (Option<Part>, Option<Part>) {
     let parts: Vec<String> = compatible
         .iter()
@@ -153,7 +154,7 @@ fn module_and_carrier(compatible: &[String], file: &str) -> (Option<Part>, Optio
     (module, carrier.map(|part| Part { part, name: None }))
 }
 
-/// Every `pNNNN-NNNN` in a text.
+/// Returns every `pNNNN-NNNN` in a text.
 fn part_numbers(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<&str> = words.collect();
@@ -183,7 +184,7 @@ fn module_name(part: &str) -> Option<String> {
     exact.or_else(family).map(|(_, name)| name.to_owned())
 }
 
-/// Nodes `nvdla0@...` lie below `host1x@...`, on newer trees below `bus@0` too.
+/// Counts the enabled `nvdla0@...` nodes below `host1x@...`, and below `bus@0` on newer trees.
 fn count_dla(root: &Root, node: &str, depth: u8) -> usize {
     let children = root.names(node);
     let is_on = |name: &&String| {

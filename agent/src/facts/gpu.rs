@@ -1,5 +1,6 @@
-//! What CUDA says of the machine's GPUs. Asked in a process of its own ([`probe`]): a driver that hangs, crashes or keeps memory
-//! does so there, and daemon and doctor stay as lean as they are. A process that loads CUDA anyway asks directly ([`ask_here`]).
+//! The machine's GPUs, as CUDA reports them. A separate process queries CUDA ([`probe`]): a driver that hangs, crashes
+//! or keeps memory does not affect daemon and doctor. A process that loads CUDA anyway queries it directly
+//! ([`ask_here`]).
 
 use std::{
     io::{self, Read, Write as _},
@@ -16,41 +17,41 @@ use rustix::io::ioctl_fionbio;
 
 use crate::exit::{self, Failure};
 
-/// How long the process may take. A Jetson's driver starts in some tenths of a second.
+/// Time limit of the process. A Jetson's driver starts within a few tenths of a second.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a process that is killed may take to end: one that waits inside the kernel does not.
+/// Time for a killed process to end. A process that waits inside the kernel does not end.
 const MERCY: Duration = Duration::from_millis(500);
-/// How often it is looked at.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
-/// Longest answer that is read, which is some hundred GPUs, and all that a pipe holds.
+/// Longest answer in bytes: several hundred GPUs, and the capacity of a pipe.
 const MOST: u64 = 64 << 10;
 
-/// Why nobody knows which GPUs there are.
+/// Why the GPUs are unknown.
 #[derive(Debug, thiserror::Error)]
 enum ProbeError {
-    /// The process does not start, or cannot be waited for.
+    /// The process cannot be started or waited for.
     #[error("`regatta-agent gpus` cannot be run")]
     Run(#[source] io::Error),
-    /// It takes too long.
+    /// The process exceeded its time limit.
     #[error("CUDA's driver gave no answer within {} s", PATIENCE.as_secs())]
     Silent,
-    /// It crashed, or CUDA's driver does not start.
+    /// The process crashed, or CUDA's driver did not start.
     #[error("`regatta-agent gpus` ended with {status}{}{said}", if said.is_empty() { "" } else { ": " })]
     Ended {
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
-        /// What it said last.
+        /// Its last line of output.
         said: String,
     },
-    /// It printed something else.
+    /// Its output is not an answer.
     #[error("what `regatta-agent gpus` printed is no answer")]
     Garbled(#[source] serde_json::Error),
 }
 
-/// The GPUs in the driver's order; none where there is no driver, or it finds none.
+/// Returns the GPUs in the driver's order. Empty if there is no driver or it finds none.
 ///
 /// # Errors
-/// [`DriverOpenError`] when there is a driver, and it does not do.
+/// [`DriverOpenError`] when there is a driver that does not work.
 fn devices() -> Result<Vec<Device>, DriverOpenError> {
     match Driver::open() {
         Ok(driver) => driver.devices(),
@@ -60,17 +61,17 @@ fn devices() -> Result<Vec<Device>, DriverOpenError> {
     }
 }
 
-/// The same. A driver that does not do is told of, and leaves none.
+/// Returns the GPUs. Logs an error of the driver and then returns none.
 pub(crate) fn devices_here() -> Vec<Device> {
     devices().unwrap_or_else(unknown)
 }
 
-/// What they are, asked in this process.
+/// Returns the facts of the GPUs, queried in this process.
 pub(crate) fn ask_here() -> Vec<GpuFacts> {
     devices_here().iter().map(facts).collect()
 }
 
-/// Says why nothing is known.
+/// Logs why the GPUs are unknown, and returns none.
 fn unknown<T>(why: impl Into<anyhow::Error>) -> Vec<T> {
     tracing::warn!("the GPUs are unknown: {:#}", why.into());
     Vec::new()
@@ -87,13 +88,14 @@ fn facts(device: &Device) -> GpuFacts {
     }
 }
 
-/// The same, from `regatta-agent gpus` as a process of its own. Takes at most some seconds, whatever the driver does.
+/// Returns the facts of the GPUs from a `regatta-agent gpus` process. Takes a few seconds at most, even if the driver
+/// hangs.
 pub(crate) fn probe() -> Vec<GpuFacts> {
     answer().unwrap_or_else(unknown)
 }
 
 fn answer() -> Result<Vec<GpuFacts>, ProbeError> {
-    // The program that is running, also when an upgrade has replaced it on disk meanwhile.
+    // This is the running binary, even if an upgrade has replaced the file.
     let mut child = Command::new("/proc/self/exe")
         .arg0("regatta-agent")
         .arg("gpus")
@@ -114,7 +116,7 @@ fn answer() -> Result<Vec<GpuFacts>, ProbeError> {
     serde_json::from_slice(&out).map_err(ProbeError::Garbled)
 }
 
-/// Waits until the process ends. One that takes too long is killed, and left to the system where even that takes long.
+/// Waits until the process ends. Kills it after the time limit, and does not wait long for the killed process.
 fn wait(child: &mut Child) -> Result<ExitStatus, ProbeError> {
     if let Some(status) = ends_within(child, PATIENCE)? {
         return Ok(status);
@@ -135,8 +137,8 @@ fn ends_within(child: &mut Child, time: Duration) -> Result<Option<ExitStatus>, 
     }
 }
 
-/// The last line of what a process that has ended left in its pipe: a driver may have talked before. Waits for nobody, though a
-/// process that the driver left behind may hold the pipe open.
+/// Returns the last line in the pipe of a process that has ended, because a driver may print lines before it. Does not
+/// block, even if another process holds the pipe open.
 fn last_line(pipe: Option<impl Read + AsFd>) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     if let Some(pipe) = pipe {
@@ -150,14 +152,14 @@ fn last_line(pipe: Option<impl Read + AsFd>) -> io::Result<Vec<u8>> {
     Ok(last.map(<[u8]>::to_vec).unwrap_or_default())
 }
 
-/// `regatta-agent gpus`: the answer as one line of JSON.
+/// `regatta-agent gpus`: prints the facts of the GPUs as one line of JSON.
 ///
 /// # Errors
-/// When CUDA's driver does not do, or standard output cannot be written.
+/// When CUDA's driver does not work, or standard output cannot be written.
 pub(crate) fn print() -> Result<u8, Failure> {
     let gpus: Vec<GpuFacts> = devices().map_err(Failure::could_not)?.iter().map(facts).collect();
     let mut out = io::stdout().lock();
-    // Behind whatever the driver may have left unended.
+    // Start a new line, because the driver may have printed an unfinished one.
     writeln!(out)
         .and_then(|()| serde_json::to_writer(&mut out, &gpus).map_err(io::Error::from))
         .and_then(|()| writeln!(out))

@@ -1,10 +1,10 @@
-//! What this system runs on instead of a machine of its own: a hypervisor, a container of another system. Read from the files in
-//! which `systemd-detect-virt` looks (systemd, `src/basic/virt.c`), as far as every user may read them; no process is started. The
-//! BIOS's own flag for a virtual machine is left out: root alone sees it.
+//! The hypervisor or container that this system runs in. The facts come from the files that `systemd-detect-virt` reads
+//! (systemd, `src/basic/virt.c`), as far as every user may read them. No process is started. The BIOS flag for virtual
+//! machines is not used, because only root can read it.
 
 use super::root::Root;
 
-/// Beginnings of the names that hypervisors give to the machines they pretend to be, in SMBIOS.
+/// Prefixes of the SMBIOS names of virtual machines, and their hypervisors.
 const SMBIOS_NAMES: [(&str, &str); 16] = [
     ("KVM", "KVM"),
     ("OpenStack", "KVM"),
@@ -23,9 +23,9 @@ const SMBIOS_NAMES: [(&str, &str); 16] = [
     ("Google Compute Engine", "Google"),
     (AMAZON, "Amazon"),
 ];
-/// Rents whole machines too; their names end with `.metal`.
+/// Amazon also rents whole machines, whose names end with `.metal`.
 const AMAZON: &str = "Amazon EC2";
-/// Where SMBIOS's names lie; the product says more than its maker.
+/// The files of SMBIOS names. The product is more specific than its vendor.
 const SMBIOS_FILES: [&str; 5] = [
     "product_name",
     "sys_vendor",
@@ -33,13 +33,13 @@ const SMBIOS_FILES: [&str; 5] = [
     "bios_vendor",
     "product_version",
 ];
-/// The machine that qemu, kvmtool, crosvm, Firecracker and others pretend to be: Linux has a device tree's name for it.
+/// The device tree's name for the virtual machine of qemu, kvmtool, crosvm, Firecracker and others.
 pub(super) const DUMMY: &str = "linux,dummy-virt";
 
-/// A hypervisor that is seen and does not say which it is.
+/// The name of an unidentified hypervisor.
 const UNKNOWN: &str = "unknown";
 
-/// The hypervisor below, if there is one: its name, or [`UNKNOWN`].
+/// Returns the hypervisor's name or [`UNKNOWN`]. Returns `None` on a physical machine.
 pub(super) fn hypervisor(root: &Root, cpuinfo: &str) -> Option<&'static str> {
     let is_flagged = cpuinfo
         .lines()
@@ -48,7 +48,7 @@ pub(super) fn hypervisor(root: &Root, cpuinfo: &str) -> Option<&'static str> {
     by_files.or_else(|| is_flagged.then_some(UNKNOWN))
 }
 
-/// A node that hypervisors leave for their guests, qemu's way of handing over files, or a board that there is not.
+/// Detects a hypervisor by its device tree node, by qemu's `fw-cfg` node, or by the virtual board's name.
 fn by_device_tree(root: &Root) -> Option<&'static str> {
     let tree = super::board::device_tree(root)?;
     if let Some(compatible) = root.text(&format!("{tree}/hypervisor/compatible")) {
@@ -71,7 +71,7 @@ fn by_smbios(root: &Root) -> Option<&'static str> {
     (!is_whole).then_some(name)
 }
 
-/// What made the container in which this program runs: what systemd or the container's maker has left in it.
+/// Returns the container's manager, from the files that systemd or the manager creates.
 pub(super) fn container(root: &Root) -> Option<String> {
     let told = ["run/host/container-manager", "run/systemd/container"];
     let marks = [("run/.containerenv", "podman"), (".dockerenv", "docker")];

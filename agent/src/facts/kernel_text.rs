@@ -1,13 +1,13 @@
-//! Numbers out of the kernel's own texts. Reads no file.
+//! Parsers of numbers in the kernel's text files. They do not read files.
 
-/// A line such as `MemTotal:  65794592 kB`, in bytes.
+/// Returns the value in bytes of a line such as `MemTotal:  65794592 kB`.
 pub(super) fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
     let kilobytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
 
-/// Counts the CPUs of a kernel list such as `0-3,6`. Parts that are no range count nothing.
+/// Counts the CPUs of a kernel list such as `0-3,6`. Ignores parts that do not parse.
 pub(super) fn count_cpu_list(list: &str) -> u32 {
     list.split(',').fold(0_u32, |count, part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -1,6 +1,6 @@
-//! What the machine is and in what state, from the kernel's own files. Needs no rights and no library (but for [`gpu`]); what a
-//! machine does not tell stays empty. Here are the few facts that go into every hello and every run's evidence; the modules read
-//! all the rest, for `doctor`.
+//! Facts about the machine and its state, from the kernel's files. Reading them needs no rights and, except for
+//! [`gpu`], no library. Facts that a machine does not provide are empty. This module reads the few facts for every
+//! hello and every run's evidence. The submodules read the rest, for `doctor`.
 
 pub(crate) mod board;
 pub(crate) mod gpu;
@@ -21,7 +21,7 @@ use self::{
     root::Root,
 };
 
-/// Reads facts below a root directory: `/` on a device, a made-up tree in tests.
+/// A reader of facts below a root directory: `/` on a device, a synthetic tree in tests.
 #[derive(Debug, Clone)]
 pub(crate) struct FactsReader {
     root: Root,
@@ -29,7 +29,7 @@ pub(crate) struct FactsReader {
 }
 
 impl FactsReader {
-    /// Of this machine.
+    /// Returns a reader for this machine.
     pub(crate) fn of_this_machine() -> Self {
         Self::below(Path::new("/"))
     }
@@ -41,17 +41,17 @@ impl FactsReader {
         }
     }
 
-    /// The same, with GPUs that were asked for.
+    /// Returns the reader with queried GPUs.
     pub(crate) fn with_gpus(self, gpus: Vec<GpuFacts>) -> Self {
         Self { gpus, ..self }
     }
 
-    /// The GPUs, as far as they were asked for.
+    /// Returns the GPUs, if they were queried.
     pub(crate) fn gpus(&self) -> &[GpuFacts] {
         &self.gpus
     }
 
-    /// The facts as they are now.
+    /// Reads the current facts.
     pub(crate) fn read(&self) -> DeviceFacts {
         let board = board::Board::read(&self.root);
         DeviceFacts {
@@ -76,12 +76,12 @@ impl FactsReader {
         }
     }
 
-    /// The kernel's boot id, which changes with every boot.
+    /// Returns the kernel's boot id, which changes with every boot.
     pub(crate) fn boot_id(&self) -> Option<String> {
         self.root.text("proc/sys/kernel/random/boot_id")
     }
 
-    /// The device tree's model on boards, the DMI product on PCs.
+    /// Returns the device tree's model on boards, or the DMI product on PCs.
     fn model(&self) -> String {
         [
             "proc/device-tree/model",
@@ -97,7 +97,7 @@ impl FactsReader {
         software::os_release(&self.root, "PRETTY_NAME").unwrap_or_default()
     }
 
-    /// CPUs that are online now: a power mode may have switched some off.
+    /// Returns the number of online CPUs. A power mode may disable some.
     fn cpus(&self) -> u32 {
         self.root
             .text("sys/devices/system/cpu/online")

@@ -1,4 +1,4 @@
-//! The power mode and the clocks: what they are, and what they could be. Sets nothing.
+//! The power mode and the clocks: current values and limits. This module does not change them.
 
 use regatta_state::{
     board_controls::{self, CAPS, MEMORY, OLD_MEMORY_CAP},
@@ -13,64 +13,64 @@ use super::root::Root;
 pub(crate) struct Power {
     /// The mode that nvpmodel has set.
     pub(crate) mode: Option<PowerMode>,
-    /// The modes that this board's nvpmodel.conf offers, in its order.
+    /// The modes in this board's nvpmodel.conf, in its order.
     pub(crate) modes: Vec<PowerMode>,
-    /// CPU clock policies: cores that share a clock.
+    /// CPU clock policies. The cores of a policy share a clock.
     pub(crate) cpu: Vec<CpuClock>,
-    /// The GPU's clock, where it is a device of its own (`devfreq`).
+    /// The GPU's clock, if it has a `devfreq` device.
     pub(crate) gpu: Option<GpuClock>,
-    /// The memory clock; only root is shown it.
+    /// The memory clock in Hz. Only root can read it.
     pub(crate) memory_hz: Option<u64>,
-    /// Whether the memory clock stays there; only root is shown it.
+    /// Whether the memory clock is locked. Only root can read it.
     pub(crate) memory_locked: Option<bool>,
-    /// The memory clock's upper bound in Hz, where nvpmodel or somebody else has set one.
+    /// The memory clock's upper bound in Hz, if one is set.
     pub(crate) memory_cap_hz: Option<u64>,
-    /// The DLA cores' upper bounds in Hz, core by core, where the board tells.
+    /// The DLA cores' upper bounds in Hz, by core, if the board reports them.
     pub(crate) dla_cap_hz: Vec<u64>,
-    /// Whether the helper is installed that sets power mode, clocks and fan for a run.
+    /// Whether the helper that sets power mode, clocks and fan for runs is installed.
     pub(crate) state_helper: bool,
 }
 
 /// A power mode of nvpmodel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct PowerMode {
-    /// Its number, as `nvpmodel -m` takes it.
+    /// Its number, as for `nvpmodel -m`.
     pub(crate) id: u32,
-    /// Its name, where nvpmodel.conf has it.
+    /// Its name in nvpmodel.conf.
     pub(crate) name: Option<String>,
 }
 
-/// The clock of the cores of one policy, in kHz.
+/// The clock of a policy's cores, in kHz.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CpuClock {
-    /// The cores, as the kernel lists them.
+    /// The cores, as ranges.
     pub(crate) cpus: String,
-    /// What chooses the clock.
+    /// The frequency governor.
     pub(crate) governor: Option<String>,
-    /// Lower bound that is set.
+    /// The configured lower bound.
     pub(crate) min_khz: Option<u64>,
-    /// Upper bound that is set.
+    /// The configured upper bound.
     pub(crate) max_khz: Option<u64>,
-    /// Now.
+    /// The current clock.
     pub(crate) current_khz: Option<u64>,
-    /// What the hardware can.
+    /// The hardware's maximum.
     pub(crate) highest_khz: Option<u64>,
 }
 
 /// The GPU's clock in Hz.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct GpuClock {
-    /// The kernel's name of it; it changes between JetPacks.
+    /// The kernel's name of the device, which differs between JetPacks.
     pub(crate) device: String,
-    /// What chooses the clock.
+    /// The frequency governor.
     pub(crate) governor: Option<String>,
-    /// Lower bound that is set.
+    /// The configured lower bound.
     pub(crate) min_hz: Option<u64>,
-    /// Upper bound that is set.
+    /// The configured upper bound.
     pub(crate) max_hz: Option<u64>,
-    /// Now.
+    /// The current clock.
     pub(crate) current_hz: Option<u64>,
-    /// What the hardware can.
+    /// The hardware's maximum.
     pub(crate) highest_hz: Option<u64>,
 }
 
@@ -102,7 +102,7 @@ impl Power {
         }
     }
 
-    /// The mode without limits, as the state helper finds it for `MAXN`.
+    /// Returns the mode without limits, which the state helper uses for `MAXN`.
     pub(crate) fn fastest_mode(&self) -> Option<&PowerMode> {
         nvpmodel::fastest_mode(&self.modes, |mode| mode.name.as_deref())
     }
@@ -136,14 +136,14 @@ impl CpuClock {
         }
     }
 
-    /// Whether it stays where it is: the bounds are one, or the governor asks for the upper one.
+    /// Returns whether the clock is fixed: both bounds are equal, or the governor is `performance`.
     pub(crate) fn is_fixed(&self) -> bool {
         self.governor.as_deref() == Some("performance")
             || (self.min_khz.is_some() && self.min_khz == self.max_khz)
     }
 }
 
-/// `0 1 2 3` as `0-3`. Numbers that do not follow each other stay apart.
+/// Converts `0 1 2 3` to `0-3`. Numbers that are not consecutive stay separate.
 fn as_ranges(cores: &str) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for core in cores
@@ -184,7 +184,7 @@ impl GpuClock {
         })
     }
 
-    /// Whether it stays where it is.
+    /// Returns whether the clock is fixed.
     pub(crate) fn is_fixed(&self) -> bool {
         self.min_hz.is_some() && self.min_hz == self.max_hz
     }

@@ -1,30 +1,30 @@
-//! Reading small kernel files below a root directory: `/` on a device, a mounted image, a made-up tree in tests. Gives what
-//! a file says, or nothing; what it means is decided by the callers.
+//! Reads small kernel files below a root directory: `/` on a device, a mounted image, or a synthetic tree in tests.
+//! Callers interpret the contents.
 
 use std::{fs, path::PathBuf, str::FromStr};
 
-/// The directory below which everything is read.
+/// The root directory of all reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Root(PathBuf);
 
 impl Root {
-    /// Below `directory`.
+    /// Returns the root `directory`.
     pub(crate) fn new(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())
     }
 
-    /// Where a file lies.
+    /// Returns the path of a file.
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.0.join(relative)
     }
 
-    /// Whether there is such a file or directory.
+    /// Returns whether a file or directory exists.
     pub(crate) fn exists(&self, relative: &str) -> bool {
         self.path(relative).exists()
     }
 
-    /// A file's text without white space and the device tree's closing NUL; `None` when it is missing, empty or refuses to
-    /// be read, as a sensor that is switched off does.
+    /// Returns a file's text without white space and without the device tree's trailing NUL. Returns `None` if the file
+    /// is missing, empty or unreadable, as a powered-off sensor is.
     pub(crate) fn text(&self, relative: &str) -> Option<String> {
         let bytes = fs::read(self.path(relative)).ok()?;
         let text = String::from_utf8_lossy(&bytes);
@@ -32,18 +32,18 @@ impl Root {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// A file that holds one number.
+    /// Returns the number in a file.
     pub(crate) fn number<T: FromStr>(&self, relative: &str) -> Option<T> {
         self.text(relative)?.parse().ok()
     }
 
-    /// A device tree's list of words, NUL between them.
+    /// Returns a list of words of the device tree, which NULs separate.
     pub(crate) fn words(&self, relative: &str) -> Vec<String> {
         let text = self.text(relative).unwrap_or_default();
         text.split('\0').map(str::to_owned).collect()
     }
 
-    /// The names in a directory, shorter ones first: `zone2` before `zone10`. Empty when it cannot be read.
+    /// Returns the names in a directory, shorter ones first: `zone2` before `zone10`. Empty if it cannot be read.
     pub(crate) fn names(&self, relative: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(relative)) else {
             return Vec::new();
@@ -56,7 +56,7 @@ impl Root {
         names
     }
 
-    /// The paths of a directory's entries whose names begin with `prefix`, in the order of [`Self::names`].
+    /// Returns the paths of a directory's entries whose names start with `prefix`, in the order of [`Self::names`].
     pub(crate) fn below(&self, relative: &str, prefix: &str) -> Vec<String> {
         let names = self.names(relative).into_iter();
         names

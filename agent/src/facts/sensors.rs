@@ -1,11 +1,11 @@
-//! Temperatures, power rails, fan and over-current counters, by the names that the kernel gives them and never by a table
-//! of boards. What a sensor refuses to tell, because its part is switched off, is left out.
+//! Temperatures, power rails, fans and over-current counters, found by kernel names and not by a table of boards.
+//! Sensors that cannot be read, because their component is powered off, are omitted.
 
 use serde::Serialize;
 
 use super::root::Root;
 
-/// Everything that is sensed.
+/// All sensors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Sensors {
     /// Thermal zones.
@@ -14,52 +14,52 @@ pub(crate) struct Sensors {
     pub(crate) rails: Vec<Rail>,
     /// Fans.
     pub(crate) fans: Vec<Fan>,
-    /// How often the supply was found too weak since boot, where the board counts it.
+    /// Number of power supply events since boot, if the board counts them.
     pub(crate) over_current_events: Option<u64>,
-    /// The same by counter, with whether the board slows down at it.
+    /// The over-current counters, with whether the board throttles at each.
     pub(crate) over_current: Vec<OverCurrent>,
-    /// The profile by which the fan follows the temperature, where a service of NVIDIA's turns it.
+    /// The fan profile of NVIDIA's fan service.
     pub(crate) fan_profile: Option<String>,
-    /// What slows the board down at this moment, by the kernel's name, with its level.
+    /// Active throttling, by the kernel's name and level.
     pub(crate) slowed_by: Vec<String>,
 }
 
 /// A counter of over-current or under-voltage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct OverCurrent {
-    /// Its name: on Orin `oc1` is under-voltage, `oc2` and `oc3` are average and instantaneous over-current.
+    /// Its name. On Orin, `oc1` is under-voltage, `oc2` and `oc3` are average and instantaneous over-current.
     pub(crate) counter: String,
     /// Events since boot.
     pub(crate) events: u64,
-    /// Whether the board slows down at it.
+    /// Whether the board throttles at an event.
     pub(crate) slows_down: Option<bool>,
 }
 
 /// A thermal zone, in thousandths of a degree Celsius.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ThermalZone {
-    /// Its type, such as `cpu-thermal`.
+    /// Its type, for example `cpu-thermal`.
     pub(crate) zone: String,
-    /// Now.
+    /// The current temperature.
     pub(crate) millicelsius: i64,
-    /// Where the kernel begins to slow the board down.
+    /// The temperature at which the kernel starts to throttle.
     pub(crate) slows_at_millicelsius: Option<i64>,
 }
 
 /// A power rail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Rail {
-    /// Its label, such as `VDD_GPU_SOC`.
+    /// Its label, for example `VDD_GPU_SOC`.
     pub(crate) label: String,
-    /// Voltage.
+    /// Voltage in millivolts.
     pub(crate) millivolts: Option<u64>,
-    /// Current.
+    /// Current in milliamperes.
     pub(crate) milliamperes: Option<u64>,
-    /// Power.
+    /// Power in milliwatts.
     pub(crate) milliwatts: Option<u64>,
-    /// The current at which the monitor warns.
+    /// The current in milliamperes at which the monitor warns.
     pub(crate) warns_at_milliamperes: Option<u64>,
-    /// The current at which the board is slowed down.
+    /// The current in milliamperes at which the board throttles.
     pub(crate) limit_milliamperes: Option<u64>,
 }
 
@@ -68,9 +68,9 @@ pub(crate) struct Rail {
 pub(crate) struct Fan {
     /// The driver's name.
     pub(crate) name: String,
-    /// What is asked of it, 0 to 255.
+    /// The requested PWM value, 0 to 255.
     pub(crate) pwm: Option<u64>,
-    /// How fast it turns.
+    /// The speed in revolutions per minute.
     pub(crate) rpm: Option<u64>,
 }
 
@@ -106,7 +106,7 @@ fn thermal(root: &Root) -> Vec<ThermalZone> {
     zones.iter().filter_map(read).collect()
 }
 
-/// The lowest trip point at which something other than a fan is done. Type `active` is the fan's.
+/// Returns the lowest trip point for throttling, of type `passive` or `hot`. Type `active` controls the fan.
 fn slows_at(root: &Root, zone: &str) -> Option<i64> {
     let kinds = root.below(zone, "trip_point_");
     kinds
@@ -117,12 +117,12 @@ fn slows_at(root: &Root, zone: &str) -> Option<i64> {
             kind.is_some_and(|kind| kind == "passive" || kind == "hot")
         })
         .filter_map(|trip| root.number::<i64>(&format!("{trip}_temp")))
-        // Unused trip points stand at or below zero.
+        // Unused trip points are zero or negative.
         .filter(|&millicelsius| millicelsius > 0)
         .min()
 }
 
-/// INA monitors: as hwmon from JetPack 5 on, as industrial I/O in JetPack 4.
+/// Returns the rails of INA monitors: in hwmon from JetPack 5 on, in industrial I/O on JetPack 4.
 fn rails(root: &Root, monitors: &[(String, String)]) -> Vec<Rail> {
     let ina = monitors.iter().filter(|(name, _)| name.starts_with("ina"));
     let mut rails: Vec<Rail> = ina
@@ -134,7 +134,7 @@ fn rails(root: &Root, monitors: &[(String, String)]) -> Vec<Rail> {
     rails
 }
 
-/// A channel without label is one where nothing is measured, except with monitors that have but one.
+/// Returns a rail. A channel without a label measures nothing, except on monitors with one channel.
 fn rail(root: &Root, name: &str, monitor: &str, channel: u8) -> Option<Rail> {
     let number = |file: String| root.number::<u64>(&format!("{monitor}/{file}"));
     let label = root.text(&format!("{monitor}/in{channel}_label"));
@@ -170,7 +170,8 @@ fn old_rail(root: &Root, device: &str, channel: u8) -> Option<Rail> {
     })
 }
 
-/// A monitor with a `pwm1` drives a fan, one with a `fan1_input` or `rpm` counts its turns; on Jetsons these are two.
+/// Returns the fans. A monitor with `pwm1` drives a fan, one with `fan1_input` or `rpm` measures its speed. On Jetsons,
+/// these are two monitors.
 fn fans(root: &Root, monitors: &[(String, String)]) -> Vec<Fan> {
     let read = |(name, monitor): &(String, String)| {
         let number = |file: &str| root.number(&format!("{monitor}/{file}"));
@@ -210,7 +211,7 @@ fn over_current(root: &Root, monitors: &[(String, String)]) -> Vec<OverCurrent> 
     root.below(monitor, "oc").into_iter().filter_map(read).collect()
 }
 
-/// `FAN_DEFAULT_PROFILE cool`.
+/// Returns the profile of a line such as `FAN_DEFAULT_PROFILE cool`.
 fn fan_profile(root: &Root) -> Option<String> {
     let text = root.text("etc/nvfancontrol.conf")?;
     let profile = |line: &str| Some(line.trim().strip_prefix("FAN_DEFAULT_PROFILE")?.trim().to_owned());
@@ -219,7 +220,7 @@ fn fan_profile(root: &Root) -> Option<String> {
         .filter(|profile| !profile.is_empty())
 }
 
-/// Cooling devices that are not fans and do something: clocks that are held down, power that is bounded.
+/// Returns active cooling devices that are not fans: they lower clocks or limit power.
 fn slowed_by(root: &Root) -> Vec<String> {
     let read = |device: &String| {
         let kind = root.text(&format!("{device}/type"))?;

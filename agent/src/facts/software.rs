@@ -1,5 +1,5 @@
-//! Which system software the board has: L4T and JetPack, CUDA, TensorRT, cuDNN, driver. Read from release files, library
-//! names and dpkg's own record; nothing is run.
+//! The board's system software: L4T and JetPack, CUDA, TensorRT, cuDNN, driver. The versions come from release files,
+//! library names and dpkg's database. No program is run.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::root::Root;
 
 const JETPACKS: &str = include_str!("jetpacks.csv");
-/// Where libraries lie on Debian and Ubuntu.
+/// Library directories on Debian and Ubuntu.
 const LIBRARIES: [&str; 2] = ["usr/lib/aarch64-linux-gnu", "usr/lib/x86_64-linux-gnu"];
 
 /// The system software.
@@ -22,7 +22,7 @@ pub(crate) struct Software {
     pub(crate) os: Option<String>,
     /// Kernel release.
     pub(crate) kernel: Option<String>,
-    /// Jetson Linux release, such as `36.4.3`.
+    /// Jetson Linux release, for example `36.4.3`.
     pub(crate) l4t: Option<String>,
     /// JetPack release.
     pub(crate) jetpack: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Software {
 }
 
 impl Software {
-    /// Reads the system software; `None` where it is not there or does not say.
+    /// Reads the system software. Versions that are missing or unknown are `None`.
     pub(crate) fn read(root: &Root) -> Self {
         let packages = installed(root);
         let l4t = l4t(root, &packages);
@@ -63,7 +63,7 @@ impl Software {
     }
 }
 
-/// A value of os-release without its quotes.
+/// Returns a value of os-release without its quotes.
 pub(super) fn os_release(root: &Root, key: &str) -> Option<String> {
     let text = root
         .text("etc/os-release")
@@ -73,7 +73,7 @@ pub(super) fn os_release(root: &Root, key: &str) -> Option<String> {
         .map(|value| value.trim_matches(['"', '\'']).to_owned())
 }
 
-/// `# R36 (release), REVISION: 4.3, GCID: ...`, or the version of the package nvidia-l4t-core.
+/// Returns the release from `# R36 (release), REVISION: 4.3, GCID: ...`, or the version of the package nvidia-l4t-core.
 fn l4t(root: &Root, packages: &BTreeMap<String, String>) -> Option<String> {
     let from_file = || {
         let text = root.text("etc/nv_tegra_release")?;
@@ -88,7 +88,7 @@ fn l4t(root: &Root, packages: &BTreeMap<String, String>) -> Option<String> {
     from_file().or_else(|| packages.get("nvidia-l4t-core").map(|version| upstream(version)))
 }
 
-/// The JetPack that came with an L4T release; a row with two numbers stands for all of that series.
+/// Returns the JetPack of an L4T release. A row with two numbers matches the whole series.
 fn jetpack_of(l4t: &str) -> Option<String> {
     let rows = JETPACKS.lines().filter_map(|line| line.split_once(','));
     rows.into_iter()
@@ -105,7 +105,7 @@ fn cuda(root: &Root) -> Option<String> {
         let json: serde_json::Value = serde_json::from_str(&text).ok()?;
         json["cuda"]["version"].as_str().map(str::to_owned)
     };
-    // Until CUDA 10: `CUDA Version 10.2.89`.
+    // Up to CUDA 10: `CUDA Version 10.2.89`.
     let from_text = || {
         let text = root.text("usr/local/cuda/version.txt")?;
         text.rsplit(' ').next().map(str::to_owned)
@@ -113,7 +113,7 @@ fn cuda(root: &Root) -> Option<String> {
     from_json().or_else(from_text)
 }
 
-/// The version in a library's longest name, such as `libnvinfer.so.10.3.0`.
+/// Returns the version in a library's longest name, for example `libnvinfer.so.10.3.0`.
 fn library_version(root: &Root, prefix: &str) -> Option<String> {
     let names = LIBRARIES.into_iter().flat_map(|directory| root.names(directory));
     names
@@ -122,7 +122,7 @@ fn library_version(root: &Root, prefix: &str) -> Option<String> {
         .max_by_key(|version| version.split('.').count())
 }
 
-/// `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ...`
+/// Returns the version in `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ...`.
 fn driver(root: &Root) -> Option<String> {
     let text = root.text("proc/driver/nvidia/version")?;
     let words = text.lines().next()?.split_ascii_whitespace();
@@ -132,13 +132,13 @@ fn driver(root: &Root) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// A Debian version without build and packaging parts: `10.3.0.30` of `10.3.0.30-1+cuda12.5`.
+/// Returns a Debian version without epoch, build and packaging parts: `10.3.0.30` of `10.3.0.30-1+cuda12.5`.
 fn upstream(version: &str) -> String {
     let version = version.split_once(':').map_or(version, |(_, rest)| rest);
     version.split(['-', '+']).next().unwrap_or(version).to_owned()
 }
 
-/// What dpkg has installed of the packages that matter here. The file has some megabytes and is read line by line.
+/// Returns the relevant packages that dpkg has installed. The file has several megabytes, so it is read line by line.
 fn installed(root: &Root) -> BTreeMap<String, String> {
     const WANTED: [&str; 5] = [
         "nvidia-jetpack",

@@ -1,4 +1,5 @@
-//! The rest of the machine: processor, memory, swap, page size, storage, who else uses it, and whether its clock is right.
+//! Other facts about the machine: processor, memory, swap, page size, storage, desktop, virtualisation, and clock
+//! synchronisation.
 
 use std::{fs, io::Read as _};
 
@@ -10,7 +11,7 @@ use super::{
     root::Root,
 };
 
-/// Processes that mean that a desktop is running, by the names that the kernel keeps of them.
+/// Kernel names of processes that indicate a running desktop.
 const DESKTOPS: [&str; 10] = [
     "Xorg",
     "Xwayland",
@@ -29,23 +30,23 @@ const DESKTOPS: [&str; 10] = [
 pub(crate) struct System {
     /// Host name.
     pub(crate) hostname: Option<String>,
-    /// The processor's name, where the kernel knows it.
+    /// The processor's name, if the kernel knows it.
     pub(crate) processor: Option<String>,
-    /// Logical CPUs that are online.
+    /// Online logical CPUs.
     pub(crate) cpus_online: u32,
-    /// Logical CPUs that are there.
+    /// Present logical CPUs.
     pub(crate) cpus_present: u32,
     /// One-minute load average.
     pub(crate) load_average: Option<f64>,
-    /// Whether it runs under a hypervisor.
+    /// Whether the system runs under a hypervisor.
     pub(crate) is_virtual: bool,
-    /// The hypervisor; `unknown` where it does not say which it is.
+    /// The hypervisor. `unknown` if it cannot be identified.
     pub(crate) hypervisor: Option<&'static str>,
-    /// What made the container in which this program runs.
+    /// The manager of the container that this program runs in.
     pub(crate) container: Option<String>,
-    /// Physical memory that the kernel has, in bytes.
+    /// Physical memory available to the kernel, in bytes.
     pub(crate) memory_bytes: u64,
-    /// Memory that can be had now, in bytes.
+    /// Currently available memory in bytes.
     pub(crate) memory_available_bytes: u64,
     /// Size of a memory page in bytes.
     pub(crate) page_bytes: Option<u64>,
@@ -55,42 +56,42 @@ pub(crate) struct System {
     pub(crate) storage: Vec<Disk>,
     /// A process of a desktop, if one runs.
     pub(crate) desktop: Option<String>,
-    /// Whether the clock is kept right, and by what.
+    /// The synchronisation of the clock.
     pub(crate) clock: ClockSync,
 }
 
 /// A swap area.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Swap {
-    /// Its device or file; compressed memory is called `zram`.
+    /// Its device or file. Compressed memory is named `zram`.
     pub(crate) device: String,
     /// Size in bytes.
     pub(crate) bytes: u64,
-    /// In use, in bytes.
+    /// Used bytes.
     pub(crate) used_bytes: u64,
 }
 
 /// A disk, card or flash chip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Disk {
-    /// Its device, such as `nvme0n1`.
+    /// Its device, for example `nvme0n1`.
     pub(crate) device: String,
-    /// What it is: NVMe, eMMC, SD card, SSD or disk.
+    /// Its kind: NVMe, eMMC, SD card, SSD, disk or virtual disk.
     pub(crate) kind: &'static str,
-    /// The maker's name for it.
+    /// The manufacturer's name.
     pub(crate) model: Option<String>,
     /// Size in bytes.
     pub(crate) bytes: u64,
-    /// Whether the root file system lies on it.
+    /// Whether it contains the root file system.
     pub(crate) holds_root: bool,
 }
 
-/// Whether the clock is kept right.
+/// The synchronisation of the clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ClockSync {
-    /// `None` where it cannot be told.
+    /// Whether the clock is synchronised. `None` if unknown.
     pub(crate) synchronised: Option<bool>,
-    /// The service.
+    /// The time service.
     pub(crate) by: Option<&'static str>,
 }
 
@@ -123,7 +124,8 @@ impl System {
     }
 }
 
-/// x86 kernels tell the name; Arm ones tell numbers, of which the common cores are named.
+/// Returns the processor's name. x86 kernels report it. Arm kernels report numbers, and common cores are mapped to
+/// names.
 fn processor(cpuinfo: &str) -> Option<String> {
     let value = |key: &str| {
         let line = cpuinfo.lines().find(|line| line.starts_with(key))?;
@@ -144,12 +146,12 @@ fn processor(cpuinfo: &str) -> Option<String> {
             },
         )
     };
-    // Old Arm kernels call every core `ARMv8 Processor rev 0 (v8l)`.
+    // Old Arm kernels name every core `ARMv8 Processor rev 0 (v8l)`.
     let name = value("model name").filter(|name| !name.starts_with("ARMv8 Processor"));
     name.or_else(part)
 }
 
-/// The kernel tells it of every mapping; the first one's will do.
+/// Returns the page size. The kernel reports it for every mapping; the first one is used.
 fn page_bytes(root: &Root) -> Option<u64> {
     let mut begin = Vec::with_capacity(4096);
     let file = fs::File::open(root.path("proc/self/smaps")).ok()?;
@@ -181,7 +183,7 @@ fn storage(root: &Root) -> Vec<Disk> {
     });
     let disk = |device: String| {
         let text = |file: &str| root.text(&format!("sys/block/{device}/{file}"));
-        // The kernel counts in sectors of 512 bytes, whatever the disk's own are.
+        // The kernel always counts in sectors of 512 bytes.
         let bytes = text("size")?.parse::<u64>().ok()?.checked_mul(512)?;
         let kind = disk_kind(
             &device,
@@ -205,7 +207,7 @@ fn storage(root: &Root) -> Vec<Disk> {
     root.names("sys/block").into_iter().filter_map(disk).collect()
 }
 
-/// Nothing for what is no storage of its own: loop devices, RAM disks, boot areas.
+/// Returns the kind of a disk. Returns `None` for loop devices, RAM disks and boot areas.
 fn disk_kind(device: &str, mmc_type: Option<&str>, rotational: Option<&str>) -> Option<&'static str> {
     Some(match device {
         _ if device.starts_with("nvme") => "NVMe",
@@ -228,7 +230,8 @@ fn desktop(root: &Root) -> Option<String> {
     commands.find(|command| DESKTOPS.contains(&command.as_str()))
 }
 
-/// timesyncd leaves a file when it has set the clock. Others are seen running, and asked by `timedatectl`.
+/// Returns the synchronisation of the clock. timesyncd creates a file when it has set the clock. Other services are
+/// only detected as running; `timedatectl` shows their state.
 fn clock(root: &Root) -> ClockSync {
     if root.exists("run/systemd/timesync") {
         let synchronised = root.exists("run/systemd/timesync/synchronized");
@@ -244,7 +247,7 @@ fn clock(root: &Root) -> ClockSync {
     ];
     let other = others.into_iter().find(|(file, _)| root.exists(file));
     ClockSync {
-        // Nobody keeps it.
+        // Without a service, the clock is not synchronised.
         synchronised: other.is_none().then_some(false),
         by: other.map(|(_, name)| name),
     }

@@ -1,4 +1,4 @@
-//! Facts of a made-up board, of an empty tree, and of the machine that runs the tests.
+//! Tests of facts of a synthetic board, of an empty tree, and of the machine that runs the tests.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The memory of a loadable set: samples behind each other in LoadGen's own order, and where each of them lies.
+//! The memory of a loadable set: the samples in LoadGen's order, and the position of each sample.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use regatta_loadgen::sut::{QuerySample, QuerySampleIndex};
 use super::fault::HarnessError;
 use crate::engines::{Input, tensorrt::SharedSamples};
 
-/// The samples that are loaded.
+/// The loaded samples.
 pub(crate) struct Arena {
     memory: Memory,
-    /// The beginning of the memory that holds samples.
+    /// Length in bytes of the part of the memory that is in use.
     length: usize,
-    /// Where memory comes from, when the engine reads it without a copy.
+    /// Allocator of the memory, if the engine reads samples without a copy.
     shared: Option<Arc<SharedSamples>>,
     sample_bytes: usize,
     /// The sample in each slot.
     order: Vec<QuerySampleIndex>,
-    /// The first slot of each sample of the dataset, `NOT_LOADED` where it has none.
+    /// The first slot of each sample of the dataset. `NOT_LOADED` if it has none.
     slots: Vec<u32>,
 }
 
 const NOT_LOADED: u32 = u32::MAX;
 
-/// The samples' memory: ours alone, or shared with a device.
+/// The samples' memory: private, or shared with a device.
 enum Memory {
     Own(Vec<u8>),
     Shared(HostMemory),
@@ -47,7 +47,7 @@ impl Memory {
 }
 
 impl Arena {
-    /// An empty arena for samples of `sample_bytes` out of a dataset of `total`.
+    /// Returns an empty arena for samples of `sample_bytes` bytes from a dataset of `total` samples.
     pub(crate) fn new(total: usize, sample_bytes: usize) -> Self {
         Self {
             memory: Memory::Own(Vec::new()),
@@ -59,13 +59,13 @@ impl Arena {
         }
     }
 
-    /// Takes memory from there from now on.
+    /// Sets the allocator for shared memory and drops the loaded samples.
     pub(crate) fn share(&mut self, shared: Arc<SharedSamples>) {
         self.clear();
         self.shared = Some(shared);
     }
 
-    /// Forgets the samples and keeps the memory for the next set.
+    /// Drops the samples and keeps the memory for the next set.
     pub(crate) fn clear(&mut self) {
         self.length = 0;
         for &index in &self.order {
@@ -74,7 +74,7 @@ impl Arena {
         self.order.clear();
     }
 
-    /// Forgets the samples and gives blank room for so many others; `None` when memory does not suffice.
+    /// Drops the samples and returns space for `samples` new ones. Returns `None` if there is not enough memory.
     pub(crate) fn free_space(&mut self, samples: usize) -> Option<&mut [u8]> {
         self.clear();
         u32::try_from(samples).ok().filter(|&slots| slots < NOT_LOADED)?;
@@ -82,7 +82,7 @@ impl Arena {
         match (&mut self.memory, &self.shared) {
             (Memory::Shared(memory), _) if memory.bytes().len() >= length => {}
             (memory, Some(shared)) => {
-                // The old memory goes first: two sets may not fit side by side.
+                // Free the old memory first, because both sets may not fit at once.
                 *memory = Memory::Own(Vec::new());
                 *memory = Memory::Shared(shared.allocate(length)?);
             }
@@ -101,8 +101,8 @@ impl Arena {
         &self.memory.bytes()[..self.length]
     }
 
-    /// The data of so many samples of no meaning, for which there is room. It lies where loaded samples do, so that an engine
-    /// which reads these in place is warmed in doing so.
+    /// Returns the first `samples` samples of the arena for the warm-up; their contents do not matter. They are in the
+    /// memory of loaded samples, so that an engine which reads that memory directly is warmed up too.
     pub(crate) fn blank(&self, samples: usize) -> Input<'_> {
         match self.bytes().get(..samples * self.sample_bytes) {
             Some(bytes) => Input::Contiguous(bytes),
@@ -110,20 +110,20 @@ impl Arena {
         }
     }
 
-    /// Says which samples the room now holds. All of them belong to the dataset.
+    /// Records which samples the space now contains. All of them must be in the dataset.
     pub(crate) fn fill(&mut self, samples: &[QuerySampleIndex]) {
         self.order.extend_from_slice(samples);
         for (slot, &index) in (0_u32..).zip(samples) {
-            // Of several slots of a sample the first one counts: a query that runs on into the padding behind the set
-            // begins before it.
+            // If a sample has several slots, the first one is used. A query that continues into the padding after the
+            // set begins before it.
             if self.slots[index] == NOT_LOADED {
                 self.slots[index] = slot;
             }
         }
     }
 
-    /// Where the data of `samples` lies: in one piece if they were loaded behind each other, otherwise apart, with
-    /// `slots` as memory for their places.
+    /// Returns the data of `samples`: contiguous if they were loaded in this order, otherwise scattered, with their
+    /// positions in `slots`.
     ///
     /// # Errors
     /// [`HarnessError::NotLoaded`].

@@ -1,5 +1,5 @@
-//! Samples of several inputs: a `.npy` per input, whose first dimension counts samples. A sample is its rows behind each other, in
-//! the order of the model's inputs.
+//! Samples with several inputs: one `.npy` file per input, whose first dimension is the sample index. A sample consists
+//! of its rows in the order of the model's inputs.
 
 use std::{
     fs::File,
@@ -20,23 +20,24 @@ pub(crate) struct ArraySet(Vec<Array>);
 struct Array {
     path: PathBuf,
     file: File,
-    /// Where the first sample begins.
+    /// Offset of the first sample in bytes.
     begin: u64,
-    /// Bytes of one sample.
+    /// Bytes of one row.
     row: usize,
 }
 
 impl ArraySet {
-    /// Opens the arrays in `directory`, each of `total` samples, and holds type, shape and length against the model's inputs.
+    /// Opens the arrays in `directory`, each with `total` samples. Checks type, shape and length against the model's
+    /// inputs.
     ///
     /// # Errors
-    /// [`SampleError`], which names the file and what was expected.
+    /// [`SampleError`], which names the file and the expected contents.
     pub(crate) fn open(directory: &Path, model: &Model, total: usize) -> Result<Self, SampleError> {
         let arrays = model.inputs().map(|input| Array::open(directory, &input, total));
         arrays.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Reads the sample with this index into `place`, whose length is a sample's.
+    /// Reads the sample with this index into `place`, which has the length of a sample.
     ///
     /// # Errors
     /// [`SampleError::Unreadable`].
@@ -66,7 +67,7 @@ impl Array {
             source,
         };
         let file = regular_file::open(&path).map_err(unreadable)?;
-        // Unbuffered, so that the file stands where the data begins.
+        // Unbuffered, so that the file position is the start of the data.
         let found = NpyHeader::read(&mut &file).map_err(|source| SampleError::Header {
             path: path.clone(),
             source,

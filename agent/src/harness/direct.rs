@@ -1,5 +1,5 @@
-//! The SUT without hand-over: LoadGen's issuing thread computes within the issuing call. The shortest path for one query
-//! at a time, and the only one for engines that answer at once.
+//! The SUT without a queue: LoadGen's issuing thread computes within the issue call. This is the shortest path for one
+//! query at a time, and the only one for engines that answer immediately.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,19 +13,19 @@ use super::{
 /// A SUT that computes on the issuing thread.
 pub(crate) struct DirectSut {
     name: String,
-    /// Locked for each query: with several issuing threads they take turns.
+    /// The lane. Several issuing threads take turns, with one lock per query.
     lane: Mutex<DirectLane>,
     fault: FirstFault,
 }
 
 struct DirectLane {
     lane: Lane,
-    /// The batch at hand of a query that does not lie in memory.
+    /// Buffer for a batch of a query whose samples are not contiguous in memory.
     batch: Vec<QuerySample>,
 }
 
 impl DirectSut {
-    /// A SUT over one lane.
+    /// Returns a SUT with one lane.
     pub(crate) fn new(name: String, lane: Lane, fault: FirstFault) -> Self {
         let batch = Vec::with_capacity(lane.max_batch());
         Self {

@@ -1,5 +1,5 @@
-//! What goes wrong in the harness while LoadGen runs, and a place that remembers the first of it: LoadGen's outcome
-//! says that a run is invalid, this says why in our own words.
+//! Errors of the harness during a run, and a store for the first one. LoadGen's outcome only states that a run is
+//! invalid. The stored error states why.
 
 use std::{
     error::Error,
@@ -11,43 +11,43 @@ use regatta_text::ErrorChain;
 
 use crate::engines::EngineError;
 
-/// Why the harness cannot go on.
+/// Why the harness cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HarnessError {
-    /// The engine reports a failure.
+    /// The engine reported an error.
     #[error("the engine failed")]
     Engine(#[source] EngineError),
     /// The engine panicked. It is not used again.
     #[error("the engine crashed: {0}")]
     EnginePanicked(String),
-    /// The engine gave more or fewer answers than there were samples.
+    /// The number of answers differs from the number of samples.
     #[error("the engine gave {given} answers to {expected} samples")]
     AnswerCount {
-        /// Answers.
+        /// Number of answers.
         given: usize,
-        /// Samples.
+        /// Number of samples.
         expected: usize,
     },
-    /// LoadGen asks for a sample that it has not loaded.
+    /// LoadGen issued a sample that is not loaded.
     #[error("sample {0} was asked for but is not loaded")]
     NotLoaded(QuerySampleIndex),
-    /// An earlier failure has closed the harness.
+    /// An earlier error has closed the harness.
     #[error("the run was given up: {0}")]
     Abandoned(String),
 }
 
-/// Remembers the first fault of a run.
+/// The first error of a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FirstFault(Arc<OnceLock<String>>);
 
 impl FirstFault {
-    /// Remembers `error` with its causes if it is the first, and hands it on.
+    /// Stores `error` with its causes if it is the first, and returns it.
     pub(crate) fn remember(&self, error: impl Error + Send + Sync + 'static) -> SutError {
         let _ = self.0.set(ErrorChain(&error).to_string());
         Box::new(error)
     }
 
-    /// The first fault with its causes, if there was one.
+    /// Returns the first error with its causes, if there was one.
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }

@@ -1,6 +1,6 @@
-//! Keeps which samples were issued, query by query, around any SUT: two LoadGens are compared by it.
+//! A wrapper around a SUT that records the issued samples, query by query, for comparisons of two LoadGens.
 //!
-//! The list grows in memory, and is written when the run is over: within the timed window it costs a store per sample.
+//! The list grows in memory and is written after the run. Within the measurement window it costs one store per sample.
 
 use std::{
     fs::File,
@@ -11,20 +11,20 @@ use std::{
 
 use regatta_loadgen::sut::{Completer, Query, SutError, SystemUnderTest};
 
-/// What stands behind each query.
+/// The marker after each query.
 const END_OF_QUERY: u64 = u64::MAX;
 
-/// Entries for which memory is taken before the run, so that short runs never grow the list.
+/// Entries allocated before the run, so that short runs never grow the list.
 const RESERVED: usize = 1 << 20;
 
-/// A SUT and the list of what it was given.
+/// A SUT and the list of its issued samples.
 pub(crate) struct IssueLog<'a> {
     sut: &'a dyn SystemUnderTest,
     issued: Mutex<Vec<u64>>,
 }
 
 impl<'a> IssueLog<'a> {
-    /// Begins a list of what `sut` is given.
+    /// Wraps `sut` with an empty list.
     pub(crate) fn around(sut: &'a dyn SystemUnderTest) -> Self {
         Self {
             sut,
@@ -32,7 +32,7 @@ impl<'a> IssueLog<'a> {
         }
     }
 
-    /// Writes the list: unsigned 64-bit little-endian sample indices, and the largest number behind each query.
+    /// Writes the list: unsigned 64-bit little-endian sample indices, and `END_OF_QUERY` after each query.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -1,5 +1,5 @@
-//! A lane: one engine with the buffers that it needs to serve batch after batch without allocating. Whoever owns a lane
-//! decides which samples it gets; the lane finds their data, has them computed and hands the answers to LoadGen.
+//! A lane: an engine with the buffers that it needs to serve batches without allocation. The owner of a lane selects
+//! the samples. The lane finds their data, runs the engine and passes the answers to LoadGen.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -14,19 +14,19 @@ use crate::{
     panics::panic_text,
 };
 
-/// One engine and its buffers.
+/// An engine and its buffers.
 pub(crate) struct Lane {
     engine: Box<dyn Engine>,
     library: Arc<Library>,
     answers: Answers,
     slots: Vec<usize>,
     responses: ResponseBuffer,
-    /// Where it is noted which unit computed what; `None` where there is one unit.
+    /// Log of the unit that computed each response. `None` if there is one unit.
     log: Option<Arc<UnitLog>>,
 }
 
 impl Lane {
-    /// A lane over an engine.
+    /// Returns a lane for an engine.
     pub(crate) fn new(engine: Box<dyn Engine>, library: Arc<Library>) -> Self {
         let most = engine.max_batch();
         Self {
@@ -39,17 +39,17 @@ impl Lane {
         }
     }
 
-    /// Notes from now on in `log` what it computes.
+    /// Sets the log for the units of computed responses.
     pub(crate) fn note_in(&mut self, log: &Arc<UnitLog>) {
         self.log = Some(Arc::clone(log));
     }
 
-    /// Most samples that [`serve`](Self::serve) takes.
+    /// Returns the most samples that [`serve`](Self::serve) accepts.
     pub(crate) fn max_batch(&self) -> usize {
         self.engine.max_batch()
     }
 
-    /// Computes the samples as one batch and hands all answers to LoadGen at once.
+    /// Computes the samples as one batch and passes all answers to LoadGen at once.
     ///
     /// # Errors
     /// [`HarnessError`]; the samples are then unanswered.
@@ -64,7 +64,7 @@ impl Lane {
             None => Input::Absent,
         };
         infer(self.engine.as_mut(), &Batch { samples, input }, &mut self.answers)?;
-        // Before the answers go: LoadGen may end the run with the last of them.
+        // Log before the answers are sent, because LoadGen may end the run with the last one.
         if let Some(log) = &self.log {
             log.note(samples, self.engine.unit());
         }
@@ -72,18 +72,18 @@ impl Lane {
         Ok(())
     }
 
-    /// Which of the chip's units it computes on.
+    /// Returns the number of the lane's unit on the chip.
     pub(crate) fn unit(&self) -> usize {
         self.engine.unit()
     }
 
-    /// That unit's name.
+    /// Returns the name of that unit.
     pub(crate) fn unit_name(&self) -> String {
         self.engine.unit_name()
     }
 
-    /// Computes batches of `size` blank samples while `goes_on` says so after each, so that caches, clocks and lazily made parts
-    /// of the engine are warm when LoadGen begins. The library has lent room for so many.
+    /// Computes batches of `size` blank samples until `goes_on` returns `false`. This warms up caches, clocks and
+    /// lazily created parts of the engine before LoadGen starts. The library must have space for `size` blank samples.
     ///
     /// # Errors
     /// [`HarnessError`] when the engine fails.
@@ -112,7 +112,7 @@ impl Lane {
     }
 }
 
-/// Has a batch computed. A panic of the engine ends here: it must neither unwind through LoadGen nor kill the process.
+/// Computes a batch and catches panics of the engine. A panic must neither unwind through LoadGen nor end the process.
 fn infer(engine: &mut dyn Engine, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), HarnessError> {
     answers.clear();
     catch_unwind(AssertUnwindSafe(|| engine.infer(batch, answers)))
@@ -124,11 +124,11 @@ fn infer(engine: &mut dyn Engine, batch: &Batch<'_>, answers: &mut Answers) -> R
     }
 }
 
-/// The memory of a list of responses, between its uses.
+/// The memory of a list of responses, kept between uses.
 struct ResponseBuffer(Vec<QuerySampleResponse<'static>>);
 
 impl ResponseBuffer {
-    /// Hands the answers over in one call, which LoadGen stamps with one clock reading.
+    /// Passes the answers to LoadGen in one call, which LoadGen times with one clock reading.
     fn send(&mut self, samples: &[QuerySample], answers: &Answers, completer: &Completer) {
         let mut responses = emptied(std::mem::take(&mut self.0));
         let answered = samples.iter().zip(answers.iter());
@@ -142,7 +142,7 @@ impl ResponseBuffer {
     }
 }
 
-/// The same memory for responses of another lifetime. Collecting a vector's own emptied iterator reuses its memory.
+/// Returns the emptied list for responses with another lifetime. Collecting a vector's own iterator reuses its memory.
 fn emptied<'a>(mut responses: Vec<QuerySampleResponse<'_>>) -> Vec<QuerySampleResponse<'a>> {
     responses.clear();
     responses.into_iter().map_while(|_| None).collect()

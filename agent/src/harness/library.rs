@@ -1,7 +1,8 @@
-//! The QSL: samples of the benchmark as LoadGen loads them into memory, or merely counted for engines that look at none.
+//! The QSL: the benchmark's samples, loaded into memory as LoadGen requests, or only counted for engines that do not
+//! read them.
 //!
-//! A loadable set lies in one arena in LoadGen's own order, so that a MultiStream query is one contiguous batch. Loading
-//! takes the write lock, computing the read lock; LoadGen never does both at once.
+//! A loadable set is in one arena in LoadGen's order, so a MultiStream query is one contiguous batch. Loading takes the
+//! write lock and computing the read lock. LoadGen never does both at once.
 
 use std::{
     io,
@@ -26,61 +27,61 @@ use super::{
 };
 use crate::engines::tensorrt::SharedSamples;
 
-/// A dataset that cannot be used.
+/// Why a dataset cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LibraryError {
-    /// The map file does not do.
+    /// The map file is not valid.
     #[error("the dataset of {benchmark} cannot be used")]
     Map {
         /// The benchmark.
         benchmark: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: MapFileError,
     },
-    /// A sample is missing.
+    /// A sample is missing or not valid.
     #[error("the dataset of {benchmark} cannot be used")]
     Sample {
         /// The benchmark.
         benchmark: String,
-        /// Which, and why.
+        /// The cause, which names the file.
         #[source]
         source: SampleError,
     },
-    /// The samples' directory is not there.
+    /// The directory of the samples does not exist.
     #[error("there are no samples of {benchmark} as {form} in {}: `{command}` makes them", directory.display())]
     NotPrepared {
         /// The benchmark.
         benchmark: String,
-        /// Their type and layout.
+        /// Type and layout of the samples.
         form: Form,
-        /// Where they would lie.
+        /// The expected directory.
         directory: PathBuf,
-        /// What makes them.
+        /// The command that creates the samples.
         command: String,
     },
-    /// Their making was broken off, or goes on.
+    /// The preparation of the samples was interrupted or is still in progress.
     #[error(transparent)]
     NotWhole(#[from] NotWhole),
-    /// The samples were made in another type, layout or shape.
+    /// The samples have another type, layout or shape.
     #[error("the samples in {} do not serve the run of {benchmark}", directory.display())]
     OtherSamples {
         /// The benchmark.
         benchmark: String,
-        /// Where they lie.
+        /// The directory of the samples.
         directory: PathBuf,
-        /// Both sides.
+        /// The actual and the expected form.
         #[source]
         source: OtherSamples,
     },
-    /// The document beside the samples does not read.
+    /// The document beside the samples does not parse.
     #[error("{} does not tell what the samples beside it are: `{command}` makes them anew", path.display())]
     Document {
         /// The document.
         path: PathBuf,
-        /// What makes them.
+        /// The command that creates the samples again.
         command: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: DocumentError,
     },
@@ -89,24 +90,24 @@ pub(crate) enum LibraryError {
     Unreadable {
         /// The document.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The description contradicts itself.
+    /// The benchmark's description is inconsistent.
     #[error("the description of {benchmark} cannot be used: {problem}")]
     Description {
         /// The benchmark.
         benchmark: String,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// The samples do not fit into memory.
     #[error("{samples} samples of {sample_bytes} bytes do not fit into memory; lower performance_samples")]
     Memory {
-        /// Samples to be loaded together.
+        /// Number of samples to load together.
         samples: usize,
-        /// Bytes of each.
+        /// Bytes of each sample.
         sample_bytes: usize,
     },
 }
@@ -116,12 +117,12 @@ pub(crate) struct Library {
     name: String,
     total: usize,
     performance: usize,
-    /// `None` where the engine looks at no data.
+    /// `None` if the engine does not read samples.
     data: Option<NpyData>,
     fault: FirstFault,
 }
 
-/// Samples as `.npy` files, and those of them that are loaded.
+/// Samples in `.npy` files, and the loaded ones.
 struct NpyData {
     benchmark: String,
     files: Files,
@@ -130,16 +131,16 @@ struct NpyData {
     loaded: RwLock<Arena>,
 }
 
-/// How samples lie on disk.
+/// The file layout of samples.
 enum Files {
-    /// Each in its own.
+    /// One file per sample.
     OneEach(Vec<PathBuf>),
-    /// All of them in one per input.
+    /// One file per input, with all samples.
     PerInput(ArraySet),
 }
 
 impl Library {
-    /// A dataset that is counted only.
+    /// Returns a dataset that is only counted.
     pub(crate) fn counted(benchmark: &Benchmark, fault: FirstFault) -> Self {
         let dataset = &benchmark.dataset;
         Self {
@@ -151,10 +152,10 @@ impl Library {
         }
     }
 
-    /// The benchmark's dataset below `scratch`. Sees to it that every sample's file is there; loads none.
+    /// Opens the benchmark's dataset below `scratch`. Checks that all sample files exist, without loading any.
     ///
     /// # Errors
-    /// [`LibraryError`] when the description, the map file or a sample's file does not do.
+    /// [`LibraryError`] when the description, the map file or a sample file is not valid.
     pub(crate) fn open(
         benchmark: &Benchmark,
         scratch: &Path,
@@ -187,12 +188,12 @@ impl Library {
         })
     }
 
-    /// Bytes of a sample's data; 0 where samples are counted only.
+    /// Returns the bytes of a sample. 0 if samples are only counted.
     pub(crate) fn sample_bytes(&self) -> usize {
         self.data.as_ref().map_or(0, |data| data.sample_bytes)
     }
 
-    /// Has the samples loaded into memory that the engine shares.
+    /// Sets the allocator of the memory that the engine shares.
     pub(crate) fn share(&mut self, shared: Arc<SharedSamples>) {
         if let Some(data) = &mut self.data {
             let arena = data.loaded.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +201,7 @@ impl Library {
         }
     }
 
-    /// Lends room for so many blank samples until samples are loaded.
+    /// Allocates `samples` blank samples, until LoadGen loads samples.
     ///
     /// # Errors
     /// [`LibraryError::Memory`].
@@ -217,7 +218,7 @@ impl Library {
         Ok(())
     }
 
-    /// The loaded samples, which stay loaded while the guard lives; `None` where they are counted only.
+    /// Returns the loaded samples, which stay loaded while the guard exists. `None` if samples are only counted.
     pub(crate) fn loaded(&self) -> Option<RwLockReadGuard<'_, Arena>> {
         self.data
             .as_ref()
@@ -225,7 +226,7 @@ impl Library {
     }
 }
 
-/// Bytes of a sample, after the checks that everything else relies on.
+/// Returns the bytes of a sample, after checks of the description that other code relies on.
 fn sample_bytes(benchmark: &Benchmark) -> Result<usize, LibraryError> {
     let fault = |problem| LibraryError::Description {
         benchmark: benchmark.name.clone(),
@@ -239,10 +240,10 @@ fn sample_bytes(benchmark: &Benchmark) -> Result<usize, LibraryError> {
     bytes.ok_or_else(|| fault("input_shape holds no sample"))
 }
 
-/// Sees to it that the samples were made for such a run. A set without a document is known by its files alone.
+/// Checks that the samples were prepared for this benchmark. A set without a document is only checked by its files.
 fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), LibraryError> {
     let form = benchmark.form();
-    // A benchmark's own samples may be anybody's; those in a directory of their form's name are `prep`'s.
+    // Only directories with the name of the form come from `prep`. Other directories may contain a user's own samples.
     let is_made = directory.file_name() == Some(form.to_string().as_ref());
     if is_made && !directory.is_dir() {
         return Err(LibraryError::NotPrepared {
@@ -272,7 +273,7 @@ fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), Library
         })
 }
 
-/// The files of all samples, in the order of their indices, which are all there.
+/// Returns the files of all samples, in the order of their indices, after a check of each.
 fn sample_files(
     benchmark: &Benchmark,
     scratch: &Path,
@@ -299,7 +300,7 @@ fn sample_files(
     Ok(files)
 }
 
-/// A cheap look before the run, so that a missing or cut file is told before LoadGen begins.
+/// A quick check that reports a missing or truncated file before LoadGen starts.
 fn check_present(file: &Path, sample_bytes: usize) -> Result<(), SampleError> {
     let found = file
         .metadata()
@@ -320,7 +321,7 @@ fn check_present(file: &Path, sample_bytes: usize) -> Result<(), SampleError> {
 }
 
 impl NpyData {
-    /// Replaces what is loaded.
+    /// Replaces the loaded samples.
     fn load(&self, samples: &[QuerySampleIndex]) -> Result<(), LibraryError> {
         let mut arena = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         let room = arena.free_space(samples.len()).ok_or(LibraryError::Memory {

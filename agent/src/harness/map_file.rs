@@ -1,6 +1,6 @@
-//! The map file of a dataset: a line per sample with its name and what stands behind it (for classification: the label).
+//! The map file of a dataset: one line per sample, with its name and its label (for classification).
 //!
-//! The device needs the names only; labels are the coordinator's business and must merely be there.
+//! The device only needs the names. The coordinator uses the labels, so here they must only be present.
 
 use std::{
     io,
@@ -9,44 +9,44 @@ use std::{
 
 use regatta_fsutil::regular_file;
 
-/// A map file that does not say where the samples lie.
+/// Why a map file is not valid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MapFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(
         "the map file {} cannot be read (`regatta asset add --benchmark NAME` on the workstation brings a benchmark's files)",
         path.display()
     )]
     Unreadable {
-        /// Its path.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A line is not a name and a label.
+    /// A line does not consist of a name and a label.
     #[error("{} line {line}: {problem}; a line holds a sample's name and its label", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
-    /// It has another number of samples than the benchmark.
+    /// The number of samples differs from the benchmark's.
     #[error("the map file {} names {found} samples, but the benchmark has {expected}", path.display())]
     Count {
-        /// Its path.
+        /// The file.
         path: PathBuf,
-        /// Samples in the file.
+        /// Number of samples in the file.
         found: usize,
-        /// Samples in the benchmark's description.
+        /// Number of samples in the benchmark's description.
         expected: usize,
     },
 }
 
-/// Reads the names of all samples, in the order that gives them their indices.
+/// Reads the names of all samples. Their order defines the sample indices.
 ///
 /// # Errors
 /// [`MapFileError`] when the file cannot be read, a line is malformed, or the count is not `expected`.
@@ -78,7 +78,7 @@ pub(crate) fn read_sample_names(path: &Path, expected: usize) -> Result<Vec<Stri
     }
 }
 
-/// The name in a line, which may not lead out of the dataset's directory.
+/// Returns the name in a line. The name must not lead out of the dataset's directory.
 fn sample_name(line: &str) -> Result<&str, &'static str> {
     let mut words = line.split_ascii_whitespace();
     let name = words.next().ok_or("the line is empty")?;

@@ -1,5 +1,5 @@
-//! What happens between a query's issue and its answer: LoadGen, harness and engine on one thread, without one allocation; and the
-//! issuing thread alone, where workers compute.
+//! Tests of the path between a query's issue and its answer. LoadGen, harness and engine on one thread must not
+//! allocate. With workers, the issuing thread must not allocate.
 
 use std::cell::Cell;
 
@@ -23,7 +23,8 @@ use crate::{
     },
 };
 
-/// Queries after which every buffer has its size. Offline has one query, which must find all as it is.
+/// Returns the number of queries after which all buffers have their size. Offline has one query, so buffers must be
+/// ready before it.
 const fn warm_after(scenario: Scenario) -> u64 {
     match scenario {
         Scenario::Offline => 0,
@@ -32,11 +33,11 @@ const fn warm_after(scenario: Scenario) -> u64 {
 }
 
 thread_local! {
-    /// The issuing thread's allocations when it was warm and behind its last query, and how many queries there were.
+    /// The issuing thread's allocations when warm and after its last query, and the number of queries.
     static SEEN: Cell<(u64, u64, u64)> = const { Cell::new((0, 0, 0)) };
 }
 
-/// The harness's SUT, with a look at the allocator's count before the first query that counts and behind every one.
+/// A SUT that reads the allocation counter before the first counted query and after every query.
 struct Watched<'a> {
     sut: &'a dyn SystemUnderTest,
     warm_after: u64,
@@ -97,7 +98,7 @@ fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSetti
 #[test]
 fn the_measuring_path_allocates_nothing() {
     let mut settings = HarnessSettings {
-        // Where the issuing thread computes an Offline query itself, the answers' buffer has its size from the warm-up.
+        // For an Offline query on the issuing thread, the warm-up sizes the answer buffer.
         engine: EngineSettings {
             warmup_duration: Some(Duration::from_millis(1)),
             ..EngineSettings::default()

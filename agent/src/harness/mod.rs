@@ -1,7 +1,8 @@
-//! Between LoadGen and an engine: the QSL that holds samples in memory, and the SUT that turns queries into batches.
+//! The harness between LoadGen and an engine: the QSL that loads samples into memory, and the SUT that turns queries
+//! into batches.
 //!
-//! Here it is decided how a scenario is served (batch sizes, streams, which thread computes). LoadGen's own rules, and
-//! how an engine computes, are elsewhere.
+//! The harness decides how a scenario is served: batch sizes, streams and threads. LoadGen's rules and the engines are
+//! elsewhere.
 
 mod arena;
 mod array_set;
@@ -51,18 +52,18 @@ pub(crate) enum SetUpError {
     /// The settings contradict each other.
     #[error(transparent)]
     Serving(#[from] ServingError),
-    /// The engine needs files, and nobody said where they lie.
+    /// The engine needs files, but no scratch directory is set.
     #[error(
         "the {0} engine needs the benchmark's files: `regatta asset add --benchmark NAME` on the workstation brings them; files of one's own are named by --scratch, MLPERF_SCRATCH_PATH or `scratch` in agent.toml"
     )]
     NoScratch(EngineKind),
-    /// The dataset does not do.
+    /// The dataset cannot be used.
     #[error(transparent)]
     Library(#[from] LibraryError),
-    /// The engine does not load.
+    /// The engine cannot be loaded.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The engine fails before LoadGen has begun.
+    /// The engine failed before LoadGen started.
     #[error("the warm-up failed")]
     WarmUp(#[source] HarnessError),
     /// The worker threads cannot be started.
@@ -71,26 +72,26 @@ pub(crate) enum SetUpError {
 }
 
 impl SetUpError {
-    /// Whether the user asked for what cannot be, rather than the machine standing in the way.
+    /// Returns whether the cause is a usage error rather than the machine.
     pub(crate) const fn is_wrong_use(&self) -> bool {
         matches!(self, Self::Serving(_) | Self::NoScratch(_))
     }
 }
 
-/// A SUT and its QSL, warm and waiting for LoadGen.
+/// A SUT and its QSL, warmed up and ready for LoadGen.
 pub(crate) struct Harness {
     description: Description,
     library: Arc<Library>,
     sut: Box<dyn SystemUnderTest>,
-    /// Which unit computed what, where there are several.
+    /// Log of the unit that computed each response, if there are several units.
     units: Option<Arc<UnitLog>>,
-    /// The units' times, where they were asked for.
+    /// The units' service times, if they were requested.
     board: Option<BoardModel>,
     fault: FirstFault,
 }
 
 impl Harness {
-    /// Opens the dataset, loads the engine and warms it up. `test` are LoadGen's settings, conf files applied.
+    /// Opens the dataset, loads the engine and warms it up. `test` contains LoadGen's settings after all conf files.
     ///
     /// # Errors
     /// [`SetUpError`].
@@ -105,7 +106,7 @@ impl Harness {
         Self::with_request(benchmark, kind, settings, test, scratch, &wish)
     }
 
-    /// As [`set_up`](Self::set_up), with what is asked of TensorRT.
+    /// Like [`set_up`](Self::set_up), with an explicit request to TensorRT.
     fn with_request(
         benchmark: &Benchmark,
         kind: EngineKind,
@@ -170,38 +171,39 @@ impl Harness {
         })
     }
 
-    /// The units as the warm-up has found them, where the settings ask for it.
+    /// Returns the board model that the warm-up measured, if it was requested.
     pub(crate) const fn board(&self) -> Option<&BoardModel> {
         self.board.as_ref()
     }
 
-    /// The engine in words.
+    /// Returns the description of the engine.
     pub(crate) const fn engine(&self) -> &Description {
         &self.description
     }
 
-    /// What LoadGen measures.
+    /// Returns the SUT.
     pub(crate) fn sut(&self) -> &dyn SystemUnderTest {
         self.sut.as_ref()
     }
 
-    /// The dataset.
+    /// Returns the QSL.
     pub(crate) fn library(&self) -> &dyn QuerySampleLibrary {
         self.library.as_ref()
     }
 
-    /// Which unit computed each response so far; `None` where there is one unit.
+    /// Returns which unit computed each response so far. `None` if there is one unit.
     pub(crate) fn response_units(&self) -> Option<ResponseUnits> {
         self.units.as_deref().map(UnitLog::responses)
     }
 
-    /// What went wrong first in dataset or engine while LoadGen ran, with its causes.
+    /// Returns the first error of dataset or engine during the run, with its causes.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.fault.get()
     }
 }
 
-/// Half a second settles a CPU's clocks and caches; engines that do not compute have nothing to warm.
+/// Returns the default warm-up time. Half a second settles a CPU's clocks and caches. Engines that do not compute need
+/// none.
 fn default_warm_up(kind: EngineKind) -> Duration {
     if kind.computes() {
         Duration::from_millis(500)
@@ -221,7 +223,7 @@ fn serve(
         (Dispatch::Direct, Some(lane)) => Ok(Box::new(DirectSut::new(name, lane, fault.clone()))),
         (_, last) => {
             lanes.extend(last);
-            // An engine may have a batch of its own, larger than planned: what all lanes take at once must fit in twice.
+            // An engine may have a larger batch than planned. The queue must hold twice what all lanes take at once.
             let twice = 2 * lanes.iter().map(Lane::max_batch).sum::<usize>();
             let capacity = plan.queue_capacity.map(|planned| planned.max(twice));
             let at_once = lanes.iter().map(Lane::max_batch).fold(1, usize::max);

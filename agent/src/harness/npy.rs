@@ -1,4 +1,4 @@
-//! Reads one sample's `.npy` file into its place in memory, and refuses everything that is not exactly such a sample.
+//! Reads the `.npy` file of a sample into memory and rejects files that do not match exactly.
 
 use std::{
     io::{self, BufReader, Read},
@@ -10,53 +10,53 @@ use regatta_types::benchmark::Model;
 
 use crate::npy_header::{NpyHeader, NpyHeaderError};
 
-/// A sample's file that is not such a sample.
+/// Why a sample file is not valid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SampleError {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("the sample {} cannot be read", path.display())]
     Unreadable {
-        /// Its path.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// It is no `.npy` file, or its header is damaged.
+    /// The file is not an `.npy` file, or its header is damaged.
     #[error("the sample {} is no readable .npy file", path.display())]
     Header {
-        /// Its path.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: NpyHeaderError,
     },
-    /// It holds something else.
+    /// Type or shape differs.
     #[error("the sample {} holds {found}, expected {expected}", path.display())]
     Other {
-        /// Its path.
+        /// The file.
         path: PathBuf,
         /// Type and shape in the file.
         found: String,
         /// Type and shape of the benchmark's samples.
         expected: String,
     },
-    /// It ends early or goes on.
+    /// The file is too short or too long.
     #[error("the sample {} holds {found} of data, expected {expected} bytes", path.display())]
     Length {
-        /// Its path.
+        /// The file.
         path: PathBuf,
-        /// How much there is, such as `100 bytes`.
+        /// The actual amount of data, for example `100 bytes`.
         found: String,
         /// Bytes that the shape needs.
         expected: usize,
     },
 }
 
-/// Reads the sample at `path` into `place`, whose length is that of a sample of `model`.
+/// Reads the sample at `path` into `place`, which has the length of a sample of `model`.
 ///
 /// # Errors
-/// [`SampleError`], which names the file and what was expected.
+/// [`SampleError`], which names the file and the expected contents.
 pub(crate) fn read_sample(path: &Path, model: &Model, place: &mut [u8]) -> Result<(), SampleError> {
     let unreadable = |source| SampleError::Unreadable {
         path: path.to_owned(),
@@ -93,7 +93,7 @@ pub(crate) fn read_sample(path: &Path, model: &Model, place: &mut [u8]) -> Resul
     Ok(())
 }
 
-/// Fills `place` as far as the file goes.
+/// Fills `place` up to the end of the file. Returns the number of bytes read.
 fn read_as_much(from: &mut impl Read, place: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < place.len() {

@@ -1,5 +1,5 @@
-//! How a scenario is served: batch sizes, streams, and which thread computes. Follows from the scenario, LoadGen's
-//! settings and the user's; loads and starts nothing.
+//! How a scenario is served: batch sizes, streams and threads. The plan follows from the scenario, LoadGen's settings
+//! and the user's settings. This module does not load or start anything.
 
 use std::time::Duration;
 
@@ -11,35 +11,35 @@ use regatta_types::{Scenario, documents::EngineKind};
 use super::{queue::Gather, settings::HarnessSettings};
 use crate::engines::{sim::SimModel, tensorrt::EngineRequest};
 
-/// Settings that contradict each other.
+/// Why settings cannot be used together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ServingError {
-    /// Several streams on one thread.
+    /// `dispatch=direct` with several streams.
     #[error("dispatch=direct computes on one thread, but inference_streams is {0}")]
     DirectStreams(usize),
-    /// Batches larger than memory.
+    /// The batches do not fit into memory.
     #[error(
         "{setting} is {samples}, but such batches take {needed_mib} MiB of memory and {free_mib} MiB are free; hint: lower \
          {setting}"
     )]
     BatchMemory {
-        /// The setting that makes the batch so large.
+        /// The setting that determines the batch size.
         setting: &'static str,
         /// Samples in a batch.
         samples: usize,
-        /// Memory that batches take.
+        /// Memory that the batches need, in MiB.
         needed_mib: u64,
-        /// Memory that is free.
+        /// Free memory in MiB.
         free_mib: u64,
     },
 }
 
-/// Bytes that harness and engine keep for a sample of a batch beside its data: its place, its answer, its response.
+/// Bytes per sample of a batch besides its data: its position, answer and response.
 const PER_SAMPLE: u64 = 256;
-/// Copies of a batch's data: loaded, blank for the warm-up, in the engine's input.
+/// Copies of a batch's data: loaded, blank for the warm-up, and in the engine's input.
 const COPIES: u64 = 3;
 
-/// Refuses batches that do not fit into memory: the allocator would end the process.
+/// Rejects batches that do not fit into memory, because a failed allocation would abort the process.
 fn check_memory(
     setting: &'static str,
     samples: usize,
@@ -61,29 +61,29 @@ fn check_memory(
     }
 }
 
-/// Samples in a batch of an Offline run, where nobody says otherwise: enough to spread the cost of a call, small enough
-/// for the caches of a small board.
+/// Default batch size for Offline: large enough to amortise a call, small enough for the caches of a small board.
 const OFFLINE_BATCH: usize = 16;
 
 /// How a run is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServingPlan {
-    /// The batch sizes that the engine is to be quick at, the largest last.
+    /// Batch sizes that the engine must be fast at, the largest last.
     pub(crate) batch_sizes: Vec<usize>,
-    /// Whether the user set the largest.
+    /// Whether the user set the largest batch size.
     pub(crate) batch_size_is_request: bool,
-    /// Engines that compute at the same time.
+    /// Number of engines that compute at the same time.
     pub(crate) streams: usize,
-    /// Which thread computes.
+    /// The thread that computes.
     pub(crate) dispatch: Dispatch,
-    /// When a worker takes a batch that is not full.
+    /// When a worker takes a partial batch.
     pub(crate) gather: Gather,
-    /// Samples above which the queue holds up the issuing thread.
+    /// Number of samples from which the queue blocks the issuing thread.
     pub(crate) queue_capacity: Option<usize>,
 }
 
 impl ServingPlan {
-    /// Works out how to serve samples of `sample_bytes`. `wish` is the request to TensorRT, where that is the engine.
+    /// Plans the serving of samples of `sample_bytes` bytes. `wish` is the request to TensorRT, which other engines
+    /// ignore.
     ///
     /// # Errors
     /// [`ServingError`] when the settings contradict each other.
@@ -98,10 +98,10 @@ impl ServingPlan {
         let tensorrt = (kind == EngineKind::Tensorrt).then_some(wish);
         let streams = match settings.engine.inference_streams {
             _ if let Some(wish) = tensorrt => wish.streams().max(1),
-            // One query at a time, of one sample: a second stream would never have anything to do.
+            // SingleStream has one query of one sample at a time, so a second stream would be idle.
             _ if scenario == Scenario::SingleStream => 1,
             Some(streams) => streams,
-            // A MultiStream query has nothing behind it that a second stream of a unit could go on with.
+            // A MultiStream query has no successor for a second stream of the same unit.
             None if kind == EngineKind::Sim && scenario == Scenario::MultiStream => {
                 settings.sim.board.units.len()
             }
@@ -134,7 +134,7 @@ impl ServingPlan {
         };
         let batch = match (scenario, wished) {
             (Scenario::SingleStream, _) => 1,
-            // How a query is cut between units is learnt, so each must take as much as all of it.
+            // The split of a query between units is measured, so each unit must accept the whole query.
             (Scenario::MultiStream, None) if shared => samples_per_query,
             (Scenario::MultiStream, wish) => wish
                 .unwrap_or(samples_per_query.div_ceil(streams))
@@ -160,17 +160,17 @@ impl ServingPlan {
                 )),
                 Scenario::SingleStream | Scenario::MultiStream => Gather::Within(Duration::ZERO),
             },
-            // Two batches per stream: one at work, one at hand.
+            // Two batches per stream: one in progress and one ready.
             queue_capacity: (scenario == Scenario::Offline).then_some(2 * batch * streams),
         })
     }
 }
 
-/// A query of more samples than this has a graph for the usual sizes only: each graph takes memory on the device.
+/// Largest batch for which every smaller size is prepared. Each graph takes memory on the device.
 const EVERY_SIZE_UP_TO: usize = 16;
 
-/// The sizes that batches will often have: in MultiStream what is left of a query, or where it is shared any part of it; in
-/// Server anything up to the largest.
+/// Returns the batch sizes that occur often. In MultiStream, these are the rest of a query, or any part if units share
+/// it. In Server, these are powers of two and the largest size.
 fn quick_sizes(scenario: Scenario, batch: usize, samples_per_query: usize, shared: bool) -> Vec<usize> {
     let mut sizes: Vec<usize> = match scenario {
         Scenario::MultiStream if shared && batch <= EVERY_SIZE_UP_TO => (1..=batch).collect(),

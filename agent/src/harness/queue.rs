@@ -1,5 +1,5 @@
-//! The queue between LoadGen's issuing thread and the worker threads: samples go in as they are issued and come out as
-//! batches. It knows nothing of engines; how samples are shared among units is a policy's affair.
+//! The queue between LoadGen's issuing thread and the workers: samples go in as issued and come out as batches. It does
+//! not know engines. A policy decides how units share the samples.
 
 use std::{
     collections::VecDeque,
@@ -10,17 +10,17 @@ use std::{
 use regatta_loadgen::sut::{Completer, Query, QuerySample};
 use regatta_schedule::policy::Policy;
 
-/// When a worker takes a batch that is not full.
+/// When a worker takes a partial batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gather {
-    /// Once the oldest sample has waited this long, wherever it waited: for company, or for a worker.
+    /// When the oldest sample has waited this long in the queue, for more samples or for a worker.
     Within(Duration),
-    /// Only once LoadGen has flushed: every batch but a series' last is full.
+    /// Only after LoadGen's flush. Every batch but the last of a series is full.
     UntilFull,
 }
 
 impl Gather {
-    /// How long a sample waits for company, where it does.
+    /// Returns how long a sample waits for a fuller batch, if it waits.
     const fn patience(self) -> Option<Duration> {
         match self {
             Self::Within(time) if !time.is_zero() => Some(time),
@@ -29,18 +29,19 @@ impl Gather {
     }
 }
 
-/// Samples for which a queue without a capacity has room from the start: more than can be answered in time by anything that a
-/// Server run is made for. Behind that the queue grows, on the issuing thread, in a run that is hopelessly late.
+/// Initial capacity in samples of a queue without a limit. No Server run that meets its latency bound has more samples
+/// waiting. Beyond this, the queue grows on the issuing thread.
 const ROOM: usize = 1 << 16;
 
-/// Samples on their way to the workers.
+/// Samples that wait for workers.
 pub(crate) struct SampleQueue {
     gather: Gather,
-    /// Samples that are put in under one lock.
+    /// Number of samples that are added under one lock.
     at_once: usize,
-    /// Samples above which the issuing thread waits; `None` never holds it up, as its schedule is not ours to move.
+    /// Number of samples from which the issuing thread blocks. `None` never blocks it, because that would change
+    /// LoadGen's schedule.
     capacity: Option<usize>,
-    /// The beginning of the policy's time.
+    /// Start of the policy's clock.
     begun: Instant,
     state: Mutex<State>,
     arrived: Condvar,
@@ -50,21 +51,22 @@ pub(crate) struct SampleQueue {
 #[derive(Default)]
 struct State {
     samples: VecDeque<QuerySample>,
-    /// When each of them came, where they are to wait for company.
+    /// Arrival time of each sample, if samples wait for fuller batches.
     arrivals: VecDeque<Instant>,
-    /// Who takes how many, where that is not simply whoever comes first.
+    /// The policy that assigns samples to units. `None` lets any free worker take them.
     policy: Option<Box<dyn Policy + Send>>,
-    /// Samples of the queries at hand that nobody has taken, put in or not.
+    /// Samples of the current queries that no worker has taken, including those not yet in the queue.
     left: usize,
-    /// Where the answers of these samples go. A series has one completer, and series do not overlap.
+    /// Receiver of the answers. A series has one completer, and series do not overlap.
     completer: Option<Completer>,
     flushed: bool,
-    /// Why no more samples are taken.
+    /// Why the queue is closed.
     closed: Option<String>,
 }
 
 impl State {
-    /// What the policy gives `unit` now. It is asked only when all that it may give is at hand.
+    /// Returns the number of samples that the policy assigns to `unit` now. The policy is only called when all samples
+    /// that it may assign are in the queue.
     fn portion(&mut self, unit: usize, most: usize, now: f64) -> usize {
         let at_hand = self.samples.len();
         match &mut self.policy {
@@ -77,15 +79,15 @@ impl State {
 }
 
 impl SampleQueue {
-    /// An empty queue that takes `at_once` samples under one lock and holds up the issuing thread above `capacity`. With a
-    /// `policy`, workers take what it gives them.
+    /// Returns an empty queue that adds `at_once` samples under one lock and blocks the issuing thread from `capacity`.
+    /// With a `policy`, workers take what it assigns.
     pub(crate) fn new(
         gather: Gather,
         at_once: usize,
         capacity: Option<usize>,
         policy: Option<Box<dyn Policy + Send>>,
     ) -> Self {
-        // What is put in when one sample is missing to the capacity fits in too.
+        // The queue may add `at_once` samples when it is one below its capacity.
         let room = capacity.map_or(ROOM, |capacity| capacity + at_once);
         let arrivals = if gather.patience().is_some() { room } else { 0 };
         let state = Mutex::new(State {
@@ -105,7 +107,7 @@ impl SampleQueue {
         }
     }
 
-    /// Puts a query's samples in, and waits for room where the queue has a capacity.
+    /// Adds a query's samples, and waits for space if the queue has a capacity.
     ///
     /// # Errors
     /// The reason for which the queue was closed.
@@ -151,7 +153,7 @@ impl SampleQueue {
         }
     }
 
-    /// Lets go what was held back for fuller batches.
+    /// Releases samples that waited for fuller batches.
     ///
     /// # Errors
     /// The reason for which the queue was closed.
@@ -162,15 +164,15 @@ impl SampleQueue {
         state.closed.clone().map_or(Ok(()), Err)
     }
 
-    /// Takes no more samples and sends the workers home. The first reason stays.
+    /// Closes the queue and ends the workers. The first reason is kept.
     pub(crate) fn close(&self, reason: &str) {
         self.lock().closed.get_or_insert_with(|| reason.to_owned());
         self.arrived.notify_all();
         self.room.notify_all();
     }
 
-    /// Waits for a batch of at most `most` samples for `unit` and puts it into `batch`, which it empties first. Returns
-    /// where its answers go, or `None` when the queue is closed.
+    /// Waits for a batch of at most `most` samples for `unit` and writes it to `batch`. Returns the receiver of the
+    /// answers, or `None` if the queue is closed.
     pub(crate) fn take(&self, batch: &mut Vec<QuerySample>, most: usize, unit: usize) -> Option<Completer> {
         batch.clear();
         let mut state = self.lock();
@@ -205,7 +207,7 @@ impl SampleQueue {
         }
     }
 
-    /// The batch that `unit` took longest ago is done, which may change what the others take.
+    /// Tells the policy that the oldest batch of `unit` is done. This may change what other units take.
     pub(crate) fn done(&self, unit: usize) {
         let now = self.now();
         let mut state = self.lock();
@@ -216,12 +218,12 @@ impl SampleQueue {
         }
     }
 
-    /// Seconds on the policy's clock.
+    /// Returns the seconds on the policy's clock.
     fn now(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// Whether a batch may go although it is not full.
+    /// Returns whether a partial batch may be taken.
     fn may_be_short(&self, state: &State) -> bool {
         match self.gather {
             _ if state.flushed => true,
@@ -230,7 +232,8 @@ impl SampleQueue {
         }
     }
 
-    /// When the oldest sample has waited long enough; `None` where there is no sample, or none is to wait.
+    /// Returns the time at which the oldest sample has waited long enough. `None` if there is no sample or samples do
+    /// not wait.
     fn deadline(&self, state: &State) -> Option<Instant> {
         Some(*state.arrivals.front()? + self.gather.patience()?)
     }
@@ -287,7 +290,7 @@ mod tests {
         assert_eq!(deadline(), None);
     }
 
-    /// Puts these queries in and takes them out again, a few times, on one thread.
+    /// Adds these queries and takes them out again, a few times, on one thread. Returns the allocations.
     fn allocations_of(queue: &SampleQueue, queries: &[usize], batch: usize) -> u64 {
         let completer = Completer::new(std::sync::Arc::new(Nobody));
         let sample = QuerySample {
@@ -315,7 +318,7 @@ mod tests {
         let policy = || Box::new(FinishTogether::new(vec![(times.clone(), 16)])) as Box<_>;
         for policy in [None, Some(policy())] {
             let queue = SampleQueue::new(Gather::UntilFull, 16, Some(64), policy);
-            // 63 lie in the queue, so there is room, when the last 16 come.
+            // 63 samples are in the queue, below its capacity, when the last 16 arrive.
             assert_eq!(allocations_of(&queue, &[63, 16], 16), 0);
         }
         let patience = Gather::Within(Duration::from_micros(1));

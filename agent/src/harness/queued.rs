@@ -1,5 +1,5 @@
-//! The SUT with worker threads: LoadGen's issuing thread puts samples into a queue, each worker owns a lane and serves
-//! batches from it. For scenarios in which queries overlap, and for queries that are shared between streams.
+//! The SUT with worker threads. LoadGen's issuing thread adds samples to a queue. Each worker owns a lane and serves
+//! batches from the queue. Used for scenarios with overlapping queries and for queries that streams share.
 
 use std::{
     io,
@@ -89,7 +89,7 @@ impl Drop for QueuedSut {
     fn drop(&mut self) {
         self.queue.close("the run is over");
         for worker in self.workers.drain(..) {
-            // A worker catches its engine's panics; should it panic itself, the queue is closed and the run told.
+            // A worker catches panics of its engine. If the worker itself panics, the error is ignored here.
             let _ = worker.join();
         }
     }

@@ -1,5 +1,5 @@
-//! How harness and engine work: the engine settings of a run, and the modelled accelerator as they configure it. The settings
-//! are declared in `regatta_config::engine_settings`.
+//! Settings of harness and engine: the engine settings of a run, and the modelled accelerator that they configure.
+//! `regatta_config::engine_settings` declares the settings.
 
 mod modelled_board;
 
@@ -8,32 +8,33 @@ use regatta_types::documents::EngineSpec;
 
 use crate::engines::sim::SimModel;
 
-/// Settings that this machine cannot run with.
+/// Why settings cannot be used on this machine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum SettingError {
     /// A name or a value is not valid.
     #[error(transparent)]
     Engine(#[from] EngineSettingError),
-    /// No such board here.
+    /// The modelled board does not exist on this machine.
     #[error(
         "the engine setting sim_board is `{0}`, but must be a modelled board such as agx-orin.resnet50, or the path of a board's file"
     )]
     NoBoard(String),
 }
 
-/// How harness and engine work.
+/// Settings of harness and engine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HarnessSettings {
-    /// The settings that were given.
+    /// The engine settings of the run.
     pub(crate) engine: EngineSettings,
-    /// The modelled accelerator, with the settings of its units applied.
+    /// The modelled accelerator, after the settings of its units are applied.
     pub(crate) sim: SimModel,
-    /// Whether the units' times are learnt and kept also where no policy needs them. `bench` sets it; no setting does.
+    /// Whether the units' service times are measured and kept even if no policy needs them. `bench` sets this; no
+    /// setting does.
     pub(crate) learn: bool,
 }
 
 impl HarnessSettings {
-    /// Whether LoadGen's issuing thread spins while it waits.
+    /// Returns whether LoadGen's issuing thread spins while it waits.
     pub(crate) fn timing_spins(&self) -> bool {
         self.engine.timing_wait == Some(TimingWait::Spin)
     }
@@ -53,10 +54,10 @@ impl TryFrom<&EngineSpec> for HarnessSettings {
     }
 }
 
-/// The modelled accelerator.
+/// Returns the modelled accelerator.
 ///
 /// # Errors
-/// [`SettingError::NoBoard`] where this machine has no such board.
+/// [`SettingError::NoBoard`] when this machine has no such board.
 fn sim_model(settings: &EngineSettings) -> Result<SimModel, SettingError> {
     let mut sim = SimModel::default();
     if let Some(board) = &settings.sim_board {

@@ -1,4 +1,4 @@
-//! What a run asks of TensorRT: from the settings, the scenario and where things lie to the engine's own words.
+//! The request of a run to TensorRT, derived from settings, scenario and directories.
 
 use std::{
     env,
@@ -12,21 +12,21 @@ use regatta_types::Scenario;
 
 use crate::engines::tensorrt::{EngineRequest, Graphs, Installation, UnitRequest};
 
-/// Where `engine build` keeps engines unless it is told otherwise.
+/// Default directory of `engine build`.
 const ENGINES: &str = "engines";
-/// DLA cores that are used where a setting speaks of DLA and of no number: all that any Jetson has.
+/// Number of DLA cores when a setting mentions DLA without a number: the most that any Jetson has.
 const ALL_DLAS: usize = 2;
 
-/// The request of a run.
+/// Returns the request of a run.
 pub(crate) fn wish(settings: &EngineSettings, scenario: Scenario, scratch: Option<&Path>) -> EngineRequest {
     let gpus = settings.gpus.clone().unwrap_or_default();
     let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
     let dla_cores = match scenario {
-        // One sample at a time is the GPU's, unless there is to be none.
+        // SingleStream runs on the GPU, unless a DLA core is named.
         Scenario::SingleStream if settings.dla_core.is_none() => Vec::new(),
         _ => dla_cores(settings),
     };
-    // A core that was named is alone at work, as in NVIDIA's harness.
+    // A named DLA core works alone, as in NVIDIA's harness.
     let gpu_streams = if settings.dla_core.is_some() { 0 } else { 1 };
     EngineRequest {
         installation: Installation::of_this_machine(),
@@ -38,11 +38,11 @@ pub(crate) fn wish(settings: &EngineSettings, scenario: Scenario, scratch: Optio
         }),
         workspace_bytes: settings.workspace_size,
         exact_batch: settings.exact_batch == Some(true),
-        // Each word of the setting is one of that type.
+        // Each value of the setting is a value of that type.
         input_dtype: settings.input_dtype.and_then(|dtype| dtype.as_str().parse().ok()),
         input_format: settings.input_format,
         gpus: match scenario {
-            // One sample at a time is one GPU's.
+            // SingleStream uses one GPU.
             Scenario::SingleStream => gpus.first(),
             _ => gpus,
         },
@@ -93,7 +93,7 @@ impl<'a> UnitSettings<'a> {
     }
 }
 
-/// What a run asks of one kind of unit. `usual` are its streams where nobody says otherwise.
+/// Returns the request for one kind of unit. `usual` is the default number of streams.
 fn unit_request(
     unit: &UnitSettings<'_>,
     settings: &EngineSettings,
@@ -108,7 +108,7 @@ fn unit_request(
             _ => unit.batch_size.or(settings.batch_size),
         },
         streams: match scenario {
-            // There is nothing behind a query of these that a second stream could go on with.
+            // A query of these scenarios has no successor for a second stream.
             Scenario::SingleStream | Scenario::MultiStream => usual,
             Scenario::Server | Scenario::Offline => usual * streams,
         },
@@ -120,7 +120,7 @@ fn unit_request(
     }
 }
 
-/// The cores that a setting speaks of; none where no setting does.
+/// Returns the DLA cores that the settings mention. Empty if no setting mentions DLA.
 fn dla_cores(settings: &EngineSettings) -> Vec<u32> {
     let spoken_of = settings.dla_batch_size.is_some() || settings.dla_engine.is_some();
     let count = settings.max_dlas.unwrap_or(if spoken_of { ALL_DLAS } else { 0 });
@@ -131,7 +131,8 @@ fn dla_cores(settings: &EngineSettings) -> Vec<u32> {
     }
 }
 
-/// `REGATTA_ENGINES`, else `engines` here where that is, else below the scratch directory.
+/// Returns `REGATTA_ENGINES`, or `engines` in the current directory if it exists, otherwise `engines` below the scratch
+/// directory.
 pub(crate) fn engine_cache(scratch: Option<&Path>) -> PathBuf {
     let named = env::var_os("REGATTA_ENGINES").filter(|value| !value.is_empty());
     let here = || Some(PathBuf::from(ENGINES)).filter(|place| place.is_dir());

@@ -1,4 +1,4 @@
-//! The harness as LoadGen sees it, with real engines, real files, and a sink of the test's own.
+//! Tests of the harness through LoadGen's interface, with real engines, real files, and a test sink.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use regatta_types::{
 
 use super::*;
 
-/// Keeps what the SUT says, and lets the test wait for it.
+/// A sink that records what the SUT reports and lets the test wait for it.
 #[derive(Default)]
 struct Sink {
     state: Mutex<SinkState>,
@@ -53,7 +53,7 @@ impl CompletionSink for Sink {
 }
 
 impl Sink {
-    /// Waits until so many samples are answered, and returns them with the batches' sizes.
+    /// Waits until the given number of samples is answered, and returns them with the batch sizes.
     fn wait_for(&self, answers: usize) -> (BTreeMap<u64, Vec<u8>>, Vec<usize>) {
         let state = self.state.lock().unwrap();
         let patience = Duration::from_secs(30);
@@ -258,7 +258,7 @@ fn offline_batches_are_full_but_for_the_last_and_the_next_series_is_served_as_we
     let settings = [("dispatch", "worker"), ("batch_size", "16")];
     let harness = set_up(&fixture, EngineKind::Null, Scenario::Offline, &settings).unwrap();
     for length in [100, 16, 5] {
-        // A series of its own has a sink of its own, as after the accuracy part of a SubmissionRun.
+        // A second series has its own sink, as after the accuracy part of a SubmissionRun.
         let sink = Arc::new(Sink::default());
         let completer = Completer::new(Arc::clone(&sink) as Arc<dyn CompletionSink>);
         let query = Lazy {
@@ -380,7 +380,7 @@ fn samples_that_are_not_loaded_end_the_run_on_the_issuing_thread_and_on_a_worker
     }
 }
 
-/// An engine that fails as told.
+/// An engine that fails in a configurable way.
 struct Broken(Infer);
 
 type Infer = fn(&mut engines::Answers) -> Result<(), EngineError>;
@@ -426,7 +426,7 @@ fn an_engine_that_panics_fails_or_answers_too_much_gives_an_error_and_no_answer(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is issued in whatever pieces comes out once, in batches of at most the largest size.
+    /// All issued samples come out once, in batches of at most the largest size, however they are split.
     #[test]
     fn a_queue_loses_and_doubles_nothing(
         lengths in prop::collection::vec(1..40_usize, 1..20),

@@ -1,22 +1,22 @@
-//! Notes which unit computed each response, one byte per response in memory that is touched before LoadGen begins. What is
-//! done with the notes is decided elsewhere, when the run is over.
+//! A log of the unit that computed each response: one byte per response, in memory that is touched before LoadGen
+//! starts. Other code writes the log after the run.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use regatta_loadgen::sut::QuerySample;
 use regatta_types::response_units::{NO_UNIT, ResponseUnits};
 
-/// Responses for which there is always room, and for which there is at most. Later ones have no unit in the file.
+/// Smallest and largest number of logged responses. Later responses have no unit in the file.
 const ROOM: (usize, usize) = (1 << 16, 1 << 24);
 
-/// Which unit computed each response, by its place in the order of issue.
+/// The unit that computed each response, by order of issue.
 pub(crate) struct UnitLog {
     names: Vec<String>,
     units: Vec<AtomicU8>,
 }
 
 impl UnitLog {
-    /// A log of units with these names, with room for `responses`, within fixed bounds.
+    /// Returns a log for units with these names and about `responses` responses, within fixed bounds.
     pub(super) fn new(names: Vec<String>, responses: usize) -> Self {
         let units = (0..responses.clamp(ROOM.0, ROOM.1)).map(|_| AtomicU8::new(NO_UNIT));
         Self {
@@ -25,12 +25,12 @@ impl UnitLog {
         }
     }
 
-    /// Notes that `unit` computed the samples.
+    /// Records that `unit` computed the samples.
     pub(crate) fn note(&self, samples: &[QuerySample], unit: usize) {
-        // Units are fewer than a byte counts, or there is no log.
+        // The number of units fits into a byte, otherwise there is no log.
         let number = u8::try_from(unit).unwrap_or(NO_UNIT);
         for sample in samples {
-            // Responses are counted from 1.
+            // Response ids start at 1.
             let noted = usize::try_from(sample.id.0.wrapping_sub(1)).ok();
             if let Some(place) = noted.and_then(|place| self.units.get(place)) {
                 place.store(number, Ordering::Relaxed);
@@ -38,7 +38,7 @@ impl UnitLog {
         }
     }
 
-    /// What was noted up to now.
+    /// Returns the recorded units.
     pub(crate) fn responses(&self) -> ResponseUnits {
         let mut units: Vec<u8> = self
             .units

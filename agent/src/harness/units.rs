@@ -1,5 +1,5 @@
-//! Shares the samples of a query between a chip's units: chooses the policy from measured profiles, gives the profiles as a
-//! board, and has the lanes note which unit computed what.
+//! Shares a query's samples between a chip's units. This module chooses the policy from measured profiles, returns the
+//! profiles as a board model, and sets up the log of units.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,20 +15,20 @@ use regatta_types::{Scenario, response_units::NO_UNIT};
 
 use super::{fault::HarnessError, lane::Lane, settings::HarnessSettings, unit_log::UnitLog, warm_up};
 
-/// How a query's samples are shared.
+/// How units share a query's samples.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// Who takes how many; `None` where there is one unit, or whoever is free takes what there is: in Server, where queries come
-    /// one by one, and where the user says so.
+    /// The policy that assigns samples to units. `None` lets any free unit take them: with one unit, in Server, or if
+    /// the user sets it.
     pub(crate) policy: Option<Box<dyn Policy + Send>>,
-    /// The units as a board, where that was asked for.
+    /// The units as a board model, if requested.
     pub(crate) board: Option<BoardModel>,
 }
 
-/// Learns the units' times where the policy needs them or they were asked for, and finds the policy.
+/// Measures the units' service times if the policy needs them or they are requested, and chooses the policy.
 ///
 /// # Errors
-/// [`HarnessError`] when an engine fails while its service times are measured.
+/// [`HarnessError`] when an engine fails during the measurement.
 pub(crate) fn share(
     lanes: &mut [Lane],
     settings: &HarnessSettings,
@@ -52,7 +52,7 @@ pub(crate) fn share(
     Ok(Shared { policy, board })
 }
 
-/// One cut for all queries of MultiStream.
+/// Returns the fixed split of all MultiStream queries.
 fn cut(lanes: &[Lane], profiles: &UnitProfiles, test: &TestSettings) -> FixedPortions {
     let samples = usize::try_from(test.multi_stream_samples_per_query).unwrap_or(usize::MAX);
     let split = profiles.split(samples.max(1));
@@ -64,7 +64,7 @@ fn cut(lanes: &[Lane], profiles: &UnitProfiles, test: &TestSettings) -> FixedPor
     FixedPortions::new(split.portions, most)
 }
 
-/// The measured profiles as a board model. Without a name: the caller knows what computes.
+/// Returns the measured profiles as a board model without a name. The caller knows the engine.
 fn board(lanes: &[Lane], profiles: &UnitProfiles, pipelined: bool) -> BoardModel {
     let measured = (0..profiles.alone.len()).map(|unit| {
         let mut of_unit = lanes.iter().filter(|lane| lane.unit() == unit);
@@ -77,9 +77,9 @@ fn board(lanes: &[Lane], profiles: &UnitProfiles, pipelined: bool) -> BoardModel
     profiles.board(String::new(), measured.collect())
 }
 
-/// A log of which unit computed which response, in which all lanes note from now on; `None` where they compute on one unit.
+/// Returns a log of the unit that computed each response, and sets it in all lanes. `None` if the lanes use one unit.
 ///
-/// `test` and the dataset's `total` samples tell how many responses are to be expected; there is room for twice as many.
+/// `test` and the dataset's `total` samples give the expected number of responses. The log has space for twice as many.
 pub(crate) fn log_units(lanes: &mut [Lane], test: &TestSettings, total: usize) -> Option<Arc<UnitLog>> {
     let units = warm_up::units(lanes);
     if units < 2 || units > usize::from(NO_UNIT) {
@@ -95,7 +95,7 @@ pub(crate) fn log_units(lanes: &mut [Lane], test: &TestSettings, total: usize) -
     Some(log)
 }
 
-/// The responses of a performance run that keeps to the rate which was guessed for it.
+/// Returns the expected number of responses of a performance run at the configured rate.
 fn expected_responses(test: &TestSettings) -> usize {
     let per_query = match test.scenario {
         Scenario::MultiStream => test.multi_stream_samples_per_query,
@@ -108,7 +108,7 @@ fn expected_responses(test: &TestSettings) -> usize {
         Scenario::Offline => test.offline_expected_qps,
     };
     let by_time = queries_per_second * test.min_duration_ms as f64 / 1e3;
-    // As casts go: what is no number becomes 0, what is too large the largest.
+    // The cast turns NaN into 0 and saturates large values.
     let queries = (by_time as usize).max(usize::try_from(test.min_query_count).unwrap_or(usize::MAX));
     queries.saturating_mul(usize::try_from(per_query).unwrap_or(usize::MAX))
 }

@@ -1,4 +1,4 @@
-//! Before LoadGen begins: engines are made warm, and where a chip has several units their service times are learnt.
+//! The warm-up before LoadGen starts. If a chip has several units, their service times are measured too.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,10 +10,10 @@ use regatta_schedule::unit_profiler::{UnitProfiler, UnitProfiles, doublings, pro
 
 use super::{fault::HarnessError, lane::Lane};
 
-/// Batches per unit of one measurement, however short the warm-up is to be.
+/// Fewest batches per unit in a measurement, however short the warm-up is.
 const LEAST: usize = 4;
 
-/// Computes full batches on every lane for about `length`, one lane after the other; not at all when it is zero.
+/// Computes full batches on every lane for about `length`, one lane at a time. Does nothing if `length` is zero.
 ///
 /// # Errors
 /// [`HarnessError`] when an engine fails.
@@ -25,12 +25,12 @@ pub(crate) fn warm_up(lanes: &mut [Lane], length: Duration) -> Result<(), Harnes
     Ok(())
 }
 
-/// How many units the lanes compute on: one more than the largest number.
+/// Returns the number of units of the lanes: one more than the largest unit number.
 pub(crate) fn units(lanes: &[Lane]) -> usize {
     lanes.iter().map(|lane| lane.unit() + 1).fold(1, usize::max)
 }
 
-/// Learns the units' service times in about `length`, or longer where a few batches take longer.
+/// Measures the units' service times in about `length`, or longer if a few batches take longer.
 ///
 /// # Errors
 /// [`HarnessError`] when an engine fails.
@@ -49,11 +49,11 @@ pub(crate) fn learn_times(
     profile_units(&mut stand, pipelined)
 }
 
-/// The lanes as something to be measured.
+/// The lanes as a subject of measurement.
 struct Lanes<'a> {
     lanes: &'a mut [Lane],
     units: usize,
-    /// How long one measurement goes on.
+    /// Duration of one measurement.
     length: Duration,
 }
 
@@ -87,7 +87,7 @@ impl UnitProfiler for Lanes<'_> {
                 .map(|lane| scope.spawn(move || window.keep_busy(lane, sizes)))
                 .collect();
             for thread in threads {
-                // An engine's panic is caught within the lane; one of ours would come out here as what it is.
+                // A lane catches panics of its engine. Other panics are propagated.
                 thread
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -98,8 +98,8 @@ impl UnitProfiler for Lanes<'_> {
     }
 }
 
-/// A time in which all lanes that take part are busy: nobody stops before every unit has its least and the time is over, so
-/// that what was measured beside others was measured beside them all the time.
+/// A period in which all participating lanes are busy. It ends when the time is over and every unit has computed its
+/// fewest batches. So units that are measured together load the chip together all the time.
 struct Window {
     end: Instant,
     state: Mutex<WindowState>,
@@ -107,12 +107,12 @@ struct Window {
 
 struct WindowState {
     over: bool,
-    /// Of each unit that takes part: batches done within the window, and when the first and the last were.
+    /// For each participating unit: batches computed in the window, and the times of the first and the last.
     units: Vec<Option<(usize, Instant, Instant)>>,
 }
 
 impl Window {
-    /// For units whose size is not 0, at least so long.
+    /// Returns a window of at least `length` for the units whose size is not 0.
     fn new(sizes: &[usize], length: Duration) -> Self {
         let now = Instant::now();
         let units = sizes.iter().map(|&size| (size > 0).then_some((0, now, now)));
@@ -125,7 +125,7 @@ impl Window {
         }
     }
 
-    /// Has a lane compute until the window is over. A lane that fails ends it for all.
+    /// Computes on a lane until the window is over. A failing lane ends the window for all.
     fn keep_busy(&self, lane: &mut Lane, sizes: &[usize]) -> Result<(), HarnessError> {
         let unit = lane.unit();
         let size = sizes[unit].min(lane.max_batch());
@@ -136,8 +136,8 @@ impl Window {
         computed
     }
 
-    /// Notes a batch of `unit` and says whether there is to be another. One that ends behind the window does not count: the
-    /// others may have been idle by then.
+    /// Counts a batch of `unit` and returns whether to compute another. A batch that ends after the window does not
+    /// count, because other units may have been idle.
     fn note(&self, unit: usize) -> bool {
         let mut state = self.lock();
         let now = Instant::now();
@@ -156,7 +156,7 @@ impl Window {
         !state.over
     }
 
-    /// Seconds between two batches of each unit.
+    /// Returns the seconds between two batches of each unit.
     fn seconds(&self) -> Vec<f64> {
         let between = |(done, first, last): (usize, Instant, Instant)| {
             let gaps = u32::try_from(done.saturating_sub(1)).unwrap_or(u32::MAX).max(1);
@@ -186,7 +186,8 @@ mod tests {
         harness::{fault::FirstFault, library::Library},
     };
 
-    /// Two units that count their batches. The slow one takes until the quick one has computed another, or gives up.
+    /// Two engines that count their batches. The slow one waits until the fast one has computed another batch, or
+    /// fails.
     struct Counting {
         unit: usize,
         batches: Arc<[AtomicUsize; 2]>,
@@ -212,7 +213,7 @@ mod tests {
             } else {
                 let before = quick.load(Ordering::SeqCst);
                 let patience = Instant::now() + Duration::from_secs(20);
-                // A companion that fails computes no more.
+                // A failed companion computes no more.
                 while quick.load(Ordering::SeqCst) == before && !self.fails {
                     assert!(
                         Instant::now() < patience,

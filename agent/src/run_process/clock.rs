@@ -1,4 +1,4 @@
-//! One reading of the device's clocks, as evidence wants it.
+//! A reading of the device's clocks for the evidence.
 
 mod discipline;
 
@@ -7,10 +7,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use self::discipline::Discipline;
 
-/// Where the kernel tells which boot this is.
+/// The kernel's file with the boot id.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Reads the clocks. A machine without `/proc` has no boot id; the text is then empty.
+/// Reads the clocks. Without `/proc`, the boot id is empty.
 pub(crate) fn read() -> Clock {
     let monotonic = clock_gettime(ClockId::Monotonic);
     let utc = jiff::Timestamp::now();

@@ -1,11 +1,11 @@
-//! What a run process (`exec`) tells the daemon: one JSON object per line on its standard output.
+//! Events of a run process (`exec`) for the daemon: one JSON object per line on standard output.
 
 use std::io::{self, Write};
 
 use regatta_types::documents::RunPhase;
 use serde::{Deserialize, Serialize};
 
-/// One line.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub(crate) enum Event {
@@ -14,7 +14,7 @@ pub(crate) enum Event {
         /// The phase.
         phase: RunPhase,
     },
-    /// The run cannot go on.
+    /// The run has failed.
     Failed {
         /// One sentence, with its causes.
         reason: String,
@@ -22,7 +22,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// Writes the event as one line and flushes it. Without a reader (stand-alone `exec`) it is one more line on a terminal.
+    /// Writes the event as one line and flushes it. A stand-alone `exec` prints it on the terminal.
     pub(crate) fn send(&self, mut to: impl Write) -> io::Result<()> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');

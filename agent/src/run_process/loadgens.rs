@@ -1,4 +1,4 @@
-//! From the LoadGen that is asked for to the one that runs.
+//! Selection of the LoadGen of a run.
 
 use regatta_loadgen::{NativeLoadGen, load_gen::LoadGen};
 use regatta_loadgen_official::{Plugin, PluginError, SearchPath};
@@ -6,18 +6,18 @@ use regatta_types::{benchmark::Benchmark, documents::LoadgenChoice};
 
 /// The LoadGen of a run.
 pub(crate) struct ChosenLoadgen {
-    /// What drives the run.
+    /// The LoadGen.
     pub(crate) loadgen: Box<dyn LoadGen>,
-    /// The `mlperf.conf` that it has built in and goes by; `None` where it goes by the run's own.
+    /// The LoadGen's built-in `mlperf.conf`. `None` if it uses the run's file.
     pub(crate) own_mlperf_conf: Option<String>,
-    /// Whether it is ours.
+    /// Whether this is the native LoadGen.
     pub(crate) is_native: bool,
 }
 
-/// Finds the LoadGen that is asked for; the official one's plug-in is loaded.
+/// Returns the requested LoadGen. Loads the plug-in of the official one.
 ///
-/// The official LoadGen goes by its own `mlperf.conf`, as a submission wants it. A benchmark that can never be submitted
-/// has values that no official conf holds: for it the official LoadGen takes the run's conf.
+/// The official LoadGen uses its own `mlperf.conf`, as a submission requires. The values of a benchmark that cannot be
+/// submitted are not in any official file. For such a benchmark, the official LoadGen uses the run's file.
 ///
 /// # Errors
 /// When the plug-in is missing or cannot be used.

@@ -1,7 +1,7 @@
-//! `exec`: one run as a process of its own, from its spec to LoadGen's verdict.
+//! `exec`: one run in its own process, from the spec to LoadGen's verdict.
 //!
-//! It tells its phases as events on standard output, leaves every file of the run in `files/`, and ends. It speaks to no
-//! network and seals nothing: that is the daemon's work, which goes on when this process crashes.
+//! It reports its phases as events on standard output and writes all files of the run to `files/`. It does not use the
+//! network or seal the run. The daemon does both, even if this process crashes.
 
 pub(crate) mod clock;
 pub(crate) mod event;
@@ -32,10 +32,10 @@ use crate::{
     timing_cpu,
 };
 
-/// Runs one run and tells how it ended by exit code: valid, not valid, or a [`Failure`].
+/// Executes a run and returns the exit code: valid or not valid.
 ///
 /// # Errors
-/// [`Failure`], which has also been told as an event.
+/// [`Failure`], which was also reported as an event.
 pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     run(args).inspect_err(|failure| {
         tell(&Event::Failed {
@@ -72,12 +72,12 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         (Ok(_), Ok(())) => Ok(exit::NO),
         (Ok(_), Err(unkept)) => Err(unkept.into()),
         (Err(failure), Ok(())) => Err(failure),
-        // A disk that is full may be why the run failed, or come on top of it.
+        // A full disk may have caused the failure, or may be an additional one.
         (Err(failure), Err(unkept)) => Err(failure.besides(unkept)),
     }
 }
 
-/// Runs LoadGen and takes down in the attempt's record how that went, also when LoadGen ends with an error.
+/// Runs LoadGen and records the attempt, even if LoadGen fails.
 fn measure(ready: &PreparedRun, attempt: &mut Attempt) -> Result<Outcome, Failure> {
     attempt.started = Some(clock::read());
     tell_phase(RunPhase::Running);
@@ -98,10 +98,10 @@ fn measure(ready: &PreparedRun, attempt: &mut Attempt) -> Result<Outcome, Failur
     outcome
 }
 
-/// Puts everything that the run has logged on the disk, and then the verdict: no power cut finds it without the logs.
+/// Writes the logs to disk and then the verdict, so that a power cut cannot leave a verdict without logs.
 ///
 /// # Errors
-/// When a file cannot be written or flushed. Then no verdict is written.
+/// When a file cannot be written or flushed. The verdict is then not written.
 fn keep(ready: &PreparedRun, run_dir: &RunDir, attempt: &Attempt) -> anyhow::Result<()> {
     ready.keep_response_units(&run_dir.files())?;
     run_dir.flush()?;
@@ -116,7 +116,7 @@ fn read_spec(path: &Path) -> Result<RunSpec, Failure> {
         .map_err(Failure::usage)
 }
 
-/// The engine's settings, with a processor for the issuing thread of a live run.
+/// Returns the engine's settings. Adds a processor for the issuing thread of a live run.
 fn engine(spec: &RunSpec) -> EngineSpec {
     let mut engine = spec.engine.clone();
     if let Some(cpu) = timing_cpu::of_run(spec) {
@@ -156,7 +156,7 @@ fn tell_phase(phase: RunPhase) {
     tell(&Event::Phase { phase });
 }
 
-/// Tells the daemon. Should it be gone, the run goes on: its files are what counts, and the next daemon finds them.
+/// Sends an event to the daemon. If the daemon is gone, the run continues: the next daemon finds its files.
 fn tell(event: &Event) {
     let _ = event.send(io::stdout().lock());
 }

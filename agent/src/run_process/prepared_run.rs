@@ -1,5 +1,5 @@
-//! A run from its resolved parts to LoadGen's outcome: what `exec` and `bench` have in common. Reads no spec and no flags,
-//! prints nothing, and leaves records to its callers.
+//! A run from its resolved parts to LoadGen's outcome, shared by `exec` and `bench`. This module does not read specs or
+//! flags and does not print. Its callers write records.
 
 use std::{
     fs::File,
@@ -28,24 +28,24 @@ use crate::{
     harness::{Harness, HarnessSettings, SetUpError},
 };
 
-/// Everything that a run needs.
+/// The inputs of a run.
 #[derive(Debug)]
 pub(crate) struct RunPlan {
     /// The benchmark.
     pub(crate) benchmark: Benchmark,
-    /// What computes, and its settings.
+    /// The engine and its settings.
     pub(crate) engine: EngineSpec,
-    /// Which LoadGen.
+    /// The LoadGen to use.
     pub(crate) loadgen: LoadgenChoice,
-    /// What is asked of it.
+    /// The request to LoadGen.
     pub(crate) request: RunRequest,
-    /// Where models and data lie.
+    /// The directory of models and data.
     pub(crate) scratch: Option<PathBuf>,
-    /// Whether the units' times are to be learnt and kept.
+    /// Whether to measure and keep the units' service times.
     pub(crate) learn: bool,
 }
 
-/// A run that has everything in place and waits for the start.
+/// A run that is ready to start.
 pub(crate) struct PreparedRun {
     request: RunRequest,
     chosen: ChosenLoadgen,
@@ -56,7 +56,7 @@ impl RunPlan {
     /// Reads the configuration, opens the dataset, loads the engine and warms it up.
     ///
     /// # Errors
-    /// [`Failure`] with what does not fit (wrong use) or is missing (could not).
+    /// [`Failure`] with the setting that is wrong (usage error) or the part that is missing (failure).
     pub(crate) fn prepare(self) -> Result<PreparedRun, Failure> {
         let mut settings = HarnessSettings::try_from(&self.engine).map_err(Failure::usage)?;
         settings.learn = self.learn;
@@ -107,12 +107,12 @@ impl RunPlan {
 }
 
 impl PreparedRun {
-    /// The harness.
+    /// Returns the harness.
     pub(crate) const fn harness(&self) -> &Harness {
         &self.harness
     }
 
-    /// How the timing thread ran, as records state it. The official LoadGen always sleeps while it waits.
+    /// Returns how the timing thread ran, for the records. The official LoadGen always sleeps while it waits.
     pub(crate) fn timing_thread(&self, timing: &Timing) -> TimingThread {
         let spins = self.request.issue.wait == Wait::Spin && self.chosen.is_native;
         TimingThread {
@@ -123,7 +123,7 @@ impl PreparedRun {
         }
     }
 
-    /// The `mlperf.conf` that counts: the LoadGen's own where it has one, the run's otherwise.
+    /// Returns the `mlperf.conf` in effect: the LoadGen's own if it has one, otherwise the run's.
     pub(crate) fn mlperf_conf(&self) -> &str {
         let requested = self.request.mlperf_conf.as_ref().map(|conf| conf.text.as_str());
         self.chosen
@@ -133,10 +133,10 @@ impl PreparedRun {
             .unwrap_or_default()
     }
 
-    /// Runs LoadGen over `sut`, which is the harness's own or one around it.
+    /// Runs LoadGen on `sut`, which is the harness's SUT or a wrapper around it.
     ///
     /// # Errors
-    /// [`Failure`] when LoadGen cannot begin or cannot write its logs. What goes wrong in between stands in the outcome.
+    /// [`Failure`] when LoadGen cannot start or cannot write its logs. Errors during the run are part of the outcome.
     pub(crate) fn run(&self, sut: &dyn SystemUnderTest) -> Result<Outcome, Failure> {
         let ran = self
             .chosen
@@ -145,7 +145,7 @@ impl PreparedRun {
         ran.map_err(loadgen_failure)
     }
 
-    /// Writes which unit computed each response beside LoadGen's logs, where there are several units.
+    /// If there are several units, writes which unit computed each response, beside LoadGen's logs.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -164,7 +164,7 @@ impl PreparedRun {
         written.with_context(|| format!("{} cannot be written", path.display()))
     }
 
-    /// The failure of dataset or engine that the run ended with, where it did: such a run has no result at all.
+    /// Returns the failure of the dataset or engine, if the run ended with one. Such a run has no result.
     pub(crate) fn fault(&self) -> Option<Failure> {
         self.harness
             .fault()
@@ -189,7 +189,7 @@ fn loadgen_failure(error: LoadgenError) -> Failure {
     }
 }
 
-/// Whether a run ended well: valid, or without a verdict and without a fault as AccuracyOnly does.
+/// Returns whether a run succeeded: it is valid, or it has no verdict (as in AccuracyOnly) and no faults.
 pub(crate) fn ended_well(outcome: &Outcome) -> bool {
     outcome.valid.unwrap_or(outcome.faults.is_empty())
 }

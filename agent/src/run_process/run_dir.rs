@@ -1,4 +1,4 @@
-//! The run's directory: `spec.json` lies in it, and `files/` below it holds everything that becomes evidence.
+//! The run's directory. It contains `spec.json`. Everything in `files/` becomes evidence.
 
 use std::{
     fs::{self, File},
@@ -16,19 +16,19 @@ pub(crate) struct RunDir {
 }
 
 impl RunDir {
-    /// The directory in which the spec lies.
+    /// Returns the directory that contains the spec.
     pub(crate) fn of_spec(spec: &Path) -> Self {
         Self {
             root: spec.parent().map(Path::to_owned).unwrap_or_default(),
         }
     }
 
-    /// Where logs and confs go.
+    /// Returns the directory for logs and configuration files.
     pub(crate) fn files(&self) -> PathBuf {
         self.root.join("files")
     }
 
-    /// Makes `files/` and puts the configuration there, to the byte as the spec has it.
+    /// Creates `files/` and writes the configuration files byte for byte from the spec.
     ///
     /// # Errors
     /// When the directory or a file cannot be written.
@@ -51,29 +51,30 @@ impl RunDir {
         Ok(())
     }
 
-    /// Puts the `mlperf.conf` that counts in the place of the spec's: where LoadGen has its own built in, that one is what a
-    /// submission holds, unmodified.
+    /// Replaces the spec's `mlperf.conf` with the one in effect. A submission must contain the LoadGen's built-in file
+    /// unmodified.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub(crate) fn keep_mlperf_conf(&self, text: &str) -> anyhow::Result<()> {
         let path = self.files().join("mlperf.conf");
         write_durably(&path, text.as_bytes()).with_context(|| cannot_write(&path))
     }
 
-    /// Flushes every file of the run to disk: before the verdict is written, so that no power cut finds that and not the logs.
+    /// Flushes all files of the run. This precedes the verdict, so that a power cut cannot leave a verdict without
+    /// logs.
     ///
     /// # Errors
-    /// When a file cannot be flushed: what was logged may then be gone after a power cut.
+    /// When a file cannot be flushed. A power cut may then lose logged data.
     pub(crate) fn flush(&self) -> anyhow::Result<()> {
         let files = self.files();
         flush_directory(&files).with_context(|| format!("{} cannot be flushed to disk", files.display()))
     }
 
-    /// Writes `attempt.json`, whole or not at all, and flushed: the daemon reads it also when this process has died.
+    /// Writes `attempt.json` atomically and durably. The daemon reads it even if this process dies.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub(crate) fn write_attempt(&self, attempt: &Attempt) -> anyhow::Result<()> {
         let files = self.files();
         let (path, draft) = (files.join("attempt.json"), self.root.join("attempt.json.part"));
@@ -83,7 +84,7 @@ impl RunDir {
             .and_then(|()| fs::rename(&draft, &path))
             .and_then(|()| File::open(&files)?.sync_all())
             .inspect_err(|_| {
-                // Half a file on a full disk only makes it fuller.
+                // A partial file would only take space on a full disk.
                 let _ = fs::remove_file(&draft);
             })
             .with_context(|| cannot_write(&path))

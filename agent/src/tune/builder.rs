@@ -1,4 +1,4 @@
-//! Builds the engines that trials lack, each in a process of its own and once. Which one it is, the trial's run says.
+//! Builds the engines that trials lack, each once and in a separate process. The trial's run names the engine.
 
 use std::{
     path::PathBuf,
@@ -7,32 +7,32 @@ use std::{
 
 use super::process;
 
-/// Builds engines for one search.
+/// A builder of engines for one search.
 pub(super) struct Builder {
-    /// The program's own file.
+    /// The path of this program.
     pub(super) program: PathBuf,
-    /// Where the output of builds lies.
+    /// The directory for output of builds.
     pub(super) directory: PathBuf,
-    /// Optimisation profiles of every engine for the GPU: one for each stream of any trial, so that one engine serves all.
+    /// Optimisation profiles of every GPU engine: one per stream of any trial, so that one engine serves all trials.
     pub(super) profiles: usize,
-    /// Further flags of every build, without their dashes.
+    /// Additional flags of every build, without dashes.
     pub(super) flags: Vec<String>,
-    /// What was asked for, with what became of it.
+    /// All builds and their outcomes.
     pub(super) tried: Vec<Build>,
 }
 
 /// One build.
 pub(super) struct Build {
     words: Vec<String>,
-    /// How long it took, or why there is none.
+    /// The build time, or why it failed.
     outcome: Result<Duration, String>,
 }
 
 impl Builder {
-    /// Builds what a run named. False where that was built before, so that the engine is not what the run lacks.
+    /// Builds the engine that a run named. Returns `false` if it was built before, so the run must lack something else.
     ///
     /// # Errors
-    /// In words, when it cannot be built, now or the first time.
+    /// A description, when the build fails or failed before.
     pub(super) fn build(&mut self, missing: &[String], patience: Duration) -> Result<bool, String> {
         let words = self.words(missing);
         if let Some(known) = self.tried.iter().find(|build| build.words == words) {
@@ -55,7 +55,7 @@ impl Builder {
         outcome.map(|_| true)
     }
 
-    /// The words with the search's own profiles and flags.
+    /// Returns the arguments with the search's profiles and flags.
     fn words(&self, missing: &[String]) -> Vec<String> {
         let mut words = missing.to_vec();
         let given = words.iter().position(|word| word == "--profiles");
@@ -71,7 +71,7 @@ impl Builder {
         words
     }
 
-    /// Every build in a line: its time, or that it failed, and its command. Why it failed stands in its trial's row.
+    /// Returns a line per build: its time or `failed`, and its command. The trial's row states why a build failed.
     pub(super) fn told(&self) -> Vec<String> {
         let line = |build: &Build| {
             let outcome = match &build.outcome {

@@ -1,22 +1,21 @@
-//! Which of two choices is better, when every measurement of the same choice differs a little: medians, and how sure one can
-//! be of their ratio.
+//! Comparison of two choices with noisy measurements: medians, and a confidence interval of their ratio.
 
 use regatta_schedule::split_mix::SplitMix;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1_000;
 
-/// Whether more or less is better.
+/// Whether a larger or a smaller figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// Samples or queries per second.
+    /// A larger one: samples or queries per second.
     Most,
-    /// Milliseconds.
+    /// A smaller one: milliseconds.
     Least,
 }
 
 impl Goal {
-    /// How many times better `one` is than `other`.
+    /// Returns how many times better `one` is than `other`.
     pub(super) fn ratio(self, one: f64, other: f64) -> f64 {
         match self {
             Self::Most => one / other,
@@ -25,17 +24,17 @@ impl Goal {
     }
 }
 
-/// How many times better one is than the other.
+/// How many times better one choice is than another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ratio {
-    /// By their medians.
+    /// The ratio of the medians.
     pub(super) median: f64,
-    /// Between these in 95 of 100 resamples.
+    /// The 95 % interval of the bootstrap.
     pub(super) interval: (f64, f64),
 }
 
 impl Ratio {
-    /// Of two series of measurements, neither of them empty. The same series give the same answer.
+    /// Compares two non-empty series of measurements. The result is deterministic.
     pub(super) fn of(goal: Goal, one: &[f64], other: &[f64]) -> Self {
         let mut random = SplitMix::new(0x7265_6761_7474_6121, 0);
         let mut ratios: Vec<f64> = (0..RESAMPLES)
@@ -52,12 +51,12 @@ impl Ratio {
         }
     }
 
-    /// Whether the first is better beyond doubt.
+    /// Returns whether the whole interval says that the first is better.
     pub(super) fn is_better(&self) -> bool {
         self.interval.0 > 1.0
     }
 
-    /// Whether the second is better beyond doubt.
+    /// Returns whether the whole interval says that the second is better.
     pub(super) fn is_worse(&self) -> bool {
         self.interval.1 < 1.0
     }
@@ -68,7 +67,7 @@ fn resample(values: &[f64], random: &mut SplitMix) -> Vec<f64> {
     values.iter().map(|_| pick(random.next_bits())).collect()
 }
 
-/// The median; of an even number the mean of the middle two. Nothing has none.
+/// Returns the median. For an even number of values, it is the mean of the middle two. For none, it is NaN.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! What the engines of the cache can do, for a search that is to build none. Reads their manifests and loads nothing.
+//! The limits of the engines in the cache, for a search that builds none. This module reads manifests and does not load
+//! engines.
 
 use std::path::Path;
 
@@ -6,19 +7,20 @@ use regatta_tensorrt::{EngineCache, Model};
 
 use crate::exit::Failure;
 
-/// The engines that there are for a model.
+/// The existing engines for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct EnginesHere {
-    /// The largest batch of any for the GPU; 0 where there is none.
+    /// The largest batch of any GPU engine. 0 if there is none.
     pub(super) gpu_batch: usize,
-    /// The most profiles of any of these.
+    /// The most profiles of any GPU engine.
     pub(super) profiles: usize,
-    /// Batches of those for DLA, which are as they are.
+    /// The fixed batches of the DLA engines.
     pub(super) dla_batches: Vec<usize>,
 }
 
 impl EnginesHere {
-    /// Those of a cache for a model. One that is damaged, or of another machine, is a failed trial's affair.
+    /// Reads the engines of a cache for a model. Ignores damaged entries. An engine for another machine only makes its
+    /// trial fail.
     ///
     /// # Errors
     /// [`Failure`] when the model or the cache cannot be read.

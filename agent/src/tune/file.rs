@@ -1,5 +1,5 @@
-//! The systems file that a search leaves: a `[[run]]` for each benchmark and scenario, and behind it every trial as a comment. It
-//! is written whole after every trial, so that whatever ends the search leaves the best so far.
+//! The systems file that a search writes: a `[[run]]` for each benchmark and scenario, followed by all trials as
+//! comments. It is rewritten after every trial, so that it always contains the best result so far.
 
 use std::{fmt::Write as _, fs, io, path::Path};
 
@@ -15,7 +15,7 @@ use super::{
     space::Space,
 };
 
-/// What the file says of itself and of the board.
+/// The head of the file, which describes the board.
 pub(super) struct Head {
     /// The system's name.
     pub(super) name: String,
@@ -23,22 +23,22 @@ pub(super) struct Head {
     pub(super) facts: DeviceFacts,
 }
 
-/// One benchmark and scenario.
+/// The section of one benchmark and scenario.
 pub(super) struct Section<'a> {
     pub(super) benchmark: &'a str,
     pub(super) scenario: Scenario,
     pub(super) power: PowerSetting,
     pub(super) engine: EngineKind,
-    /// What measured it, and when.
+    /// The program that measured, the machine and the time.
     pub(super) measured: &'a str,
     pub(super) space: &'a Space,
     pub(super) trials: &'a [Trial],
     pub(super) found: Option<&'a Found>,
-    /// The builds of engines, each in a line.
+    /// The builds of engines, one per line.
     pub(super) built: Vec<String>,
 }
 
-/// The unit of a scenario's figure.
+/// Returns the unit of a scenario's figure.
 pub(super) const fn unit(scenario: Scenario) -> &'static str {
     match scenario {
         Scenario::SingleStream => "ms (90th percentile)",
@@ -49,7 +49,7 @@ pub(super) const fn unit(scenario: Scenario) -> &'static str {
 }
 
 impl Head {
-    /// The file's text up to its first run. `partial` says what is missing.
+    /// Returns the file's text up to its first run. `partial` states what is missing.
     pub(super) fn text(&self, partial: Option<&str>) -> String {
         let facts = &self.facts;
         let mut text = format!(
@@ -79,7 +79,7 @@ impl Head {
 }
 
 impl Section<'_> {
-    /// Its `[[run]]`, where a choice was found, and its trials.
+    /// Returns the section's `[[run]]`, if a choice was found, and its trials.
     pub(super) fn text(&self) -> String {
         let mut text = String::from("\n");
         if let Some(found) = self.found {
@@ -139,8 +139,8 @@ impl Section<'_> {
         let _ = writeln!(text, "[run.expected]\n{}", self.expected(found.figure));
     }
 
-    /// What LoadGen is told: it prepares a tenth more Offline samples than the rate calls for, and queries for half the latency so
-    /// that they do not run out.
+    /// Returns the expected rate or latency for LoadGen. LoadGen prepares 10 % more Offline samples than the rate
+    /// needs. For queries, half the latency is stated, so that LoadGen prepares enough of them.
     fn expected(&self, figure: f64) -> String {
         let half_ns = (figure * 1e6 / 2.0).max(1.0);
         match self.scenario {
@@ -151,7 +151,7 @@ impl Section<'_> {
         }
     }
 
-    /// A trial's settings in one line.
+    /// Returns a trial's settings in one line.
     pub(super) fn settings(&self, trial: &Trial) -> String {
         let settings = self.space.settings(&trial.candidate).into_iter();
         settings
@@ -161,33 +161,33 @@ impl Section<'_> {
     }
 }
 
-/// Writes the file, whole or not at all.
+/// Writes the file atomically.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the file cannot be written.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
     fs::write(&beside, text)
         .and_then(|()| fs::rename(&beside, path))
         .inspect_err(|_| {
-            // Half a file on a full disk only makes it fuller.
+            // A partial file would only take space on a full disk.
             let _ = fs::remove_file(&beside);
         })
 }
 
-/// Six significant digits: more would claim more than is known.
+/// Rounds to six significant digits. More would exceed the precision of the measurement.
 fn rounded(value: f64) -> f64 {
     let scale = 10f64.powf(5.0 - value.abs().max(f64::MIN_POSITIVE).log10().floor());
     (value * scale).round() / scale
 }
 
-/// A TOML string. JSON's escapes are TOML's too.
+/// Returns a TOML string. JSON's escapes are valid in TOML.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The table of what was chosen, for the terminal.
+/// Returns the summary of the choice for the terminal.
 pub(super) fn summary(part: &Section<'_>) -> String {
     let name = format!("{} {}", part.benchmark, part.scenario);
     let Some(found) = part.found else {

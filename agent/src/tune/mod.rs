@@ -1,6 +1,8 @@
-//! `tune`: looks for the settings that run a benchmark best on this board, within a time, and leaves a systems file.
+//! `tune`: searches, within a time limit, for the settings that run a benchmark best on this board, and writes a
+//! systems file.
 //!
-//! From flags to searches and their file. What is searched stands in [`space`], how in [`search`], one measurement in [`trial`].
+//! This module turns flags into searches and their file. [`space`] defines what is searched, [`search`] how, and
+//! [`trial`] one measurement.
 
 mod builder;
 mod compare;
@@ -46,13 +48,13 @@ use crate::{
     harness::{HarnessSettings, engine_cache},
 };
 
-/// Samples of a MultiStream query in every round since v2.0.
+/// Samples of a MultiStream query, in every round since v2.0.
 const MULTI_STREAM_SAMPLES: usize = 8;
 
-/// Searches, and tells what was found; the exit code says whether every benchmark and scenario has a choice.
+/// Runs all searches and prints the results. The exit code tells whether every benchmark and scenario has a choice.
 ///
 /// # Errors
-/// [`Failure`] when it cannot begin or its file cannot be written.
+/// [`Failure`] when the search cannot start or the file cannot be written.
 pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
     let mut facts = FactsReader::of_this_machine().read();
     if args.sut == EngineKind::Tensorrt {
@@ -82,7 +84,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
         .flat_map(|model| args.scenario.iter().map(move |&scenario| (model, scenario)))
         .collect();
     for (number, (model, scenario)) in wanted.iter().enumerate() {
-        // What one does not use the others have.
+        // Unused time goes to the remaining searches.
         let left =
             limit.saturating_sub(begun.elapsed()) / u32::try_from(wanted.len() - number).unwrap_or(u32::MAX);
         all_found &= tuning.search(model, *scenario, left)?;
@@ -92,21 +94,21 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
     Ok(if all_found { exit::OK } else { exit::NO })
 }
 
-/// Several searches and their file.
+/// All searches and their file.
 struct Tuning<'a> {
     args: &'a TuneArgs,
     head: Head,
     fixed: BTreeMap<String, String>,
     machine: Machine,
     directory: &'a Path,
-    /// The text of the searches that are over.
+    /// The text of the finished searches.
     finished: String,
-    /// What is partial about them.
+    /// Why the file is partial.
     complaints: Vec<String>,
 }
 
 impl Tuning<'_> {
-    /// Searches for one benchmark and scenario. False when no choice runs.
+    /// Searches for one benchmark and scenario. Returns `false` if no choice runs.
     fn search(&mut self, model: &str, scenario: Scenario, limit: Duration) -> Result<bool, Failure> {
         let args = self.args;
         let benchmark = bench::choice::benchmark(&bench::choice::Named {
@@ -199,7 +201,7 @@ impl Tuning<'_> {
         }
     }
 
-    /// The machine, with what the engines there are can do where none is to be built.
+    /// Returns the machine. If no engine is to be built, it includes the limits of the existing engines.
     fn machine_for(&self, benchmark: &Benchmark) -> Result<Machine, Failure> {
         let args = self.args;
         let mut machine = self.machine.clone();
@@ -211,7 +213,7 @@ impl Tuning<'_> {
         Ok(machine)
     }
 
-    /// What `--system` has for the run: tried as it is.
+    /// Returns the settings of `--system` for the run, which are tried unchanged.
     fn seeds(
         &self,
         benchmark: &Benchmark,
@@ -272,7 +274,7 @@ impl Tuning<'_> {
         })
     }
 
-    /// What measures, and when.
+    /// Describes the program, the machine and the time of the measurement.
     fn measured_by(&self, trials: &Trials) -> String {
         let given: Vec<String> = trials
             .fixed
@@ -322,7 +324,7 @@ fn machine(
         .iter()
         .filter(|unit| unit.name.starts_with("dla"))
         .count();
-    // Who says how many cores there are at most says that there are some.
+    // A limit on the number of cores implies that there are some.
     let cores = usize::try_from(facts.dla_cores).unwrap_or(0);
     let cores = cores.max(settings.engine.max_dlas.unwrap_or(0));
     Ok(Machine {
@@ -337,7 +339,7 @@ fn machine(
     })
 }
 
-/// A system's name from the host's.
+/// Returns a system name that is derived from the host name.
 fn name_of(facts: &DeviceFacts) -> String {
     let lower = facts.hostname.to_ascii_lowercase();
     let name: String = lower
@@ -365,16 +367,16 @@ fn tell_progress(part: &Section<'_>) {
         "{} {} trial {number}: {settings}: {outcome}{best}",
         part.benchmark, part.scenario
     );
-    // Nobody is left to tell when standard error is closed.
+    // Standard error may be closed.
     let _ = writeln!(EscapedText(io::stderr()), "{line}");
 }
 
 fn say(text: &str) {
-    // A closed pipe loses the words, not the file.
+    // A closed pipe loses this output, but not the file.
     let _ = EscapedText(io::stdout().lock()).write_all(text.as_bytes());
 }
 
-/// Where the confs and logs of trials lie while the search goes on.
+/// A temporary directory for the confs and logs of trials.
 struct TrialDirectory(PathBuf);
 
 impl TrialDirectory {
@@ -387,7 +389,7 @@ impl TrialDirectory {
 
 impl Drop for TrialDirectory {
     fn drop(&mut self) {
-        // What stays behind is a temporary directory's.
+        // What cannot be removed stays in the temporary directory.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

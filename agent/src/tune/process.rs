@@ -1,5 +1,5 @@
-//! A process of this program, with its output in files: run, waited for, and ended when it takes too long. What crashes it
-//! (memory, a driver) ends it and not the search.
+//! A child process of this program, with its output in files and a time limit. A crash (memory, a driver) ends the
+//! child process and not the search.
 
 use std::{
     fs::{self, File},
@@ -11,21 +11,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a process is looked at.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A process that is over.
+/// A finished process.
 pub(super) struct Ended {
     status: ExitStatus,
-    /// What it printed.
+    /// Its output.
     pub(super) stdout: Vec<u8>,
     stderr: String,
 }
 
-/// Runs `program` with these words for at most `patience`. Its output lies in `directory`, where the next one replaces it.
+/// Runs `program` with `words` for at most `patience`. Its output goes to `directory`, where the next process
+/// overwrites it.
 ///
 /// # Errors
-/// In words, when it cannot be started or is not over by then.
+/// A description, when the process cannot be started or exceeds the limit.
 pub(super) fn run(
     program: &Path,
     words: &[String],
@@ -49,7 +50,7 @@ pub(super) fn run(
     })
 }
 
-/// Waits until the process ends, and ends it when it takes longer than `patience`.
+/// Waits until the process ends, and kills it after `patience`.
 fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
     let begun = Instant::now();
     loop {
@@ -57,7 +58,7 @@ fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
             Ok(Some(status)) => return Ok(status),
             Ok(None) if begun.elapsed() < patience => thread::sleep(LOOK),
             ended => {
-                // It may have ended by itself just now.
+                // The process may have ended just now.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(ended.err().map_or_else(
@@ -70,12 +71,12 @@ fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
 }
 
 impl Ended {
-    /// Whether all went well.
+    /// Returns whether the process succeeded.
     pub(super) fn is_well(&self) -> bool {
         self.status.success()
     }
 
-    /// Why it did not, in its own last words.
+    /// Returns why the process failed, from its signal or its last line of output.
     pub(super) fn why(&self) -> String {
         let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("For more information");
         let last = self.stderr.lines().rev().find(is_said);

@@ -1,5 +1,6 @@
-//! The search for the best choice within a time: a coarse round over few choices, halved while the time per trial doubles; then
-//! steps to better neighbours; at the end the last two in turns. Drives a [`Stand`]; knows no process and no clock of its own.
+//! The search for the best choice within a time limit. It has three parts: coarse rounds, steps to better neighbours,
+//! and an alternating comparison of the last two. Each coarse round keeps half of the choices and doubles the time per
+//! trial. The search drives a [`Stand`] and does not start processes or read clocks itself.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,12 +9,12 @@ use super::{
     space::{Candidate, Space},
 };
 
-/// Something that measures choices.
+/// A source of measurements.
 pub(super) trait Stand {
-    /// Measures a choice for about `length`: the scenario's figure. `best` is the best figure so far.
+    /// Measures a choice for about `length` and returns the scenario's figure. `best` is the best figure so far.
     ///
     /// # Errors
-    /// In words, when the choice does not run.
+    /// A description, when the choice does not run.
     fn measure(
         &mut self,
         settings: &BTreeMap<String, String>,
@@ -21,18 +22,18 @@ pub(super) trait Stand {
         best: Option<f64>,
     ) -> Result<f64, String>;
 
-    /// Time since the search began.
+    /// Returns the time since the search started.
     fn spent(&self) -> Duration;
 }
 
-/// What part of the search a trial belongs to.
+/// The part of the search that a trial belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The first rounds, over few choices from everywhere.
+    /// The first rounds, over a few choices across the whole space.
     Coarse,
     /// Steps from the best choice to its neighbours.
     Near,
-    /// The last two, in turns.
+    /// The alternating comparison of the last two.
     Final,
 }
 
@@ -41,60 +42,60 @@ pub(super) enum Part {
 pub(super) struct Trial {
     /// The choice.
     pub(super) candidate: Candidate,
-    /// In what part.
+    /// The part of the search.
     pub(super) part: Part,
-    /// How long it was to take.
+    /// The requested length.
     pub(super) length: Duration,
     /// The figure, or why there is none.
     pub(super) outcome: Result<f64, String>,
 }
 
-/// What a search has come to.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     /// The choice.
     pub(super) candidate: Candidate,
     /// Its median figure over the longest trials.
     pub(super) figure: f64,
-    /// Why this one.
+    /// Why it was chosen.
     pub(super) reason: String,
-    /// What the time did not suffice for, if anything.
+    /// Why the result is partial, if it is.
     pub(super) partial: Option<String>,
 }
 
-/// A search under way.
+/// A search in progress.
 pub(super) struct Search<'a, S> {
     pub(super) space: &'a Space,
     pub(super) goal: Goal,
     pub(super) stand: S,
-    /// The whole time.
+    /// The time limit.
     pub(super) limit: Duration,
-    /// Configurations that are tried as they are.
+    /// Configurations to try unchanged.
     pub(super) seeds: Vec<Candidate>,
-    /// Every measurement so far.
+    /// All measurements so far.
     pub(super) trials: Vec<Trial>,
-    /// Told of every trial.
+    /// Called after every trial.
     pub(super) observe: &'a mut dyn FnMut(&[Trial], Option<&Found>),
 }
 
 /// The shares of the time at which the coarse rounds and the steps must end.
 const COARSE_UNTIL: f64 = 0.45;
 const NEAR_UNTIL: f64 = 0.75;
-/// So many first trials fit into the time.
+/// Number of first trials that fit into the time limit.
 const TRIALS: u32 = 300;
-/// The shortest and longest first trial.
+/// The shortest and the longest first trial.
 const FIRST: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
-/// How many times longer later trials are.
+/// Factor between the lengths of later trials and first trials.
 const LONGER: u32 = 4;
-/// Turns of the last two.
+/// Rounds of the final comparison.
 const TURNS: usize = 5;
-/// Of fewer the bootstrap knows nothing: one figure of each would always seem certain.
+/// Fewest rounds for a bootstrap. A single figure of each choice would always appear certain.
 const LEAST_TURNS: usize = 3;
-/// A step must promise at least this much before it is measured again.
+/// Smallest improvement for which a step is measured again.
 const PROMISE: f64 = 1.003;
 
 impl<S: Stand> Search<'_, S> {
-    /// Searches until all is done or the time is over; `None` when no choice runs.
+    /// Searches until it is complete or the time is over. Returns `None` if no choice runs.
     pub(super) fn run(&mut self) -> Option<Found> {
         let first = (self.limit / TRIALS).clamp(FIRST.0, FIRST.1);
         let mut done = self.coarse(first);
@@ -104,7 +105,7 @@ impl<S: Stand> Search<'_, S> {
         self.found((!done).then_some(partial))
     }
 
-    /// Coarse rounds. False when the time did not suffice for the first of them.
+    /// Runs the coarse rounds. Returns `false` if the time was too short for the first round.
     fn coarse(&mut self, first: Duration) -> bool {
         let mut round = self.seeds.clone();
         for candidate in self.space.coarse() {
@@ -118,7 +119,7 @@ impl<S: Stand> Search<'_, S> {
             let mut measured: Vec<(Candidate, f64)> = Vec::new();
             let asked = round.len();
             for candidate in round {
-                // Something must be known, however short the time.
+                // At least one choice must be measured, however short the time is.
                 if self.is_over(COARSE_UNTIL) && self.best().is_some() {
                     return asked < whole;
                 }
@@ -136,12 +137,12 @@ impl<S: Stand> Search<'_, S> {
         }
     }
 
-    /// Steps to neighbours while they are better. False when the time ended it.
+    /// Steps to neighbours while they are better. Returns `false` if the time limit ended the steps.
     fn near(&mut self, length: Duration) -> bool {
         let Some((mut best, _)) = self.best() else {
             return true;
         };
-        // Figures of shorter trials are not comparable: the best is measured once more.
+        // Figures of shorter trials are not comparable, so the best choice is measured again.
         if self.measure(&best, Part::Near, length).is_err() {
             return true;
         }
@@ -164,7 +165,8 @@ impl<S: Stand> Search<'_, S> {
         }
     }
 
-    /// Whether a new choice is better than the best: measured once, and where it promises something both once more.
+    /// Returns whether a new choice is better than the best. Measures it once. If it is promising, measures both once
+    /// more.
     fn is_better(&mut self, new: &Candidate, best: &Candidate, length: Duration) -> bool {
         let Ok(figure) = self.measure(new, Part::Near, length) else {
             return false;
@@ -181,13 +183,13 @@ impl<S: Stand> Search<'_, S> {
         again && medians.is_some_and(|(new, best)| self.goal.ratio(new, best) >= PROMISE)
     }
 
-    /// The last two in turns. False when the time ended it.
+    /// Measures the last two choices alternately. Returns `false` if the time limit ended the comparison.
     fn in_turns(&mut self, length: Duration) -> bool {
         let Some((one, other)) = self.last_two(length) else {
             return true;
         };
         for turn in 0..TURNS {
-            // Whoever comes first profits or suffers from what was before: it takes turns too.
+            // The first measurement of a round is affected by what ran before, so the order alternates.
             let pair = if turn % 2 == 0 {
                 [&one, &other]
             } else {
@@ -203,7 +205,7 @@ impl<S: Stand> Search<'_, S> {
         true
     }
 
-    /// The best two of the longest trials.
+    /// Returns the best two choices of the longest trials.
     fn last_two(&self, length: Duration) -> Option<(Candidate, Candidate)> {
         let mut known: Vec<(&Candidate, f64)> = Vec::new();
         for trial in self.trials.iter().filter(|trial| trial.length == length) {
@@ -220,7 +222,7 @@ impl<S: Stand> Search<'_, S> {
         }
     }
 
-    /// The choice by what is known, with the reason. `partial` says what is missing.
+    /// Returns the best choice so far, with the reason. `partial` states why the search is incomplete.
     pub(super) fn found(&self, partial: Option<String>) -> Option<Found> {
         let (best, figure) = self.best()?;
         let rivals = self.of_final(&best);
@@ -283,7 +285,7 @@ impl<S: Stand> Search<'_, S> {
         })
     }
 
-    /// The best choice and its figure, by its longest trials; longer trials count more than better figures.
+    /// Returns the best choice and its figure. Only the longest trials count.
     fn best(&self) -> Option<(Candidate, f64)> {
         let longest = self
             .trials
@@ -302,7 +304,7 @@ impl<S: Stand> Search<'_, S> {
         best.map(|(candidate, figure)| (candidate.clone(), figure))
     }
 
-    /// The median figure of a choice in trials of that length.
+    /// Returns the median figure of a choice in trials of `length`.
     fn figures(&self, candidate: &Candidate, length: Duration) -> Option<f64> {
         let of = |trial: &&Trial| trial.candidate == *candidate && trial.length == length;
         let figures: Vec<f64> = self
@@ -314,7 +316,7 @@ impl<S: Stand> Search<'_, S> {
         (!figures.is_empty()).then(|| median(&figures))
     }
 
-    /// A choice's figures of the last turns.
+    /// Returns a choice's figures in the final comparison.
     fn of_final(&self, candidate: &Candidate) -> Vec<f64> {
         let of = |trial: &&Trial| trial.part == Part::Final && trial.candidate == *candidate;
         self.trials

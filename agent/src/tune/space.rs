@@ -1,5 +1,5 @@
-//! What can be tuned: the search rules of the settings' declaration on a machine, without what its engines cannot do. Measures
-//! nothing.
+//! The search space: the search rules of the declared settings on a machine, limited to what its engines support. This
+//! module does not measure.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use regatta_types::{Scenario, documents::EngineKind};
 
 use super::engines::EnginesHere;
 
-/// One setting.
+/// One setting of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SearchedSetting {
     name: &'static str,
     values: Vec<String>,
-    /// Positions that the first round looks at.
+    /// Positions of the values in the first round.
     coarse: Vec<usize>,
-    /// Whether it means nothing while no DLA core is used.
+    /// Whether the setting has no effect without DLA cores.
     of_dla: bool,
 }
 
-/// A choice: a position among each setting's values.
+/// A choice: the position of each setting's value.
 pub(super) type Candidate = Vec<usize>;
 
-/// All settings that are searched.
+/// All settings of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Space {
     knobs: Vec<SearchedSetting>,
 }
 
-/// What the space depends on besides engine and scenario.
+/// The properties of a machine that affect the space.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     /// Logical processors.
@@ -37,18 +37,18 @@ pub(super) struct Machine {
     pub(super) dlas: usize,
     /// Samples of a MultiStream query.
     pub(super) samples_per_query: usize,
-    /// The engines that there are, where none is to be built.
+    /// The existing engines, if no engine is to be built.
     pub(super) engines: Option<EnginesHere>,
 }
 
-/// The setting that says how many DLA cores take part.
+/// The setting for the number of DLA cores.
 const MAX_DLAS: &str = "max_dlas";
-/// The setting that says how many batches of the GPU are in flight.
+/// The setting for the number of GPU batches in flight.
 const GPU_STREAMS: &str = "gpu_copy_streams";
 
 impl Space {
-    /// The settings of an engine in a scenario, without those that the user has `fixed`. `seeds` adds values of
-    /// configurations that are to be tried as they are.
+    /// Returns the settings of an engine in a scenario, except those that the user has `fixed`. Values of the
+    /// configurations in `seeds` are added.
     pub(super) fn new(
         engine: EngineKind,
         scenario: Scenario,
@@ -70,7 +70,7 @@ impl Space {
         Self { knobs }
     }
 
-    /// How many choices there are.
+    /// Returns the number of choices.
     pub(super) fn size(&self) -> usize {
         self.knobs
             .iter()
@@ -78,12 +78,12 @@ impl Space {
             .fold(1, usize::saturating_mul)
     }
 
-    /// The settings' names, in the order of a candidate's positions.
+    /// Returns the settings' names, in the order of a candidate's positions.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.knobs.iter().map(|knob| knob.name)
     }
 
-    /// The most streams of the GPU that any choice has.
+    /// Returns the most GPU streams of any choice.
     pub(super) fn most_streams(&self, fixed: &BTreeMap<String, String>) -> usize {
         let searched = self.knobs.iter().filter(|knob| knob.name == GPU_STREAMS);
         let values = searched
@@ -92,7 +92,7 @@ impl Space {
         values.filter_map(|value| value.parse().ok()).max().unwrap_or(1)
     }
 
-    /// The choices of the first round, each once.
+    /// Returns the unique choices of the first round.
     pub(super) fn coarse(&self) -> Vec<Candidate> {
         let mut all: Vec<Candidate> = vec![Vec::new()];
         for knob in &self.knobs {
@@ -112,7 +112,7 @@ impl Space {
         once
     }
 
-    /// A configuration as a choice; what it does not say stays as in the first round's least choice.
+    /// Returns a configuration as a choice. Missing settings have their first value of the first round.
     pub(super) fn of_settings(&self, settings: &BTreeMap<String, String>) -> Candidate {
         let position = |knob: &SearchedSetting| {
             let given = settings.get(knob.name);
@@ -122,7 +122,7 @@ impl Space {
         self.canonical(self.knobs.iter().map(position).collect())
     }
 
-    /// The choices that differ from this one by one step of one setting.
+    /// Returns the choices that differ by one step of one setting.
     pub(super) fn neighbours(&self, candidate: &Candidate) -> Vec<Candidate> {
         let mut near = Vec::new();
         for (place, knob) in self.knobs.iter().enumerate() {
@@ -138,7 +138,7 @@ impl Space {
         near
     }
 
-    /// Settings by name, as an engine takes them.
+    /// Returns the settings by name, as an engine takes them.
     pub(super) fn settings(&self, candidate: &Candidate) -> BTreeMap<String, String> {
         let chosen = self.knobs.iter().zip(candidate);
         let without_dla = self.without_dla(candidate);
@@ -148,7 +148,7 @@ impl Space {
             .collect()
     }
 
-    /// What a choice costs beside time: how far up its values stand.
+    /// Returns the cost of a choice besides its time: the sum of its positions.
     pub(super) fn cost(candidate: &Candidate) -> usize {
         candidate.iter().sum()
     }
@@ -160,7 +160,7 @@ impl Space {
         }
     }
 
-    /// Of choices that mean the same, one.
+    /// Returns the canonical one of equivalent choices.
     fn canonical(&self, mut candidate: Candidate) -> Candidate {
         if self.without_dla(&candidate) {
             for (knob, position) in self.knobs.iter().zip(&mut candidate) {
@@ -179,7 +179,7 @@ impl Space {
 }
 
 impl SearchedSetting {
-    /// A setting on a machine; `None` where the machine or its engines leave nothing to search.
+    /// Returns a setting on a machine. `None` if there is nothing to search.
     fn of(setting: &'static Setting, rule: &SearchRule, machine: &Machine) -> Option<Self> {
         if rule.needs_dla && !machine.uses_dla() {
             return None;
@@ -196,7 +196,7 @@ impl SearchedSetting {
         Some(knob)
     }
 
-    /// Counts, of which the first round looks at those in `coarse`.
+    /// Returns a setting with numeric values. The first round tries those in `coarse`.
     fn counts(name: &'static str, mut values: Vec<usize>, coarse: &[usize]) -> Self {
         values.sort_unstable();
         values.dedup();
@@ -213,7 +213,7 @@ impl SearchedSetting {
         }
     }
 
-    /// Words, of which the first round looks at the first.
+    /// Returns a setting with words as values. The first round tries the first one.
     fn words(name: &'static str, values: &[&str]) -> Self {
         Self {
             name,
@@ -223,7 +223,7 @@ impl SearchedSetting {
         }
     }
 
-    /// Puts a value where it belongs among the others, if it is not there.
+    /// Inserts a number in its order, if it is missing.
     fn learn(&mut self, value: &str) {
         if self.values.iter().any(|known| known == value) {
             return;
@@ -241,7 +241,7 @@ impl SearchedSetting {
 }
 
 impl Machine {
-    /// Whether a search may bring DLA cores in.
+    /// Returns whether the search may use DLA cores.
     fn uses_dla(&self) -> bool {
         let here = self.engines.as_ref();
         self.dlas > 0 && here.is_none_or(|here| !here.dla_batches.is_empty())
@@ -256,7 +256,7 @@ impl Machine {
         }
     }
 
-    /// The values that the engines there are can run, where none is to be built.
+    /// Returns the values that the existing engines support, if no engine is to be built.
     fn possible(&self, setting: &str, values: Vec<usize>) -> Vec<usize> {
         let Some(here) = &self.engines else {
             return values;
@@ -264,7 +264,7 @@ impl Machine {
         let most = match setting {
             "gpu_batch_size" => here.gpu_batch,
             GPU_STREAMS => here.profiles,
-            // An engine for DLA has one batch size.
+            // A DLA engine has one batch size.
             "dla_batch_size" => return here.dla_batches.clone(),
             _ => return values,
         };

@@ -1,5 +1,5 @@
-//! One trial: `bench` in a process of its own, over an engine that is built for it where there is none. What a scenario's figure
-//! is, and how long LoadGen must run for it, is decided here.
+//! A trial: `bench` in a separate process, with an engine that is built if it is missing. This module defines a
+//! scenario's figure and how long LoadGen runs for it.
 
 use std::{
     collections::BTreeMap,
@@ -13,48 +13,49 @@ use serde::Deserialize;
 
 use super::{builder::Builder, process, search::Stand};
 
-/// What a trial may overrun the search's limit by, beside three times its length: large engines take their time to load.
+/// Time by which a trial may exceed the search's limit, besides three times its length. Large engines take long to
+/// load.
 const GRACE: Duration = Duration::from_secs(30);
-/// Samples per second that Offline begins with where nothing is known.
+/// Initial Offline rate in samples per second, if no rate is known.
 const FIRST_RATE: f64 = 30.0;
-/// Runs until Offline's rate is known.
+/// Most runs to determine the Offline rate.
 const PROBES: usize = 8;
 /// Runs of a Server search.
 const SERVER_RUNS: usize = 6;
-/// LoadGen's words where too many queries were late.
+/// The start of LoadGen's message when too many queries were late.
 const TOO_LATE: &str = "Reduce target QPS";
 
-/// Trials of one benchmark in one scenario.
+/// The trials of one benchmark in one scenario.
 pub(super) struct Trials {
-    /// The program's own file.
+    /// The path of this program.
     pub(super) program: PathBuf,
-    /// Words of `bench` that are the same for every trial.
+    /// Arguments of `bench` that all trials share.
     pub(super) words: Vec<String>,
-    /// The name in conf files.
+    /// The model's name in conf files.
     pub(super) model: String,
     /// The scenario.
     pub(super) scenario: Scenario,
-    /// Settings that the user gave.
+    /// Settings of the user.
     pub(super) fixed: BTreeMap<String, String>,
-    /// Where confs and logs of trials lie; each trial replaces the last one's.
+    /// The directory for confs and logs. Each trial overwrites those of the last.
     pub(super) directory: PathBuf,
-    /// When the search began.
+    /// The start of the search.
     pub(super) begun: Instant,
-    /// How long it may take.
+    /// The time limit of the search.
     pub(super) limit: Duration,
-    /// The engine in its own words, once it has run.
+    /// The engine's description, after its first run.
     pub(super) engine: Option<String>,
-    /// Builds what is missing; none where nothing is to be built.
+    /// The builder of missing engines. `None` if no engine is to be built.
     pub(super) builder: Option<Builder>,
 }
 
-/// What a `bench` prints that lacks an engine: the arguments that build it.
+/// The output of a `bench` that lacks an engine: the arguments that build it.
 #[derive(Debug, Deserialize)]
 struct Missing {
     missing_engine: Vec<String>,
 }
 
-/// What is read of a `bench`'s report.
+/// The parts of `bench`'s report that are used.
 #[derive(Debug, Deserialize)]
 struct Report {
     engine: String,
@@ -82,7 +83,7 @@ impl Stand for Trials {
     ) -> Result<f64, String> {
         match self.scenario {
             Scenario::SingleStream | Scenario::MultiStream => {
-                // Half of what is known: LoadGen prepares as many queries as the time and this latency call for.
+                // Half of the known latency, because LoadGen prepares as many queries as duration and latency need.
                 let expected = best.map_or(0.05, |milliseconds| milliseconds / 2.0);
                 let figure = self.run(settings, length, ("target_latency", expected))?.0;
                 Ok(figure / 1e6)
@@ -98,7 +99,8 @@ impl Stand for Trials {
 }
 
 impl Trials {
-    /// Samples per second, of as many samples as take the length: how many that is must first be found out.
+    /// Returns Offline's samples per second, from a run of about the given length. The number of samples for that
+    /// length is determined first.
     fn offline(
         &mut self,
         settings: &BTreeMap<String, String>,
@@ -109,7 +111,7 @@ impl Trials {
         for _ in 0..PROBES {
             let (rate, report) = self.run(settings, length, ("target_qps", expected))?;
             let samples = report.performance.map_or(0, |counts| counts.samples) as f64;
-            // With a best to go by one run will do: whoever is quicker is so in less time.
+            // If a best rate is known, one run suffices: a faster choice only takes less time.
             if best.is_some() || samples / rate >= length.as_secs_f64() / 2.0 {
                 return Ok(rate);
             }
@@ -118,8 +120,8 @@ impl Trials {
         Err("gets quicker with every longer run".to_owned())
     }
 
-    /// The highest rate at which the latency bound is kept: doubled or halved until it is known from both sides, then
-    /// halved in between.
+    /// Returns the highest rate that keeps the latency bound. The rate is doubled or halved until there is a bound on
+    /// both sides, and then bisected.
     fn server(
         &mut self,
         settings: &BTreeMap<String, String>,
@@ -145,7 +147,7 @@ impl Trials {
         kept.ok_or_else(|| "keeps the latency bound at no rate that was tried".to_owned())
     }
 
-    /// One run of LoadGen in a process of its own: the metric as LoadGen has it.
+    /// Runs LoadGen once in a separate process. Returns LoadGen's metric and the report.
     fn run(
         &mut self,
         settings: &BTreeMap<String, String>,
@@ -173,7 +175,7 @@ impl Trials {
         }
     }
 
-    /// A `bench`'s report. Where it lacks an engine, that is built first, and where it lacks one for another unit, that next.
+    /// Returns the report of a `bench`. Missing engines are built first, for one unit after the other.
     fn report(&mut self, words: &[String], length: Duration) -> Result<Report, String> {
         loop {
             let patience = self.left() + length * 3 + GRACE;
@@ -193,12 +195,12 @@ impl Trials {
         }
     }
 
-    /// What is left of the search's time.
+    /// Returns the time that is left for the search.
     fn left(&self) -> Duration {
         self.limit.saturating_sub(self.begun.elapsed())
     }
 
-    /// A short run's `user.conf`.
+    /// Returns the `user.conf` of a short run.
     fn conf(&self, length: Duration, key: &str, expected: f64) -> String {
         let lines = [
             ("min_duration", length.as_millis().to_string()),

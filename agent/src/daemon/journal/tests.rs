@@ -1,4 +1,4 @@
-//! Journals that were cut or damaged at any byte.
+//! Tests of journals that were truncated or damaged at any byte.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn a_tail_torn_at_any_byte_is_cut_and_nothing_before_it_is_lost() {
             length - whole < MAX_RECORD,
             "cut at {length}: only the torn record goes"
         );
-        // The journal goes on as if the torn record had never been begun.
+        // The journal continues as if the torn record had never been started.
         let next = Record::Whole {
             stream: "run.log".parse().unwrap(),
         };

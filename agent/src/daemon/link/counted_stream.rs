@@ -1,5 +1,5 @@
-//! A byte stream that counts what is written to it, so that the evidence can say what the agent sent in the timed window.
-//! TLS lies above it: what counts is what reaches the network.
+//! A byte stream that counts written bytes, so that the evidence can state what the agent sent in the measurement
+//! window. TLS runs on top of it, so the count is what reaches the network.
 
 use std::{
     io::{self, IoSlice},
@@ -21,7 +21,7 @@ pub(crate) struct CountedStream<S> {
 }
 
 impl<S> CountedStream<S> {
-    /// Counts bytes written to `inner` into `written`.
+    /// Returns a stream that adds the bytes written to `inner` to `written`.
     pub(crate) const fn new(inner: S, written: Arc<AtomicU64>) -> Self {
         Self { inner, written }
     }

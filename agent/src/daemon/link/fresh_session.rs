@@ -1,4 +1,4 @@
-//! What lets a fresh MQTT client go on with the session that the broker has kept for the device.
+//! A session store that lets a new MQTT client resume the session that the broker has kept for the device.
 
 use std::pin::Pin;
 
@@ -6,11 +6,11 @@ use rumqttc::{PersistedAckMode, PersistedSession, SessionStore, SessionStoreErro
 
 use super::session_parameters::{IN_FLIGHT, SESSION_EXPIRY_S};
 
-/// What a session store's methods return.
+/// The return type of the session store's methods.
 type SessionStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SessionStoreError>> + Send + 'a>>;
 
-/// Tells a fresh client that it may go on with the broker's session, with nothing of its own under way: that is true, as
-/// the outbox begins anew with every connection. The client would else refuse the session, and the commands in it.
+/// Tells a new client that it may resume the broker's session with no messages in flight. This is correct, because the
+/// outbox restarts with every connection. Without it, the client would refuse the session and lose the commands in it.
 #[derive(Debug)]
 pub(super) struct NothingUnderWay;
 

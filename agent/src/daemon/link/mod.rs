@@ -1,5 +1,5 @@
-//! The way to the broker as the daemon sees it: messages out, messages in, connected or not. The daemon must hold up
-//! whatever a link loses or doubles; which client library does the work is a matter of the implementation alone.
+//! The interface between the daemon and the broker: publications, messages and connection state. The daemon must
+//! tolerate a link that loses or repeats messages. The client library is a detail of the implementation.
 
 mod counted_stream;
 mod fresh_session;
@@ -15,58 +15,59 @@ use bytes::Bytes;
 pub(crate) use mqtt::{LinkSettings, MqttLink};
 pub(crate) use secure::SecureLink;
 
-/// A message for the broker.
+/// A message to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Publication {
-    /// Its topic.
+    /// The topic.
     pub(crate) topic: String,
-    /// Its payload.
+    /// The payload.
     pub(crate) payload: Vec<u8>,
-    /// Whether the broker keeps it for those who come later.
+    /// Whether the broker retains the message for later subscribers.
     pub(crate) retain: bool,
-    /// Whether the broker acknowledges it. A heartbeat that is lost is followed by the next.
+    /// Whether to use QoS 1. A heartbeat does not need it, because the next one replaces a lost one.
     pub(crate) at_least_once: bool,
 }
 
-/// What a link reports.
+/// An event of a link.
 #[derive(Debug)]
 pub(crate) enum LinkEvent<Receipt> {
-    /// The broker is there, commands and acknowledgements are subscribed to. What was published before may be lost.
+    /// The link is connected and subscribed. Earlier publications may be lost.
     Connected,
-    /// The broker is gone; the link tries to come back by itself.
+    /// The link has lost its connection. It reconnects automatically.
     Disconnected,
-    /// A message.
+    /// A message arrived.
     Message {
-        /// Its topic.
+        /// The topic.
         topic: String,
-        /// Its payload.
+        /// The payload.
         payload: Bytes,
-        /// To be given back by [`Link::settle`] once the message's consequences are on disk.
+        /// The receipt to pass to [`Link::settle`] when the effects of the message are on disk.
         receipt: Receipt,
     },
-    /// There is room for a publication; only when it was wanted.
+    /// The link can take a publication. Only reported on request.
     CanPublish,
-    /// The link has ended for good.
+    /// The link is closed permanently.
     Closed,
 }
 
-/// A connection to a broker that mends itself.
+/// A connection to a broker that reconnects automatically.
 pub(crate) trait Link {
-    /// Stands for a message that the broker will bring again until it is settled.
+    /// The receipt of a message, which the broker delivers again until it is settled.
     type Receipt;
 
-    /// The next event. Cancel-safe. With `wants_room`, room for a publication is an event too.
+    /// Returns the next event. Cancel-safe. If `wants_to_publish` is true, free capacity for a publication is also an
+    /// event.
     fn next(&mut self, wants_to_publish: bool) -> impl Future<Output = LinkEvent<Self::Receipt>>;
 
-    /// Hands over a publication. `false` when there is no room: it was not taken.
+    /// Passes a publication to the link. Returns `false` if the link has no capacity and did not take it.
     fn publish(&mut self, publication: Publication) -> bool;
 
-    /// The message was dealt with; the broker need not bring it again.
+    /// Acknowledges a processed message, so that the broker does not deliver it again.
     fn settle(&mut self, receipt: Self::Receipt);
 
-    /// Bytes handed to the network since the link began.
+    /// Returns the number of bytes written to the network since the link started.
     fn bytes_sent(&self) -> u64;
 
-    /// Sends what was handed over, takes leave of the broker and closes.
+    /// Sends the remaining publications, disconnects and closes the link.
     fn close(&mut self) -> impl Future<Output = ()>;
 }

@@ -1,9 +1,9 @@
-//! MQTT 5 over rumqttc. Every connection is a fresh client: what was under way on the old one is dropped here and sent
-//! again by the outbox, which alone knows what the coordinator has. So no message waits in two queues, and memory stays
-//! bounded while a broker is away.
+//! MQTT 5 over rumqttc. Every connection has a new client. Messages in flight on the old connection are dropped here
+//! and sent again by the outbox, which alone knows what the coordinator has. So no message waits in two queues, and
+//! memory stays bounded while the broker is unreachable.
 //!
-//! The session at the broker is persistent: commands that arrive while the device is cut off are kept there. Incoming
-//! messages are acknowledged only when [`Link::settle`] says that they are dealt with. TLS is [`super::secure`]'s.
+//! The session at the broker is persistent: it keeps commands that arrive while the device is offline. Incoming
+//! messages are acknowledged only when [`Link::settle`] is called. [`super::secure`] implements TLS.
 
 use std::{
     io,
@@ -27,24 +27,24 @@ use super::{
 };
 use crate::config::BrokerAddress;
 
-/// Largest incoming packet: a command with a run's spec and all its conf texts.
+/// Largest incoming packet in bytes: a command with a run's spec and all configuration files.
 const LARGEST_PACKET: u32 = 256 * 1024;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a link needs to know.
+/// The settings of a link.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkSettings {
     /// The broker.
     pub(crate) broker: BrokerAddress,
-    /// TLS, where the broker is spoken to over it.
+    /// TLS parameters, if the broker uses TLS.
     pub(crate) secure: Option<SecureLink>,
-    /// The client id, the same at every start, since the broker's session hangs on it.
+    /// The client id. It must not change between starts, because it identifies the broker's session.
     pub(crate) client_id: String,
-    /// What to subscribe to.
+    /// Topic filters to subscribe to.
     pub(crate) subscriptions: Vec<String>,
-    /// What the broker publishes, retained, when the device is gone without taking leave.
+    /// The message that the broker publishes when the device disconnects without a farewell.
     pub(crate) last_will: Publication,
 }
 
@@ -54,19 +54,19 @@ pub(crate) struct MqttLink {
     outgoing: Option<mpsc::Sender<(u64, Publication)>>,
     incoming: mpsc::Receiver<Incoming>,
     settled: mpsc::UnboundedSender<MqttReceipt>,
-    /// The connection that publications are meant for; 0 while there is none.
+    /// Number of the connection that publications are sent on. 0 while there is no connection.
     connection: u64,
     sent: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
 impl MqttLink {
-    /// Starts connecting. Must be called inside a tokio runtime.
+    /// Starts to connect. Must be called inside a tokio runtime.
     pub(crate) fn start(settings: &LinkSettings) -> Self {
         let sent = Arc::new(AtomicU64::new(0));
         let (outgoing, publications) = mpsc::channel(QUEUE);
         let (events, incoming) = mpsc::channel(QUEUE);
-        // Bounded by the receive maximum: the broker sends no more than that without acknowledgement.
+        // The receive maximum bounds this channel: the broker sends no more messages without acknowledgement.
         let (settled, receipts) = mpsc::unbounded_channel();
         let pump = Pump {
             options: mqtt_options(settings, &sent),
@@ -136,7 +136,7 @@ impl Link for MqttLink {
     }
 
     fn settle(&mut self, receipt: MqttReceipt) {
-        // The link has ended: the broker brings the message again, which is harmless.
+        // The link has ended. The broker delivers the message again, which is harmless.
         let _ = self.settled.send(receipt);
     }
 
@@ -181,7 +181,7 @@ fn mqtt_options(settings: &LinkSettings, sent: &Arc<AtomicU64>) -> MqttOptions {
     options
 }
 
-/// Opens the byte stream to the broker. What is counted is what reaches the network.
+/// Opens the byte stream to the broker and counts the bytes that reach the network.
 async fn connector(
     broker: BrokerAddress,
     secure: Option<SecureLink>,

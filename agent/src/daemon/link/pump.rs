@@ -1,9 +1,9 @@
-//! The connections of an MQTT link: made one after another, each with a fresh client, and pumped until it is lost. Knows
-//! what MQTT is, and nothing of runs.
+//! The connections of an MQTT link. The pump makes one connection at a time, each with a new client, and serves it
+//! until it is lost. It knows MQTT, not runs.
 //!
-//! **A connection that has silently died is noticed here.** The client library tests a connection only when it has
-//! nothing to send, and heartbeats are sent all the time. So a heartbeat that follows a keep-alive's time of silence asks
-//! for an acknowledgement, and a broker that has said nothing for twice that time is given up.
+//! **Dead connections are detected here.** The client library sends a ping only when it has nothing else to send, but
+//! heartbeats are sent all the time. So after one keep-alive interval of silence, publications use QoS 1, which the
+//! broker must acknowledge. After two intervals of silence, the pump drops the connection.
 
 use std::{
     convert::Infallible,
@@ -27,28 +27,28 @@ use super::{
     session_parameters::{KEEP_ALIVE_S, QUEUE},
 };
 
-/// The pause after a lost connection; doubled up to the longest while the broker stays away.
+/// Pause before the first reconnect. It doubles up to `LONGEST_PAUSE` while the broker is unreachable.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Silence after which the broker is asked for an answer, and after twice of which it is given up.
+/// Silence after which publications request an acknowledgement. After twice this time the connection is dropped.
 const SILENCE: Duration = Duration::from_secs(KEEP_ALIVE_S as u64);
 
-/// Stands for a QoS 1 message of one connection.
+/// The receipt of a message. It is only valid on the connection that delivered the message.
 #[derive(Debug)]
 pub(crate) struct MqttReceipt {
     connection: u64,
-    /// `None` for messages that want no acknowledgement.
+    /// `None` for messages that need no acknowledgement.
     ack: Option<Box<ManualAck>>,
 }
 
-/// What the pump reports.
+/// An event that the pump reports to the link.
 #[derive(Debug)]
 pub(super) enum Incoming {
-    /// The connection of this number stands.
+    /// The connection with this number is established and subscribed.
     Connected(u64),
-    /// It is lost.
+    /// The connection is lost.
     Disconnected,
-    /// A message.
+    /// The broker delivered a message.
     Message {
         topic: Bytes,
         payload: Bytes,
@@ -56,33 +56,33 @@ pub(super) enum Incoming {
     },
 }
 
-/// Makes connections, one after another.
+/// Makes and serves the connections of a link.
 pub(super) struct Pump {
-    /// How to connect.
+    /// Options of the MQTT client.
     pub(super) options: MqttOptions,
-    /// What to subscribe to.
+    /// Topic filters to subscribe to.
     pub(super) subscriptions: Vec<String>,
-    /// What to publish, with the connection that it is meant for.
+    /// Publications, each with the number of its connection.
     pub(super) publications: mpsc::Receiver<(u64, Publication)>,
-    /// What was dealt with.
+    /// Receipts of messages that the daemon has processed.
     pub(super) receipts: mpsc::UnboundedReceiver<MqttReceipt>,
-    /// Where to report.
+    /// Channel for events to the link.
     pub(super) events: mpsc::Sender<Incoming>,
 }
 
 /// How a connection ended.
 enum End {
-    /// By a fault, or because the broker is not there.
+    /// The connection failed, or the broker was unreachable.
     Lost {
         error: ConnectionError,
         was_connected: bool,
     },
-    /// Because the daemon wants no more of it.
+    /// The daemon closed the link.
     Closed,
 }
 
 impl Pump {
-    /// Runs until the link is closed. `broker` is its name in messages.
+    /// Runs until the link is closed. `broker` is the broker's name in log messages.
     pub(super) async fn run(mut self, broker: String) {
         let (mut pause, mut complained) = (FIRST_PAUSE, false);
         for connection in 1_u64.. {
@@ -108,7 +108,7 @@ impl Pump {
         }
     }
 
-    /// Waits between two connections; publications for the lost one are dropped. `false` when the link is closed.
+    /// Waits before a reconnect and drops publications for the lost connection. Returns `false` if the link is closed.
     async fn wait(&mut self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         loop {
@@ -145,7 +145,7 @@ impl Pump {
     }
 }
 
-/// The receiving half of one connection; it also drives the client.
+/// The receiving half of a connection. It also drives the client's event loop.
 struct Receiving<'a> {
     client: &'a AsyncClient,
     connection: u64,
@@ -155,7 +155,7 @@ struct Receiving<'a> {
     was_connected: bool,
 }
 
-/// When the broker was last heard.
+/// The time of the last packet from the broker.
 struct Hearing {
     begin: Instant,
     heard_ms: AtomicU64,
@@ -193,7 +193,8 @@ impl Receiving<'_> {
             }
             let incoming = match polled {
                 Ok(Event::Incoming(Packet::ConnAck(_))) => {
-                    // The session is agreed on. Without a store the client makes no checkpoint of every chunk.
+                    // The session is established. Without a store, the client does not write a checkpoint for every
+                    // chunk.
                     event_loop.options.clear_session_store();
                     let filters = self
                         .subscriptions
@@ -229,13 +230,13 @@ impl Receiving<'_> {
             if self.events.send(incoming).await.is_err() {
                 return ConnectionError::RequestsDone;
             }
-            // While the daemon was busy, nobody listened.
+            // No packets were read while the event channel was full, so that time does not count as silence.
             self.hearing.heard_now();
         }
     }
 }
 
-/// Whether the broker grants every subscription.
+/// Checks that the broker has granted every subscription.
 fn all_granted(answer: &SubAck) -> io::Result<()> {
     let refused = answer
         .return_codes
@@ -248,7 +249,7 @@ fn all_granted(answer: &SubAck) -> io::Result<()> {
     })
 }
 
-/// Hands publications of this connection to the client; takes leave of the broker when there will be no more.
+/// Passes publications for this connection to the client. Disconnects from the broker when the channel is closed.
 async fn send(
     client: &AsyncClient,
     connection: u64,
@@ -273,12 +274,12 @@ async fn send(
             tracing::warn!("the MQTT client refuses a publication: {e}");
         }
     }
-    // The connection's own end follows, or that of the link's patience.
+    // The event loop then ends, or the link's `CLOSE_PATIENCE` expires.
     let _ = client.disconnect().await;
     std::future::pending().await
 }
 
-/// Acknowledges what the daemon has dealt with. Receipts of earlier connections mean nothing to this one.
+/// Acknowledges messages that the daemon has processed. Ignores receipts of earlier connections.
 async fn settle(
     client: &AsyncClient,
     connection: u64,

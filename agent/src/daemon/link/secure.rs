@@ -1,5 +1,5 @@
-//! The byte stream to the broker: plain TCP, or TLS with what the device got when it enrolled. The enrolment is read at every
-//! connection, so that a renewed certificate is used from the next one on.
+//! The byte stream to the broker: plain TCP, or TLS with the certificate of the device's enrolment. The enrolment is
+//! read for every connection, so the next connection uses a renewed certificate.
 
 use std::{io, path::PathBuf, sync::Arc};
 
@@ -14,20 +14,20 @@ use tokio_rustls::TlsConnector;
 use super::counted_stream::CountedStream;
 use crate::{enrolment::Enrolment, identity::DeviceIdentity};
 
-/// What a TLS connection is made with.
+/// The parameters of a TLS connection.
 #[derive(Debug, Clone)]
 pub(crate) struct SecureLink {
-    /// Where the enrolment lies.
+    /// The state directory, which contains the enrolment.
     pub(crate) state_dir: PathBuf,
-    /// Whose key it is for.
+    /// The device's identity, which has the certificate's private key.
     pub(crate) identity: Arc<DeviceIdentity>,
 }
 
-/// Bytes to and from a broker.
+/// A bidirectional byte stream to a broker.
 pub(super) trait ByteStream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> ByteStream for S {}
 
-/// Makes a connected socket what the broker expects.
+/// Wraps a connected socket in TLS, if required.
 pub(super) async fn wrap(
     socket: CountedStream<TcpStream>,
     secure: Option<SecureLink>,

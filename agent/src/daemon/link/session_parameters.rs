@@ -1,10 +1,10 @@
-//! Parameters of the device's MQTT session, declared once for options, connection and event loop.
+//! Parameters of the device's MQTT session.
 
-/// Publications that wait between daemon and client.
+/// Capacity of the queue of publications between daemon and client.
 pub(super) const QUEUE: usize = 8;
-/// QoS 1 publications that the broker has not acknowledged.
+/// Largest number of unacknowledged QoS 1 publications.
 pub(super) const IN_FLIGHT: u16 = 48;
-/// A dead connection is noticed by the broker after one and a half of these, here after two.
+/// Keep-alive interval in seconds. The broker detects a dead connection after 1.5 intervals, the device after 2.
 pub(super) const KEEP_ALIVE_S: u16 = 10;
-/// How long the broker keeps the session of a device that is away.
+/// Time in seconds for which the broker keeps the session of an offline device.
 pub(super) const SESSION_EXPIRY_S: u32 = 7 * 24 * 3600;

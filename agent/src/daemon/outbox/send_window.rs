@@ -1,21 +1,21 @@
-//! How many chunks of a run may be on their way without acknowledgement: doubled with every round trip at first, then one
-//! more with every acknowledgement, halved when chunks got lost, one after silence. As TCP does it, and for its reason: a
-//! coordinator or broker that is behind gets less.
+//! The window of unacknowledged chunks of a run. It first doubles with every round trip, then grows by one with every
+//! acknowledgement. It halves after a loss and shrinks to one chunk after silence. As in TCP, a slow coordinator or
+//! broker receives less.
 
-/// Where a window begins: 1 MiB, so that a quick line is not kept waiting for the first round trips.
+/// Initial size: 1 MiB, so that a fast connection is not limited by the first round trips.
 const FIRST: u32 = 16;
 
-/// The present size and how it grows.
+/// The current size and its growth.
 #[derive(Debug)]
 pub(super) struct SendWindow {
     size: u32,
-    /// Below this the size doubles, above it grows slowly.
+    /// Size from which growth is linear instead of exponential.
     threshold: u32,
     largest: u32,
 }
 
 impl SendWindow {
-    /// A window that never grows beyond `largest` chunks.
+    /// Returns a window that never exceeds `largest` chunks.
     pub(super) fn new(largest: u32) -> Self {
         let largest = largest.max(1);
         Self {
@@ -25,31 +25,31 @@ impl SendWindow {
         }
     }
 
-    /// Chunks that may be on their way.
+    /// Returns the number of chunks that may be in flight.
     pub(super) fn size(&self) -> u64 {
         self.size.into()
     }
 
-    /// So many chunks were acknowledged at once.
+    /// Grows the window after an acknowledgement of `chunks` chunks.
     pub(super) fn acknowledged(&mut self, chunks: u64) {
         let doubled = u32::try_from(chunks).unwrap_or(u32::MAX);
         let more = if self.size < self.threshold { doubled } else { 1 };
         self.size = self.size.saturating_add(more).min(self.largest);
     }
 
-    /// Chunks got lost.
+    /// Halves the window after a loss.
     pub(super) fn lost(&mut self) {
         self.threshold = (self.size / 2).max(FIRST).min(self.largest);
         self.size = self.threshold;
     }
 
-    /// Nobody answers: one chunk at a time until somebody does.
+    /// Shrinks the window to one chunk, until an acknowledgement arrives.
     pub(super) fn silent(&mut self) {
         self.threshold = (self.size / 2).max(FIRST).min(self.largest);
         self.size = 1;
     }
 
-    /// The connection is new.
+    /// Resets the window for a new connection.
     pub(super) fn begin_again(&mut self) {
         *self = Self::new(self.largest);
     }

@@ -1,4 +1,4 @@
-//! An outbox against a coordinator that follows the protocol, over links that lose, double, reorder and break.
+//! Tests of an outbox with a coordinator that follows the protocol, over links that lose, duplicate, reorder and break.
 
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
@@ -21,7 +21,7 @@ fn ack(stream: &str, committed: u64, whole: Option<StreamVerdict>) -> Ack {
     }
 }
 
-/// Takes pieces until there is none; their offsets.
+/// Takes items until there are none.
 fn burst(outbox: &mut Outbox, now: Instant) -> Vec<Piece> {
     std::iter::from_fn(|| outbox.take_next(now)).collect()
 }
@@ -183,7 +183,7 @@ fn a_false_whole_is_not_believed() {
     );
 }
 
-/// What the coordinator has of one stream, by the rules of the protocol.
+/// The coordinator's data of one stream, by the rules of the protocol.
 #[derive(Default)]
 struct Receiver {
     bytes: Vec<u8>,
@@ -221,8 +221,8 @@ impl Receiver {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Whatever the link does for a while, and whether the coordinator damages or loses what it had: the assembled
-    /// stream is exact in the end.
+    /// The assembled stream is exact in the end. Before that, the link may lose data, and the coordinator may damage or
+    /// lose what it had.
     #[test]
     fn a_faulty_link_delivers_exactly(
         length in 0_usize..(MAX_DATA * 12),

@@ -1,4 +1,4 @@
-//! Which evidence a sealing writes, and which it leaves as it is.
+//! Tests of which evidence sealing writes, and which it keeps.
 
 use regatta_types::documents::RunPhase;
 
@@ -49,19 +49,19 @@ fn evidence_that_was_listed_or_signed_is_not_written_anew() {
     assert_eq!(names(&first), [EVIDENCE, SIGNATURE, "run.log"]);
     let (bytes, signed) = (fs::read(&evidence).unwrap(), fs::read(&signature).unwrap());
 
-    // The run goes on to another outcome: signed evidence stays.
+    // After another outcome, signed evidence is kept.
     request.outcome.revision = 7;
     assert_eq!(names(&sealed(&request)), [EVIDENCE, SIGNATURE, "run.log"]);
     assert_eq!(fs::read(&evidence).unwrap(), bytes);
 
-    // Without its signature it stays if it was listed.
+    // Listed evidence is kept even without its signature.
     fs::remove_file(&signature).unwrap();
     request.listed_evidence = Some(Sha256::digest(&bytes).into());
     assert_eq!(names(&sealed(&request)), [EVIDENCE, SIGNATURE, "run.log"]);
     assert_eq!(fs::read(&evidence).unwrap(), bytes);
     assert_eq!(fs::read(&signature).unwrap(), signed);
 
-    // Neither: it tells the outcome of now.
+    // Evidence that is neither signed nor listed is replaced by evidence of the current outcome.
     fs::write(&signature, "torn").unwrap();
     request.listed_evidence = None;
     assert_eq!(names(&sealed(&request)), [EVIDENCE, SIGNATURE, "run.log"]);
@@ -72,7 +72,7 @@ fn evidence_that_was_listed_or_signed_is_not_written_anew() {
 fn evidence_without_its_signature_is_not_listed() {
     let root = tempfile::tempdir().unwrap();
     let request = request(root.path());
-    // A directory in the place of the signature's temporary file: the write fails, also for root.
+    // A directory at the path of the signature's temporary file makes the write fail, even for root.
     fs::create_dir(request.dir.files().join(".evidence.sig.new")).unwrap();
     let sealed = seal(&request, oneshot::channel().0);
     assert!(sealed.incomplete.is_some());
@@ -91,7 +91,7 @@ fn evidence_whose_signature_cannot_be_read_is_kept() {
     let [evidence, signature] = [EVIDENCE, SIGNATURE].map(|name| request.dir.files().join(name));
     let bytes = fs::read(&evidence).unwrap();
     fs::remove_file(&signature).unwrap();
-    // A directory cannot be read as a file, also by root.
+    // A directory cannot be read as a file, even by root.
     fs::create_dir(&signature).unwrap();
     assert!(seal(&request, oneshot::channel().0).incomplete.is_some());
     assert_eq!(fs::read(&evidence).unwrap(), bytes);

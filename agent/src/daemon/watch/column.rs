@@ -1,5 +1,5 @@
-//! One column of `telemetry.csv`: its name, what it means, and how its number is read. Which columns a board has is decided in
-//! `finder.rs`; when they are read, in `sampler.rs`.
+//! A column of `telemetry.csv`: its name, its meaning and its source. `finder.rs` decides which columns a board has,
+//! `sampler.rs` when they are read.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -7,62 +7,62 @@ use regatta_state::device_control::DeviceControl;
 
 use super::probe::Probe;
 
-/// What was set, for comparison.
+/// The state that was set, for comparison with samples.
 #[derive(Debug, Default)]
 pub(super) struct HeldState {
-    /// Controls that this user can read, what they were set to, and where they lie.
+    /// Controls that the agent can read: the control, its value and its file.
     pub(super) files: Vec<(DeviceControl, String, PathBuf)>,
-    /// Controls that the helper reads, and what they were set to.
+    /// Controls that the helper reads, and their values.
     pub(super) root: Vec<(DeviceControl, String)>,
     /// Whether the CPU clocks are locked.
     pub(super) cpu: bool,
-    /// Whether the GPU's clock is locked.
+    /// Whether the GPU clock is locked.
     pub(super) gpu: bool,
 }
 
-/// What a column means, for whoever looks for trouble.
+/// The meaning of a column, for the detection of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing beyond its number.
+    /// A number without checks.
     Plain,
-    /// Thousandths of a degree.
+    /// Temperature in thousandths of a degree Celsius.
     Temperature,
-    /// Milliwatts; whether it counts towards the board's power.
+    /// Power in milliwatts, and whether it counts towards the board's power.
     Rail(bool),
-    /// The level of a cooling device that slows something down, or a counter of over-current: any rise is trouble.
+    /// The level of a throttling cooling device, or an over-current counter. Any rise is a finding.
     Rise,
-    /// A clock that was locked at so much.
+    /// A clock that is locked at this value.
     Locked(i64),
 }
 
-/// Where a column's number comes from.
+/// The source of a column's number.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// A file that holds the number.
+    /// A file that contains the number.
     File(Probe),
     /// Millivolts and milliamperes.
     Product(Probe, Probe),
     /// A file in thousandths of the column's unit.
     Thousandth(Probe),
-    /// `/proc/stat`, with busy and total ticks of the last look.
+    /// `/proc/stat`, with the busy and total ticks of the last sample.
     Busy(Probe, (u64, u64)),
     /// `/proc/meminfo`.
     Memory(Probe),
-    /// The memory clock, from the helper.
+    /// A control that the helper reads: the memory clock.
     Helper(DeviceControl),
 }
 
-/// One column.
+/// A column of `telemetry.csv`.
 #[derive(Debug)]
 pub(super) struct Column {
-    /// With its unit in front, as in `millicelsius:gpu`.
+    /// The name, with its unit as prefix where it has one, as in `millicelsius:gpu`.
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) source: Source,
 }
 
 impl Source {
-    /// The number as it is now; `None` where the board does not tell it.
+    /// Reads the number. Returns `None` if the board does not report it.
     pub(super) fn read(&mut self, from_helper: &BTreeMap<DeviceControl, Option<String>>) -> Option<i64> {
         match self {
             Self::File(probe) => probe.number(),
@@ -88,7 +88,8 @@ impl Source {
     }
 }
 
-/// Busy and total ticks of all processors, from `cpu  user nice system idle iowait irq softirq steal ...`.
+/// Returns busy and total ticks of all processors, from the line `cpu  user nice system idle iowait irq softirq steal
+/// ...`.
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line

@@ -1,5 +1,5 @@
-//! Finds the columns of `telemetry.csv`, once, before LoadGen starts, by the names that the kernel gives. What a machine does not
-//! have is no column. Reads no column twice: that is the sampler's.
+//! Finds the columns of `telemetry.csv` by kernel names, once, before LoadGen starts. Only sensors that the machine has
+//! become columns. `sampler.rs` reads them during the run.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::facts::root::Root;
 
-/// Rails that carry all of a board's power, by label.
+/// Labels of rails that carry the whole board's power.
 const WHOLE_BOARD: [&str; 3] = ["VDD_IN", "POM_5V_IN", "VIN"];
 
-/// All columns that the machine below `root` has, in the order in which they stand in the file.
+/// Returns all columns that the machine below `root` has, in file order.
 pub(super) fn columns(root: &Path, held: &HeldState) -> Vec<Column> {
     let finder = Finder {
         root: Root::new(root),
@@ -25,7 +25,7 @@ pub(super) fn columns(root: &Path, held: &HeldState) -> Vec<Column> {
     columns
 }
 
-/// Where one rail carries the whole board, the others are parts of it.
+/// If one rail carries the whole board, excludes the others from the sum, because they are parts of it.
 fn only_the_whole(columns: &mut [Column]) {
     let is_whole = |column: &Column| {
         let label = column.name.strip_prefix("milliwatts:");
@@ -40,7 +40,7 @@ fn only_the_whole(columns: &mut [Column]) {
     }
 }
 
-/// Looks for columns.
+/// Collects columns.
 struct Finder {
     root: Root,
     columns: Vec<Column>,
@@ -108,7 +108,7 @@ impl Finder {
         }
     }
 
-    /// Rails, fans and over-current counters.
+    /// Adds rails, fans and over-current counters.
     fn monitors(&mut self) {
         for monitor in self.root.below("sys/class/hwmon", "hwmon") {
             let name = self.root.text(&format!("{monitor}/name")).unwrap_or_default();
@@ -135,7 +135,8 @@ impl Finder {
 
     fn rail(&mut self, monitor: &str, name: &str, channel: u8) {
         let given = self.root.text(&format!("{monitor}/in{channel}_label"));
-        // Monitors of one channel need no label; of three, a channel without one measures nothing.
+        // A single-channel monitor needs no label. A channel of a three-channel monitor without a label measures
+        // nothing.
         let given = given.or_else(|| (channel == 1 && !name.starts_with("ina3221")).then(|| name.to_owned()));
         let Some(given) = given.filter(|given| given != "NC") else {
             return;
@@ -152,7 +153,7 @@ impl Finder {
         }
     }
 
-    /// JetPack 4 has its rails elsewhere.
+    /// Adds the rails of JetPack 4, which are in another directory.
     fn old_rails(&mut self) {
         for device in self.root.below("sys/bus/iio/devices", "iio:device") {
             for channel in 0..=2 {
@@ -165,7 +166,7 @@ impl Finder {
         }
     }
 
-    /// What slows the board down when it gets too hot or draws too much. A fan is no such thing.
+    /// Adds cooling devices that throttle the board. Fans and `intel_powerclamp` are not included.
     fn cooling(&mut self) {
         for device in self.root.below("sys/class/thermal", "cooling_device") {
             let kind = self.root.text(&format!("{device}/type")).unwrap_or_default();
@@ -196,7 +197,7 @@ impl Finder {
     }
 }
 
-/// A name of the kernel's as part of a column's: no comma, no quote, no line's end.
+/// Returns a kernel name as part of a column name: other characters than letters, digits and `_-.+` become `_`.
 fn label(given: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "_-.+".contains(c) {

@@ -1,4 +1,5 @@
-//! The guard of a run's device state: it sets the state through the helper, and also reads the controls itself where it may.
+//! The guard of a run's device state. It sets the state through the helper and also reads the controls itself where
+//! permitted.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -13,16 +14,16 @@ use regatta_types::documents::{KnobProof, StateProof};
 
 use super::{column::HeldState, plan::WatchPlan};
 
-/// What only root can read, and so only the helper can look at.
+/// Controls that only root can read, so the helper must read them.
 const FOR_ROOT: [DeviceControl; 2] = [DeviceControl::MemoryLock, DeviceControl::MemoryRate];
 
-/// The state of one run.
+/// The guarded state of one run.
 pub(super) struct Guard {
     board: BoardControls,
     socket: PathBuf,
     helper: Option<HelperConnection>,
     request: StateRequest,
-    /// What is proven so far.
+    /// The proof so far.
     pub(super) proof: StateProof,
 }
 
@@ -42,10 +43,10 @@ impl Guard {
         }
     }
 
-    /// Brings the device into the requested state.
+    /// Sets the requested state.
     ///
     /// # Errors
-    /// Why it is not in it, in words; then it is as it was.
+    /// A description of why the state was not reached. The earlier state is then restored.
     pub(super) fn set(&mut self) -> Result<(), String> {
         let Some(asked) = &self.proof.asked else {
             return Ok(());
@@ -77,7 +78,7 @@ impl Guard {
         self.proof.set = lines.iter().map(knob_proof).collect();
         let lines = applied.map_err(in_words)?;
         self.helper = Some(helper);
-        // Two pairs of eyes: what the agent may read, it reads itself.
+        // The agent verifies every control that it may read itself.
         for line in &lines {
             let seen = self
                 .board
@@ -95,7 +96,7 @@ impl Guard {
         Ok(())
     }
 
-    /// What was set and can be looked at, and at which rate the clocks are locked.
+    /// Returns the controls that were set and can be read, and whether the clocks are locked.
     pub(super) fn locks(&self) -> HeldState {
         let locked = |clock: Option<ClockSetting>| matches!(clock, Some(ClockSetting::Lock(_)));
         let set = self.proof.set.iter().filter_map(|proof| {
@@ -113,15 +114,15 @@ impl Guard {
         }
     }
 
-    /// Whether the helper still holds the state; what root alone can read, where that was set.
+    /// Checks that the helper still holds the state. Returns the controls that only root can read.
     ///
     /// # Errors
-    /// When it does not, in words.
+    /// A description, when the helper no longer holds the state.
     pub(super) fn look(&mut self) -> Result<BTreeMap<DeviceControl, Option<String>>, String> {
         let Some(helper) = &mut self.helper else {
             return Ok(BTreeMap::new());
         };
-        // A fan's or a GPU's state needs no root to be read; the question alone shows that the helper lives.
+        // Other controls are readable without root. The request also shows that the helper is alive.
         let lines = helper.read(&FOR_ROOT).map_err(|e| {
             self.helper = None;
             in_words(e)
@@ -129,7 +130,7 @@ impl Guard {
         Ok(lines.into_iter().map(|line| (line.control, line.read)).collect())
     }
 
-    /// Puts everything back.
+    /// Restores the state.
     pub(super) fn put_back(&mut self) {
         if self.proof.asked.is_some() {
             self.proof.not_put_back = self.ask_to_put_back().err().map(in_words);
@@ -141,7 +142,7 @@ impl Guard {
         }
     }
 
-    /// Through the helper that holds the state; through another one, when that was lost.
+    /// Restores the state through the helper that holds it, or through a new connection if that one was lost.
     fn ask_to_put_back(&mut self) -> Result<(), HelperError> {
         let mut helper = match self.helper.take() {
             Some(helper) => helper,
@@ -180,12 +181,12 @@ fn in_words(e: impl std::error::Error + Send + Sync + 'static) -> String {
     format!("{:#}", anyhow::Error::from(e))
 }
 
-/// How often the helper is asked about leftovers.
+/// Number of attempts to ask the helper about leftovers.
 const ATTEMPTS: u32 = 5;
 const BETWEEN_ATTEMPTS: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// Puts back what a daemon or helper before this one has left, where there is a helper at all. Takes its time, and tells
-/// the log.
+/// Restores the state that an earlier daemon or helper left set, if a helper is installed. This may take seconds. The
+/// result is only logged.
 pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
     match restore_leftovers(socket) {
         Err(HelperError::Unavailable { .. }) if !socket.exists() => {}
@@ -197,7 +198,7 @@ pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
                 knobs.join(", ")
             );
         }
-        // Nothing is known to be set.
+        // It is not known whether any state is set.
         Err(e @ (HelperError::Unavailable { .. } | HelperError::ConnectionLost(_))) => tracing::warn!(
             "whether a run has left the device's state set is not known: {}",
             in_words(e)
@@ -206,8 +207,8 @@ pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
     }
 }
 
-/// Asks the helper again when the connection is lost: systemd drops it when the helper's socket is restarted meanwhile, as while
-/// the package is being installed.
+/// Asks the helper to restore the state, and retries when the connection is lost. A restart of the helper's socket by
+/// systemd closes the connection, for example during an installation of the package.
 fn restore_leftovers(socket: &std::path::Path) -> Result<Vec<ControlReport>, HelperError> {
     let mut attempts = 1..=ATTEMPTS;
     loop {
@@ -238,7 +239,7 @@ mod tests {
         let socket = directory.path().join("state.sock");
         let listener = UnixListener::bind(&socket).unwrap();
         let helper = std::thread::spawn(move || {
-            // Closed with an unread request, as when systemd restarts the socket.
+            // Close the connection with an unread request, as systemd does when it restarts the socket.
             drop(listener.accept().unwrap());
             let (stream, _) = listener.accept().unwrap();
             let mut request = String::new();

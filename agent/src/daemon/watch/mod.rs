@@ -1,9 +1,9 @@
-//! The state guard of one run, on a thread of its own: brings the device into the requested state before the run process
-//! starts, looks at it once a second, and puts it back when the process has ended. Writes `telemetry.csv`; tells the daemon
-//! what it has found. Ends no run: that is the daemon's.
+//! The state guard of a run, on its own thread. It sets the requested device state before the run process starts. It
+//! samples the device once a second, and restores the state when the process has ended. It writes `telemetry.csv` and
+//! reports findings to the daemon. It does not end runs; the daemon does.
 //!
-//! The thread keeps off LoadGen's processor, and holds the helper's connection: when the daemon dies, that closes, and the
-//! helper puts everything back.
+//! The thread does not run on LoadGen's processor. It owns the connection to the helper. If the daemon dies, the
+//! connection closes and the helper restores the state.
 
 mod column;
 mod finder;
@@ -29,32 +29,32 @@ use self::{guard::Guard, sampler::Sampler, tally::Tally};
 pub(crate) use self::{guard::put_back_leftovers, plan::WatchPlan};
 use super::window::CpuExclusion;
 
-/// The samples among the run's files.
+/// File name of the samples in the run's directory.
 pub(crate) const TELEMETRY: &str = "telemetry.csv";
-/// Time between samples.
+/// Sampling interval.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What the guard says.
+/// A report of the guard to the daemon.
 #[derive(Debug)]
 pub(crate) enum WatchNews {
-    /// The device is in the requested state: the run process may start. The proof so far.
+    /// The device is in the requested state and the run process may start. Contains the proof so far.
     Ready(Box<StateProof>),
-    /// It is not, and why. The end follows.
+    /// The device could not be set to the requested state, with the reason. `Ended` follows.
     Refused(String),
-    /// Nobody holds the state any more.
+    /// The helper no longer holds the state, with the reason.
     Lost(String),
-    /// Everything is put back, or the proof says what is not; nothing follows.
+    /// The state is restored, or the proof says why not. This is the last report.
     Ended(Box<StateProof>),
 }
 
-/// What the daemon says to the guard.
+/// A command of the daemon to the guard.
 #[derive(Debug, Clone, Copy)]
 enum Order {
     Phase(RunPhase),
     Stop,
 }
 
-/// A run's guard.
+/// The daemon's handle to a run's guard.
 #[derive(Debug)]
 pub(crate) struct Watch {
     orders: orders::Sender<Order>,
@@ -65,7 +65,7 @@ impl Watch {
     /// Starts the guard.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// When the thread cannot be started.
     pub(crate) fn start(plan: WatchPlan) -> io::Result<Self> {
         let (orders, inbox) = orders::channel();
         let (sender, news) = mpsc::unbounded_channel();
@@ -75,30 +75,30 @@ impl Watch {
         Ok(Self { orders, news })
     }
 
-    /// The next news. Cancel-safe.
+    /// Returns the next report. Cancel-safe.
     pub(crate) async fn next(&mut self) -> WatchNews {
         let lost = || WatchNews::Ended(Box::default());
         self.news.recv().await.unwrap_or_else(lost)
     }
 
-    /// The run has come into a phase.
+    /// Tells the guard that the run has entered a phase.
     pub(crate) fn phase(&self, phase: RunPhase) {
         self.order(Order::Phase(phase));
     }
 
-    /// The run process has ended, or will not start.
+    /// Tells the guard that the run process has ended or will not start.
     pub(crate) fn stop(&self) {
         self.order(Order::Stop);
     }
 
     fn order(&self, order: Order) {
-        // It may have ended by itself.
+        // The guard may have ended already.
         let _ = self.orders.send(order);
     }
 }
 
 fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, news: &mpsc::UnboundedSender<WatchNews>) {
-    // Nobody listens any more when the daemon is ending.
+    // The receiver is gone when the daemon stops.
     let say = |what| drop(news.send(what));
     let mut guard = Guard::new(plan);
     match guard.set() {
@@ -113,7 +113,7 @@ fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, news: &mpsc::Unbound
     let mut tally = Tally::default();
     if let Err(why) = look_on(plan, &mut guard, &mut tally, inbox) {
         say(WatchNews::Lost(why));
-        // The run process is being ended; the helper is asked once more when it has.
+        // Wait until the run process has ended, then ask the helper once more to restore the state.
         while !matches!(inbox.recv(), Ok(Order::Stop) | Err(_)) {}
     }
     (guard.proof.telemetry, guard.proof.findings) = tally.result();
@@ -121,10 +121,10 @@ fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, news: &mpsc::Unbound
     say(WatchNews::Ended(Box::new(guard.proof)));
 }
 
-/// Takes a sample a second until it is told to stop.
+/// Takes one sample per second until the stop order.
 ///
 /// # Errors
-/// When the state is no longer held, in words.
+/// A description, when the state is no longer held.
 fn look_on(
     plan: &WatchPlan,
     guard: &mut Guard,
@@ -154,7 +154,7 @@ fn look_on(
                     .is_some_and(|file| keep(file, seconds, phase, &sample));
                 tally.count((seconds, phase), sampler.meanings(), &sample, is_kept);
                 next += PERIOD;
-                // A board that was held up for seconds has gaps, and no burst of samples afterwards.
+                // After a stall of several seconds, record gaps instead of a burst of samples.
                 while next < Instant::now() {
                     next += PERIOD;
                     tally.miss();
@@ -164,7 +164,7 @@ fn look_on(
     }
 }
 
-/// The file with its first line; `None` where it cannot be written: a run goes on without.
+/// Creates the file with its header line. Returns `None` if it cannot be written; the run continues without it.
 fn table(plan: &WatchPlan, sampler: &Sampler) -> Option<File> {
     let mut line = String::from("seconds,monotonic_ns,phase");
     for (name, _) in sampler.meanings() {
@@ -179,7 +179,7 @@ fn table(plan: &WatchPlan, sampler: &Sampler) -> Option<File> {
         .ok()
 }
 
-/// Appends one line; whether the disk took it.
+/// Appends a line. Returns whether the write succeeded.
 fn keep(file: &mut File, seconds: f64, phase: RunPhase, sample: &sampler::Sample) -> bool {
     let mut line = format!("{seconds:.3},{},{phase}", sample.monotonic_ns);
     for cell in &sample.cells {

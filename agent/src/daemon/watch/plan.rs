@@ -1,19 +1,19 @@
-//! What the state guard of a run is to do: the state to hold and where the device's files are.
+//! The task of a run's state guard: the state to hold and the paths of the device's files.
 
 use std::path::PathBuf;
 
 use regatta_types::documents::StateSpec;
 
-/// What the guard is to do.
+/// The task of the guard.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchPlan {
-    /// The requested state; `None` takes the device as it is.
+    /// The requested state. `None` leaves the device unchanged.
     pub(crate) state: Option<StateSpec>,
-    /// Where the helper listens.
+    /// The helper's socket.
     pub(crate) socket: PathBuf,
-    /// The root below which the device's files are read.
+    /// The root directory for the device's files.
     pub(crate) root: PathBuf,
-    /// Where the run's files lie.
+    /// The directory of the run's files.
     pub(crate) files: PathBuf,
     /// LoadGen's processor.
     pub(crate) timing_cpu: Option<usize>,

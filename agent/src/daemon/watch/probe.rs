@@ -1,24 +1,24 @@
-//! One sensor as an open file: read again and again from its beginning, which the kernel answers anew each time. Nothing is
-//! opened while LoadGen runs.
+//! A sensor as an open file. Each read starts at the beginning, and the kernel then returns the current value. No file
+//! is opened while LoadGen runs.
 
 use std::{fs::File, os::unix::fs::FileExt as _, path::Path};
 
-/// Longer than any value of the kernel's that is read here.
+/// Largest value in bytes. Kernel values are shorter.
 const LONGEST: usize = 256;
 
-/// An open file that holds a value.
+/// An open file that contains a value.
 #[derive(Debug)]
 pub(super) struct Probe(File);
 
 impl Probe {
-    /// Opens it; `None` where it is not there or this user may not.
+    /// Opens the file. Returns `None` if it does not exist or cannot be read.
     pub(super) fn open(path: &Path) -> Option<Self> {
         let probe = Self(File::open(path).ok()?);
-        // A sensor whose part is switched off refuses now and later.
+        // A sensor of a powered-off component fails on every read.
         probe.text().map(|_| probe)
     }
 
-    /// What it says now.
+    /// Reads the current text.
     pub(super) fn text(&self) -> Option<String> {
         let mut bytes = [0; LONGEST];
         let length = self.0.read_at(&mut bytes, 0).ok()?;
@@ -26,7 +26,7 @@ impl Probe {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// The number that it says now.
+    /// Reads the current number.
     pub(super) fn number(&self) -> Option<i64> {
         self.text()?.parse().ok()
     }

@@ -1,5 +1,5 @@
-//! The columns of `telemetry.csv`, read once a second: what the board refuses to tell for once is an empty cell. Which columns
-//! there are, `finder.rs` finds.
+//! Reads the columns of `telemetry.csv` once a second. A failed read gives an empty cell. `finder.rs` finds the
+//! columns.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -12,18 +12,18 @@ use super::{
     probe::Probe,
 };
 
-/// One line's values.
+/// The values of one line.
 #[derive(Debug)]
 pub(super) struct Sample {
-    /// `CLOCK_MONOTONIC`.
+    /// Time of `CLOCK_MONOTONIC` in nanoseconds.
     pub(super) monotonic_ns: u64,
-    /// One for each column.
+    /// One cell per column.
     pub(super) cells: Vec<Option<i64>>,
-    /// Knobs that are no longer at what they were set to, in words.
+    /// Descriptions of controls that no longer have the value that was set.
     pub(super) moved: Vec<String>,
 }
 
-/// The columns of one run.
+/// The columns of a run.
 #[derive(Debug)]
 pub(super) struct Sampler {
     columns: Vec<Column>,
@@ -33,7 +33,7 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Finds and opens everything below `root`.
+    /// Finds and opens all sensors below `root`.
     pub(super) fn open(root: &Path, held: HeldState) -> Self {
         let columns = finder::columns(root, &held);
         let knobs = held.files.into_iter();
@@ -50,12 +50,12 @@ impl Sampler {
         }
     }
 
-    /// What each column is called and means, in order.
+    /// Returns the name and meaning of each column, in order.
     pub(super) fn meanings(&self) -> &[(String, Kind)] {
         &self.meanings
     }
 
-    /// Reads everything once.
+    /// Reads all columns once.
     pub(super) fn take(&mut self, from_helper: BTreeMap<DeviceControl, Option<String>>) -> Sample {
         let time = clock_gettime(ClockId::Monotonic);
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

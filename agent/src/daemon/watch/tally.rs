@@ -1,5 +1,5 @@
-//! What the samples come to: how many there were, the mean power while LoadGen ran, and the findings. A finding is told
-//! once, with when it began and in how many samples it was seen.
+//! Summary of the samples: their number, the mean power while LoadGen ran, and the findings. Each finding is reported
+//! once, with its start and its number of samples.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -7,23 +7,23 @@ use regatta_types::documents::{RunPhase, StateFinding, Telemetry};
 
 use super::{column::Kind, sampler::Sample};
 
-/// A clock that is locked may read a little less: it is counted over a short time.
+/// Tolerance for locked clocks, which may read slightly low because they are measured over a short time.
 const LOCK_TOLERANCE_PERCENT: i64 = 2;
 
-/// The samples of one run, added up.
+/// The running totals of a run's samples.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     telemetry: Telemetry,
     window: Option<Instant>,
     milliwatts: u64,
     power_samples: u64,
-    /// Each counter as LoadGen's window found it.
+    /// Each counter's value at the start of the measurement window.
     levels: BTreeMap<String, i64>,
     findings: Vec<(String, StateFinding)>,
 }
 
 impl Tally {
-    /// The run has come into a phase.
+    /// Records that the run has entered a phase.
     pub(super) fn enter(&mut self, phase: RunPhase, now: Instant) {
         match (phase, self.window) {
             (RunPhase::Running, _) => self.window = Some(now),
@@ -36,12 +36,12 @@ impl Tally {
         }
     }
 
-    /// A second went by without a sample.
+    /// Records a second without a sample.
     pub(super) const fn miss(&mut self) {
         self.telemetry.gaps = self.telemetry.gaps.saturating_add(1);
     }
 
-    /// Counts a sample; `is_kept` says whether the file holds it.
+    /// Adds a sample. `is_kept` states whether it was written to the file.
     pub(super) fn count(
         &mut self,
         (seconds, phase): (f64, RunPhase),
@@ -86,7 +86,8 @@ impl Tally {
         }
     }
 
-    /// A mean of different rails would be none: a sample in which one is silent does not count.
+    /// Adds to the mean power. A sample that lacks a rail is skipped, because a mean over different rails is
+    /// meaningless.
     fn add_power(&mut self, rails: Vec<String>, power: u64) {
         if self.telemetry.rails.is_empty() {
             self.telemetry.rails.clone_from(&rails);
@@ -126,7 +127,7 @@ impl Tally {
         }
     }
 
-    /// What it all came to.
+    /// Returns the telemetry summary and the findings.
     pub(super) fn result(self) -> (Telemetry, Vec<StateFinding>) {
         let milliwatts = self.milliwatts.checked_div(self.power_samples);
         let telemetry = Telemetry {
@@ -194,7 +195,7 @@ mod tests {
                 ("gpu_hz", Kind::Locked(1_000), Some(clock)),
             ]
         };
-        // What had happened before the window is no affair of the run's.
+        // Events before the measurement window do not count.
         count(&mut tally, 0.0, RunPhase::Ready, &board(0, 17, 10));
         tally.enter(RunPhase::Running, Instant::now());
         count(&mut tally, 1.0, RunPhase::Running, &board(0, 17, 985));

@@ -1,4 +1,4 @@
-//! Calibration samples on their way to the device, batch by batch.
+//! Copies calibration samples to the device, batch by batch.
 
 use std::error::Error;
 
@@ -7,26 +7,26 @@ use regatta_tensorrt::{CalibrationInput, Calibrator};
 
 use super::{InputSamples, Samples, read};
 
-/// Samples, and memory for a batch of them.
+/// Samples, and memory for one batch.
 pub(in crate::engine_command) struct OnDevice<'a> {
     samples: &'a Samples,
     batch: usize,
     next: usize,
     stream: Stream,
-    /// For each of the samples' inputs.
+    /// The memory for each input of the samples.
     memories: Vec<(HostMemory, DeviceMemory)>,
 }
 
-/// The network has an input that the samples do not have.
+/// The network has an input that the samples lack.
 #[derive(Debug, thiserror::Error)]
 #[error("the calibration samples have nothing for the network's input {0}")]
 struct Nothing(String);
 
 impl<'a> OnDevice<'a> {
-    /// Opens CUDA and takes memory for a batch.
+    /// Opens CUDA and allocates memory for a batch.
     ///
     /// # Errors
-    /// When there is no device, or not enough of its memory.
+    /// When there is no device, or it has too little memory.
     pub(in crate::engine_command) fn new(samples: &'a Samples, batch: usize) -> anyhow::Result<Self> {
         let context: Context = Driver::open()?.context(0)?;
         let memories = samples.inputs.iter().map(|input| {
@@ -45,7 +45,7 @@ impl<'a> OnDevice<'a> {
         })
     }
 
-    /// The address of what the network's input of that name gets.
+    /// Returns the device address of the data for the network's input `name`.
     fn address(&self, name: &str) -> Result<u64, Nothing> {
         let fits = |input: &InputSamples| input.input.name.as_deref().is_none_or(|own| own == name);
         let position = self.samples.inputs.iter().position(fits);
@@ -71,7 +71,7 @@ impl Calibrator for OnDevice<'_> {
             for (place, data) in input.places[batch.clone()].iter().zip(room) {
                 read(place, data)?;
             }
-            // SAFETY: both memories live as long as the stream, and nobody touches them before the wait below.
+            // SAFETY: both memories outlive the copy, and nothing accesses them before the synchronisation below.
             unsafe { self.stream.copy_to_device(device, host, host.bytes().len()) }?;
         }
         self.stream.synchronize()?;

@@ -1,4 +1,4 @@
-//! Batches of every size, in company and alone, again and again.
+//! Tests of batches of every size, and of repeated batches.
 
 use proptest::prelude::*;
 use regatta_test_support::fixture::{self, Fixture};
@@ -49,7 +49,7 @@ fn the_same_input_gets_the_same_answer_however_often() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Any samples in any batch get the answers that they get alone.
+    /// A sample gets the same answer in any batch as alone.
     #[test]
     fn company_does_not_change_an_answer(indices in prop::collection::vec(0..fixture::TOTAL, 1..=8)) {
         let fixture = Fixture::new();

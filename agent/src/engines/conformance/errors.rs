@@ -1,4 +1,4 @@
-//! What is refused, when an engine is loaded and for each batch; the next one is fine.
+//! Tests of rejected models and batches. The batch after a rejected one succeeds.
 
 use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::benchmark::{Dtype, Model};
@@ -74,7 +74,7 @@ fn engines_that_compute_refuse_input_of_the_wrong_size() {
     }
 }
 
-/// Each is another error, told with both sides.
+/// Each mismatch gives its own error, which names both sides.
 #[test]
 fn engines_that_compute_refuse_a_model_that_is_not_the_benchmarks() {
     let fixture = Fixture::new();
@@ -113,7 +113,7 @@ fn engines_that_compute_refuse_a_model_that_is_not_the_benchmarks() {
     }
 }
 
-/// What would need a scale, and what an engine does not convert.
+/// Conversions that need a scale, and conversions that an engine does not implement.
 #[test]
 fn samples_of_a_type_that_the_network_does_not_take_are_refused() {
     let fixture = Fixture::new();
@@ -140,7 +140,7 @@ fn samples_of_a_type_that_the_network_does_not_take_are_refused() {
                 matches!(refused, EngineError::ModelUnfit { .. }),
                 "{subject}, {dtype:?} to {element}: {refused}"
             );
-            // By the field's word, or by the library's own.
+            // The message has the field's word for the type, or the library's.
             let own = format!("{dtype:?}").to_lowercase();
             let told = refused.to_string();
             assert!(told.contains(dtype.word()) || told.contains(&own), "{told}");

@@ -1,4 +1,4 @@
-//! Memory and threads: what an engine takes, when it takes it, and that all of it comes back.
+//! Tests of memory and threads: what an engine allocates, when it does so, and that it frees everything.
 
 use std::thread;
 
@@ -11,7 +11,8 @@ use crate::{
     engines::{Answers, Batch, Input},
 };
 
-/// Streams compute at the same time in threads of their own, are given up when their thread ends, and leave nothing behind.
+/// Streams compute at the same time on their own threads, are dropped when their thread ends, and leave nothing
+/// allocated.
 #[test]
 fn engines_work_side_by_side_and_end_with_their_threads() {
     let fixture = Fixture::new();
@@ -46,7 +47,7 @@ fn what_an_engine_took_is_given_back_with_it() {
             drop(loaded);
             held()
         };
-        // What is made once for the whole process is made in the first rounds.
+        // The first rounds make allocations that last for the whole process.
         let (_, _, before) = (used(), used(), used());
         let after = used();
         assert!(after <= before, "{subject}: {before} bytes, then {after}");
@@ -54,7 +55,7 @@ fn what_an_engine_took_is_given_back_with_it() {
     }
 }
 
-/// tract allocates for every batch, within its own library.
+/// tract is not tested, because it allocates for every batch within its library.
 #[test]
 fn once_warm_a_batch_allocates_nothing_on_host_or_device() {
     let fixture = Fixture::new();
@@ -85,7 +86,7 @@ fn once_warm_a_batch_allocates_nothing_on_host_or_device() {
                 engine.infer(&Batch { samples, input }, &mut answers).unwrap();
             }
         }
-        // Asking the device takes memory of its own.
+        // Compare the host's count first, because asking the device allocates memory.
         assert_eq!(allocations(), on_host, "{subject}");
         assert_eq!(subject.allocations_on_device(), on_device, "{subject}");
     }

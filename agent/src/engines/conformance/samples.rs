@@ -1,4 +1,4 @@
-//! Samples of every shape and type that an engine takes. fp32 of one shape is in all other tests.
+//! Tests of sample shapes and types. All other tests use fp32 of one shape.
 
 use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::benchmark::Dtype;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::engines::{Answers, Batch, EngineError, Input};
 
-/// `null` and `sim` look at none of it.
+/// `null` and `sim` do not read the samples.
 #[test]
 fn samples_of_16_and_8_bits_are_taken_by_engines_of_these_types() {
     let fixture = Fixture::new();
@@ -35,7 +35,7 @@ fn samples_of_16_and_8_bits_are_taken_by_engines_of_these_types() {
     }
 }
 
-/// 105 numbers, which fill no line and no vector.
+/// A sample has 105 numbers, which fill neither a cache line nor a vector.
 #[test]
 fn samples_of_an_odd_shape_are_taken_in_every_batch() {
     let fixture = Fixture::new();
@@ -58,7 +58,7 @@ fn samples_of_an_odd_shape_are_taken_in_every_batch() {
     }
 }
 
-/// By name, whatever the network's own order; every input matters to the answer.
+/// Inputs are matched by name, not by the network's order. Every input affects the answer.
 #[test]
 fn samples_of_three_inputs_are_taken_apart() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! The engines that are put to the test, and how each is loaded.
+//! The engines under test, and how each is loaded.
 
 use std::{
     ffi::c_char,
@@ -30,25 +30,25 @@ use crate::{
     },
 };
 
-/// An engine, in one of the ways in which it works.
+/// An engine with one kind of device use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) kind: EngineKind,
     way: DeviceUse,
 }
 
-/// How the device is used. What has no device has but one way.
+/// How the device is used. Engines without a device have only one variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeviceUse {
-    /// A free batch, copies to and from the device, one stream for all contexts' work.
+    /// Variable batch, copies to and from the device, and one stream for the work of all contexts.
     Copies,
-    /// The device works in host memory, by graphs, and threads spin.
+    /// The device works in host memory, with graphs, and threads spin.
     HostMemory,
-    /// An engine of one batch size, which is filled up, as a graph.
+    /// An engine with a fixed batch size, which is padded, as a graph.
     FixedBatch,
-    /// Two DLA cores, each with two batches of its engine one after the other.
+    /// Two DLA cores, each with two batches of its engine in a row.
     LoopedDla,
-    /// Two GPUs with memory of their own.
+    /// Two GPUs with separate memory.
     TwoGpus,
 }
 
@@ -69,7 +69,7 @@ impl DeviceUse {
     }
 }
 
-/// All of this build.
+/// Returns all subjects of this build.
 pub(crate) fn subjects() -> Vec<Subject> {
     let mut subjects = vec![Subject::of(EngineKind::Null), Subject::of(EngineKind::Sim)];
     if cfg!(feature = "tract") {
@@ -90,7 +90,7 @@ impl Subject {
         }
     }
 
-    /// Units that it computes on, each with as many streams as are asked for.
+    /// Returns the number of units. Each has the requested number of streams.
     pub(crate) const fn units(&self) -> usize {
         match self.way {
             DeviceUse::LoopedDla | DeviceUse::TwoGpus => 2,
@@ -98,12 +98,13 @@ impl Subject {
         }
     }
 
-    /// Most samples of a batch, where so many are asked for: loops are whole.
+    /// Returns the largest batch for a requested size, rounded up to whole loops.
     pub(crate) const fn most(&self, asked: usize) -> usize {
         asked.next_multiple_of(self.way.loops())
     }
 
-    /// Whether its networks have inputs of several types; of the others that compute the network is of fp32.
+    /// Returns whether networks with several input types exist for the engine. Other computing engines only have fp32
+    /// networks.
     pub(crate) const fn has_types(&self) -> bool {
         matches!(self.kind, EngineKind::Tensorrt)
     }
@@ -121,7 +122,8 @@ impl Subject {
         self.load_for(&fixture.benchmark(), fixture, "fp32", batch_sizes, streams)
     }
 
-    /// With samples of a type and, where engines have types, one that takes another.
+    /// Loads the engine for samples of type `dtype` and, where the engine has types, a network with input type
+    /// `element`.
     pub(crate) fn load_typed(
         &self,
         fixture: &Fixture,
@@ -133,7 +135,7 @@ impl Subject {
         self.load_for(&benchmark, fixture, element, &[4], 1)
     }
 
-    /// For a benchmark, over the fixture's files; `element` is the type of the network's input.
+    /// Loads the engine for a benchmark with the fixture's files. `element` is the type of the network's input.
     pub(crate) fn load_for(
         &self,
         benchmark: &Benchmark,
@@ -157,7 +159,7 @@ impl Subject {
         })
     }
 
-    /// What is asked of TensorRT, with an engine for it in the fixture's cache.
+    /// Returns the request to TensorRT, after an engine for it was stored in the fixture's cache.
     pub(crate) fn wish(
         &self,
         fixture: &Fixture,
@@ -207,12 +209,12 @@ impl Subject {
         }
     }
 
-    /// What of the device nobody has given back.
+    /// Returns the number of live allocations on the device.
     pub(crate) fn live_on_device(&self) -> i64 {
         self.ask_driver(b"twin_cuda_live")
     }
 
-    /// Memories that were ever asked for on the device.
+    /// Returns the number of all allocations on the device so far.
     pub(crate) fn allocations_on_device(&self) -> i64 {
         self.ask_driver(b"twin_cuda_allocations")
     }
@@ -222,7 +224,7 @@ impl Subject {
             return 0;
         }
         let driver = &stand_in().driver;
-        // SAFETY: the fake of CUDA's driver has such functions, of this type.
+        // SAFETY: the fake of CUDA's driver exports these functions with this type.
         unsafe { driver.get::<extern "C" fn() -> i64>(question).unwrap()() }
     }
 }
@@ -237,7 +239,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// A modelled accelerator that does not hold up the tests.
+/// Returns a modelled accelerator that does not slow down the tests.
 fn quick_sim() -> SimModel {
     let mut model = SimModel::default();
     model.board.units = SimModel::units_of("gpu=5+1,dla=7+2");
@@ -254,18 +256,18 @@ fn model(fixture: &Fixture) -> PathBuf {
     model
 }
 
-/// The fakes, and their driver, which stays open: what it was told is lost with it.
+/// The fakes and their driver. The driver stays open, because closing it would lose its configuration.
 struct StandIn {
     twins: FakeTensorrt,
     driver: Library,
 }
 
-/// Made once per process, with two GPUs.
+/// Returns the fakes, created once per process, with two GPUs.
 fn stand_in() -> &'static StandIn {
     static STAND_IN: OnceLock<StandIn> = OnceLock::new();
     STAND_IN.get_or_init(|| {
         let twins = FakeTensorrt::new();
-        // SAFETY: the fake of CUDA's driver, and a function of its own of this type.
+        // SAFETY: this is the fake of CUDA's driver, which exports this function with this type.
         let driver = unsafe {
             let driver = Library::new(twins.cuda().join("libcuda.so.1")).unwrap();
             let has = driver.get::<extern "C" fn(*const c_char)>(b"twin_cuda_faults");
@@ -285,14 +287,14 @@ pub(crate) fn installation() -> Installation {
     }
 }
 
-/// The fake of TensorRT.
+/// Returns the fake of TensorRT.
 fn tensorrt() -> TensorRt {
     let here = installation();
     let installed = InstalledTensorRt::find(here.tensorrt.as_deref()).unwrap();
     TensorRt::open(&installed, &here.shims).unwrap()
 }
 
-/// Leaves one engine in the cache: of batches up to `batch`, for so many contexts, with an input of this type.
+/// Stores one engine in the cache: for batches up to `batch`, `profiles` contexts and inputs of type `element`.
 fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles: usize, way: DeviceUse) {
     let _ = fs::remove_dir_all(cache);
     let is_fixed = matches!(way, DeviceUse::FixedBatch | DeviceUse::LoopedDla);
@@ -338,7 +340,7 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
     EngineCache::new(cache.to_owned()).store(&entry, &built).unwrap();
 }
 
-/// The fake's plan, as of a network that has the benchmark's inputs, of this type.
+/// Returns the fake's plan for a network with the benchmark's inputs, of type `element`.
 fn plan_for(plan: &[u8], benchmark: &Benchmark, element: &str) -> Vec<u8> {
     let types = ["fp32", "fp16", "int8", "int32"];
     let number = types.iter().position(|name| *name == element).unwrap();

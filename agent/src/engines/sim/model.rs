@@ -1,4 +1,4 @@
-//! Which accelerator `sim` models: units given in the settings, or one of the boards of `configs/boards`.
+//! The accelerator that `sim` models: units from the settings, or a board of `configs/boards`.
 
 use std::{fmt, path::Path};
 
@@ -12,15 +12,15 @@ use regatta_schedule::{
 /// The modelled accelerator.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SimModel {
-    /// Its units.
+    /// The board with its units.
     pub(crate) board: BoardModel,
-    /// Seed of the service times' spread.
+    /// Seed of the service times' jitter.
     pub(crate) seed: u64,
     /// Whether a stream's thread spins while the unit computes.
     pub(crate) spin: bool,
 }
 
-/// The boards that come with the agent: name and file.
+/// Expands to the names and files of the boards that are built into the agent.
 macro_rules! boards {
     ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../../../configs/boards/", $name, ".toml")))),*]
@@ -42,11 +42,11 @@ const BOARDS: &[(&str, &str)] = boards![
     "xavier-nx.ssd-resnet34",
 ];
 
-/// The largest batch of a unit that was given by two times only.
+/// Largest batch of a unit that only has a base time and a time per sample.
 const ANY_BATCH: usize = 1 << 20;
 
 impl Default for SimModel {
-    /// One unit with 600 microseconds for a batch of one, about what small Jetsons take for resnet50.
+    /// Returns one unit that needs 600 microseconds for a batch of one, about as small Jetsons need for resnet50.
     fn default() -> Self {
         Self {
             board: BoardModel {
@@ -67,12 +67,12 @@ impl Default for SimModel {
 }
 
 impl SimModel {
-    /// The modelled units of the setting `sim_units`.
+    /// Returns the modelled units of the setting `sim_units`.
     pub(crate) fn units(given: &SimUnits) -> Vec<UnitModel> {
         given.0.iter().filter_map(modelled).collect()
     }
 
-    /// The modelled units of the text of `sim_units`.
+    /// Returns the modelled units of the text of `sim_units`.
     #[cfg(test)]
     pub(crate) fn units_of(text: &str) -> Vec<UnitModel> {
         use regatta_config::engine_settings::EngineSettings;
@@ -82,7 +82,7 @@ impl SimModel {
         Self::units(&settings.sim_units.unwrap())
     }
 
-    /// The board of that name, or the one in the file of that path.
+    /// Returns the board with this name, or the board in the file with this path.
     pub(crate) fn board_named(given: &str) -> Option<BoardModel> {
         match BOARDS.iter().find(|(name, _)| *name == given) {
             Some((_, text)) => BoardModel::parse(text).ok(),
@@ -90,21 +90,22 @@ impl SimModel {
         }
     }
 
-    /// The unit of each stream: the first stream of every unit, then the second of those that have one, and so on.
+    /// Returns the unit of each stream: first one stream per unit, then the second streams, and so on.
     pub(crate) fn streams(&self) -> impl Iterator<Item = usize> + Clone {
         let units = &self.board.units;
         let most = units.iter().map(|unit| unit.streams).fold(1, usize::max);
         (0..most).flat_map(move |round| (0..units.len()).filter(move |&unit| units[unit].streams > round))
     }
 
-    /// The largest batch of a named board's units, which the published configuration sets.
+    /// Returns the largest batch of a named board's units, as set in the published configuration.
     pub(crate) fn published_batch(&self) -> Option<usize> {
         let largest = self.board.units.iter().map(|unit| unit.batch).max();
         largest.filter(|&batch| batch != ANY_BATCH)
     }
 }
 
-/// A unit with a base time per batch and a time per sample. Zero times count as a nanosecond, so the points are always a table.
+/// Returns a unit with a base time per batch and a time per sample. Zero times become a nanosecond, so the table is
+/// always valid.
 fn modelled(unit: &SimUnit) -> Option<UnitModel> {
     let seconds = |micros: u32| f64::from(micros) * 1e-6;
     let (base, per_sample) = (seconds(unit.base_us), seconds(unit.per_sample_us));

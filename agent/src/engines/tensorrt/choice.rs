@@ -1,4 +1,5 @@
-//! Which engine of the cache a run takes: the one that was named, or the only one that fits best. Never any of several.
+//! Selection of an engine from the cache: the named engine, or the best one that is compatible. If several are equally
+//! good, the selection fails.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use regatta_types::documents::EngineKind;
 use super::{BuildCommand, UnitRequest, inputs, profiles};
 use crate::engines::{EngineError, LoadRequest};
 
-/// What an engine must have been made of and for.
+/// The model and the machine that an engine must have been built for.
 pub(super) struct Here {
     /// The model's SHA-256, hexadecimal.
     pub(super) onnx_sha256: String,
@@ -18,23 +19,24 @@ pub(super) struct Here {
     pub(super) chip: String,
 }
 
-/// An engine of the cache: where it lies, and what it is.
+/// An engine of the cache: its directory and its entry.
 type Found = (PathBuf, CacheEntry);
 
-/// What is asked of an engine for one unit.
+/// The requirements for the engine of one unit.
 struct EngineQuery<'a> {
     request: &'a LoadRequest<'a>,
     here: &'a Here,
     wish: &'a UnitRequest,
     dla: bool,
-    /// The largest batch that the run gives it.
+    /// The largest batch that the run gives to the unit.
     batch: usize,
 }
 
-/// The engine and its plan.
+/// Returns the selected engine and its plan.
 ///
 /// # Errors
-/// [`EngineError::NoPlan`] when there is none or more than one, with what differs and the command that makes one.
+/// [`EngineError::NoPlan`] when no engine or more than one is suitable. It states the differences and the command that
+/// builds an engine.
 pub(super) fn choose(
     request: &LoadRequest<'_>,
     here: &Here,
@@ -55,7 +57,7 @@ pub(super) fn choose(
 }
 
 impl EngineQuery<'_> {
-    /// The engine of a key or a directory, where it is what is asked for.
+    /// Returns the engine with a key or directory, if it meets the requirements.
     fn named(&self, name: &Path) -> Result<(CacheEntry, Vec<u8>), EngineError> {
         let place = if name.is_dir() {
             name.to_owned()
@@ -87,18 +89,18 @@ impl EngineQuery<'_> {
         Err(self.none(format!("{} {differs}", place.display())))
     }
 
-    /// All engines of the cache that fit.
+    /// Returns all suitable engines of the cache.
     fn candidates(&self) -> Result<Vec<Found>, EngineError> {
         let cache = EngineCache::new(self.request.tensorrt.cache.clone());
         let mut filter = EngineFilter::default();
         for (place, entry) in cache.list().map_err(EngineError::tensorrt_unavailable)? {
             match entry {
                 Ok(entry) => filter.entries.push((place, entry)),
-                // It may have been the one.
+                // The damaged entry may be the required one.
                 Err(damaged) => filter.causes.push(format!("{:#}", anyhow::Error::from(damaged))),
             }
         }
-        // Of other models nothing is said: a cache holds those of all benchmarks.
+        // Engines of other models are not reported, because the cache holds the engines of all benchmarks.
         let of_model = |(_, entry): &Found| entry.manifest.onnx_sha256 == self.here.onnx_sha256;
         filter.entries.retain(of_model);
         filter.keep(
@@ -130,7 +132,8 @@ impl EngineQuery<'_> {
             |entry| self.request.tensorrt.has_workspace(&entry.manifest),
             |of_model| format!("{of_model} of another workspace_size than the settings ask for"),
         );
-        // Engines of other samples stand beside those of these; alone, one is refused with both sides named when it is loaded.
+        // Prefer engines for these samples over engines for others. If there are only others, loading one fails with an
+        // error that names both types.
         let takes = |(_, entry): &Found| inputs::take_samples(entry, &self.request.benchmark.model);
         if filter.entries.iter().any(takes) {
             filter.entries.retain(takes);
@@ -143,11 +146,11 @@ impl EngineQuery<'_> {
         }
     }
 
-    /// Of those that fit the one whose batch fits best.
+    /// Returns the suitable engine with the best batch size.
     fn best(&self, mut fitting: Vec<Found>) -> Result<(CacheEntry, Vec<u8>), EngineError> {
         let size = |entry: &CacheEntry| entry.manifest.batch as usize;
         let sizes = fitting.iter().map(|(_, entry)| size(entry));
-        // What a DLA core does not take at once, it or the GPU takes next.
+        // A DLA core may take a smaller batch, because the rest becomes the next batch of it or of the GPU.
         let free = self.wish.batch.is_none() && (self.dla || self.request.takes_any_batch);
         let best = if free {
             sizes.max()
@@ -173,12 +176,12 @@ impl EngineQuery<'_> {
         }
     }
 
-    /// Whether an engine of that batch takes the run's.
+    /// Returns whether an engine with this batch size accepts the run's batch.
     fn takes(&self, size: usize) -> bool {
         size == self.batch || (size > self.batch && !self.request.tensorrt.exact_batch)
     }
 
-    /// The precision that is asked for, where the engine has another.
+    /// Returns the requested precision, if the engine's differs.
     fn other_precision(&self, entry: &CacheEntry) -> Option<Precision> {
         let wanted = self.request.tensorrt.precision;
         wanted.filter(|&wanted| wanted != entry.manifest.precision)
@@ -197,7 +200,7 @@ impl EngineQuery<'_> {
     }
 }
 
-/// Engines that may still be the one, and why others are not.
+/// The remaining candidates, and the reasons against other engines.
 #[derive(Default)]
 struct EngineFilter {
     entries: Vec<Found>,
@@ -205,7 +208,7 @@ struct EngineFilter {
 }
 
 impl EngineFilter {
-    /// Keeps what is asked for. Of the rest it is said how many they are and what differs.
+    /// Keeps the engines that match, and records how many others there are and how they differ.
     fn keep(&mut self, asked: impl Fn(&CacheEntry) -> bool, cause: impl Fn(&str) -> String) {
         let before = self.entries.len();
         self.entries.retain(|(_, entry)| asked(entry));
@@ -218,7 +221,7 @@ impl EngineFilter {
         }
     }
 
-    /// Keeps those of this chip and this TensorRT.
+    /// Keeps the engines for this chip and this TensorRT.
     fn keep_compatible(&mut self, here: &Here) {
         let Self { entries, causes } = self;
         entries.retain(|(_, entry)| {
@@ -245,7 +248,7 @@ const fn precision(precision: Precision) -> &'static str {
     }
 }
 
-/// An engine that has fewer profiles than streams are wanted.
+/// Returns the error for an engine with fewer profiles than streams.
 pub(super) fn too_few_profiles(
     request: &LoadRequest<'_>,
     entry: &CacheEntry,
@@ -282,7 +285,7 @@ fn no_plan(
     let precision = match request.tensorrt.precision {
         Some(Precision::Fp16) => " --precision fp16",
         Some(Precision::Int8) => " --precision int8",
-        // Without one DLA would compute nothing of a network of 32-bit floats.
+        // Without a precision, DLA cannot compute any layer of a network of 32-bit floats.
         None if dla && has_precision_flags => " --precision fp16",
         Some(Precision::AsInNetwork) | None => "",
     };

@@ -1,5 +1,5 @@
-//! TensorRT's element types: from a sample's to the engine's, and from the engine's answer to LoadGen's. What would need a scale is
-//! not converted.
+//! TensorRT's element types: conversion of samples to the engine's type, and of its output to LoadGen's answer.
+//! Conversions that need a scale are not supported.
 
 use half::f16;
 use regatta_types::benchmark::{Dtype, Response};
@@ -9,7 +9,7 @@ use crate::engines::{
     numbers::{largest, widen},
 };
 
-/// Type of a tensor's elements.
+/// Element type of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Element {
     Fp32,
@@ -20,7 +20,7 @@ pub(super) enum Element {
 }
 
 impl Element {
-    /// By TensorRT's word.
+    /// Returns the type with TensorRT's name `kind`.
     pub(super) fn named(kind: &str) -> Option<Self> {
         match kind {
             "fp32" => Some(Self::Fp32),
@@ -32,7 +32,7 @@ impl Element {
         }
     }
 
-    /// Bytes of an element.
+    /// Returns the bytes of an element.
     pub(super) const fn size(self) -> usize {
         match self {
             Self::Int8 => 1,
@@ -42,40 +42,40 @@ impl Element {
         }
     }
 
-    /// Whether it is a whole number that can be a class by itself.
+    /// Returns whether one element can be a class: a 32-bit or 64-bit integer.
     pub(super) const fn is_whole(self) -> bool {
         matches!(self, Self::Int32 | Self::Int64)
     }
 
-    /// The element in `bytes`, for comparing.
+    /// Returns the element in `bytes` as a number for comparisons.
     fn value(self, bytes: &[u8]) -> f64 {
         match (self, bytes) {
             (Self::Int8, &[a]) => f64::from(i8::from_le_bytes([a])),
             (Self::Fp16, &[a, b]) => f16::from_le_bytes([a, b]).to_f64(),
             (Self::Fp32, &[a, b, c, d]) => f64::from(f32::from_le_bytes([a, b, c, d])),
             (Self::Int32, &[a, b, c, d]) => f64::from(i32::from_le_bytes([a, b, c, d])),
-            // Scores of 64 bits are not in the field; a class that is one is below 2^53.
+            // No network has 64-bit scores. A 64-bit class is below 2^53.
             (Self::Int64, &[a, b, c, d, e, f, g, h]) => i64::from_le_bytes([a, b, c, d, e, f, g, h]) as f64,
             _ => f64::NAN,
         }
     }
 }
 
-/// How a sample becomes what the engine takes.
+/// Conversion of a sample to the engine's input type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conversion {
-    /// As it is.
+    /// No conversion.
     None,
     /// 32-bit floats, rounded to 16 bits.
     ToHalf,
     /// 16-bit floats, widened to 32 bits.
     ToSingle,
-    /// 32-bit integers, widened to 64 bits: a network's own tokens, where the samples are kept small.
+    /// 32-bit integers, widened to 64 bits, for networks with 64-bit tokens and samples stored in 32 bits.
     ToLong,
 }
 
 impl Conversion {
-    /// From a sample's type to an engine's; `None` where a number alone does not say what it would be there.
+    /// Returns the conversion from a sample's type to an engine's. `None` if it would need a scale.
     pub(super) const fn between(sample: Dtype, element: Element) -> Option<Self> {
         match (sample, element) {
             (Dtype::Float32, Element::Fp32)
@@ -90,7 +90,7 @@ impl Conversion {
         }
     }
 
-    /// Puts a sample into its place.
+    /// Converts a sample into `place`.
     pub(super) fn put(self, sample: &[u8], place: &mut [u8]) {
         match self {
             Self::None => place.copy_from_slice(sample),
@@ -109,15 +109,15 @@ impl Conversion {
     }
 }
 
-/// Adds the answer in a sample's row of the output.
+/// Adds the answer for a sample's row of the output.
 pub(super) fn answer(row: &[u8], element: Element, response: Response, answers: &mut Answers) {
-    // Outputs in turns are put together by the runner.
+    // The runner assembles stacked outputs.
     if response != Response::ArgmaxInt32 {
         return answers.push(row);
     }
     let values = row.chunks_exact(element.size()).map(|bytes| element.value(bytes));
     let class = if row.len() == element.size() {
-        // The network itself looked for the largest.
+        // The network computed the argmax itself.
         values.map(|value| value as i32).next().unwrap_or(0)
     } else {
         largest(values)

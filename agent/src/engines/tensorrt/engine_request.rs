@@ -1,4 +1,4 @@
-//! What a run asks of TensorRT, in the engine's own words, and where NVIDIA's software lies. Loads nothing but that.
+//! The request of a run to TensorRT, and the location of NVIDIA's libraries.
 
 use std::path::PathBuf;
 
@@ -12,22 +12,22 @@ use regatta_types::layout::Layout;
 use super::gpus;
 use crate::engines::EngineError;
 
-/// Bits of a byte count below the MiB, in which `engine build` counts a workspace.
+/// Shift between bytes and MiB, the unit of `engine build` for workspaces.
 const MIB: u32 = 20;
 
-/// Where NVIDIA's software lies; `None` is where the system has it.
+/// The location of NVIDIA's libraries. `None` is the system's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Installation {
-    /// The CUDA driver's file.
+    /// The file of the CUDA driver.
     pub(crate) cuda: Option<PathBuf>,
     /// TensorRT's directory.
     pub(crate) tensorrt: Option<PathBuf>,
-    /// The shims' directories.
+    /// The directories of the shims.
     pub(crate) shims: ShimDirectories,
 }
 
 impl Installation {
-    /// What the environment says of this machine.
+    /// Returns the locations from the environment.
     pub(crate) fn of_this_machine() -> Self {
         Self {
             cuda: None,
@@ -59,61 +59,61 @@ impl Installation {
     }
 }
 
-/// What a run asks of TensorRT.
+/// The request of a run to TensorRT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EngineRequest {
-    /// Where NVIDIA's software lies.
+    /// The location of NVIDIA's libraries.
     pub(crate) installation: Installation,
-    /// Where engines are kept.
+    /// The directory of built engines.
     pub(crate) cache: PathBuf,
-    /// Types that the engines were allowed to compute in; `None` takes any.
+    /// Precision that the engines were built with. `None` accepts any.
     pub(crate) precision: Option<Precision>,
-    /// The workspace that the engines were built with, to the MiB; `None` takes any.
+    /// Workspace that the engines were built with, compared in MiB. `None` accepts any.
     pub(crate) workspace_bytes: Option<u64>,
-    /// Whether an engine's batch must be the one that is asked for, and not larger.
+    /// Whether an engine's batch size must equal the requested one. Otherwise it may be larger.
     pub(crate) exact_batch: bool,
-    /// Type and layout of the input that the engines must have; `None` takes any.
+    /// Required type and layout of the input. `None` accepts any.
     pub(crate) input_dtype: Option<ElementType>,
     pub(crate) input_format: Option<Layout>,
-    /// Which GPUs.
+    /// The GPUs to use.
     pub(crate) gpus: GpuSelection,
-    /// Each GPU.
+    /// The request for each GPU.
     pub(crate) gpu: UnitRequest,
-    /// Each DLA core.
+    /// The request for each DLA core.
     pub(crate) dla: UnitRequest,
-    /// Which DLA cores.
+    /// The DLA cores to use.
     pub(crate) dla_cores: Vec<u32>,
-    /// Batches that a DLA core gets at once and computes one after the other.
+    /// Batches that a DLA core receives at once and computes in a row.
     pub(crate) dla_loops: usize,
-    /// Whether the GPU's batches of fixed size are CUDA graphs; where that is only usual, failing is no error.
+    /// Whether to use CUDA graphs for the GPU's usual batch sizes. With `Usual`, a failed capture is not an error.
     pub(crate) graphs: Graphs,
-    /// Whether the device works in host memory; `None` where that is the same memory.
+    /// Whether the device works in host memory. `None` does so on integrated GPUs, which share it.
     pub(crate) direct_host_access: Option<bool>,
     /// How a thread waits for its unit.
     pub(crate) wait: WaitMode,
 }
 
-/// Whether graphs are wanted.
+/// Whether to use CUDA graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Graphs {
-    /// No.
+    /// Do not use graphs.
     Never,
-    /// If they can be had.
+    /// Use graphs if possible.
     Usual,
-    /// Yes, by name.
+    /// Use graphs, and fail if that is not possible.
     Requested,
 }
 
-/// What is asked of one kind of unit.
+/// The request for one kind of unit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct UnitRequest {
-    /// The engine by key or directory; `None` looks for one that fits.
+    /// The engine's key or directory. `None` searches the cache.
     pub(crate) engine: Option<String>,
-    /// Most samples in a batch, where the user says so.
+    /// Most samples in a batch, if the user set it.
     pub(crate) batch: Option<usize>,
-    /// Contexts, each with a batch in flight; none leaves the unit out.
+    /// Contexts, each with one batch in flight. 0 excludes the unit.
     pub(crate) streams: usize,
-    /// Streams on which they compute; 0 gives each its own.
+    /// Streams that the contexts compute on. 0 gives each context its own.
     pub(crate) inference_streams: usize,
 }
 
@@ -125,7 +125,7 @@ pub(super) enum Unit {
 }
 
 impl EngineRequest {
-    /// The same with every GPU by its number, so that units can be counted. Asks CUDA only where none was named.
+    /// Returns the request with GPU numbers instead of "all". Queries CUDA only if no GPU was named.
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] without a driver.
@@ -142,19 +142,19 @@ impl EngineRequest {
         Ok(known)
     }
 
-    /// Whether an engine was built with the workspace that is asked for.
+    /// Returns whether an engine was built with the requested workspace.
     pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
         let wanted = self.workspace_bytes;
         wanted.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
     }
 
-    /// The flag of `engine build` that makes such an engine.
+    /// Returns the flag of `engine build` for the requested workspace.
     pub(super) fn workspace_flag(&self) -> String {
         let wanted = self.workspace_bytes;
         wanted.map_or_else(String::new, |bytes| format!(" --workspace {}", bytes >> MIB))
     }
 
-    /// The units, GPUs first.
+    /// Returns the units, GPUs first.
     pub(super) fn units(&self) -> Vec<Unit> {
         let gpus = if self.gpu.streams > 0 {
             self.gpus.numbers()
@@ -166,7 +166,7 @@ impl EngineRequest {
             .collect()
     }
 
-    /// A unit's name, as evidence tells which unit computed what.
+    /// Returns a unit's name for the evidence.
     pub(super) fn name_of(&self, unit: Unit) -> String {
         match unit {
             Unit::Gpu(_) if self.gpus.numbers().len() == 1 => "gpu".to_owned(),
@@ -175,7 +175,7 @@ impl EngineRequest {
         }
     }
 
-    /// What is asked of a unit.
+    /// Returns the request for a unit.
     pub(super) fn of(&self, unit: Unit) -> &UnitRequest {
         match unit {
             Unit::Gpu(_) => &self.gpu,
@@ -183,12 +183,12 @@ impl EngineRequest {
         }
     }
 
-    /// How many streams there are over all units.
+    /// Returns the number of streams of all units.
     pub(crate) fn streams(&self) -> usize {
         self.units().iter().map(|&unit| self.of(unit).streams).sum()
     }
 
-    /// How many units there are.
+    /// Returns the number of units.
     pub(crate) fn unit_count(&self) -> usize {
         self.units().len()
     }

@@ -1,4 +1,4 @@
-//! The contexts of the GPUs that take part in a run. Which ones are selected is a setting; what runs on them is elsewhere.
+//! The contexts of the GPUs in a run. A setting selects the GPUs.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use regatta_cuda::{Context, Device, Driver};
 
 use crate::engines::EngineError;
 
-/// GPUs of different kinds were named: a plan serves one kind.
+/// The named GPUs are of different kinds. A plan only runs on one kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "GPU {first} is {is}, but GPU {other} is {differs}, and an engine serves one of them: name GPUs of a kind by the setting gpus"
@@ -19,10 +19,10 @@ struct Unlike {
     differs: String,
 }
 
-/// The contexts of the selected GPUs, in the same order.
+/// Returns the contexts of the selected GPUs, in the same order.
 ///
 /// # Errors
-/// [`EngineError::Unavailable`] when one is not there, does not start, or is of another kind than the first.
+/// [`EngineError::Unavailable`] when a GPU is missing, does not start, or is of another kind than the first.
 pub(super) fn open(gpus: &GpuSelection, driver: &Driver) -> Result<Vec<Context>, EngineError> {
     let contexts: Vec<(u32, Context)> = gpus
         .numbers()
@@ -45,7 +45,7 @@ pub(super) fn open(gpus: &GpuSelection, driver: &Driver) -> Result<Vec<Context>,
     Ok(contexts.into_iter().map(|(_, context)| context).collect())
 }
 
-/// The numbers of the devices that are like the first. One that is left out is told of.
+/// Returns the numbers of the devices of the same kind as the first. Logs each excluded device.
 pub(super) fn alike(devices: &[Device]) -> Vec<u32> {
     let mut numbers = vec![0];
     for (number, device) in (0..).zip(devices).skip(1) {
@@ -62,12 +62,12 @@ pub(super) fn alike(devices: &[Device]) -> Vec<u32> {
     numbers
 }
 
-/// Whether one plan serves both.
+/// Returns whether one plan runs on both devices.
 fn is_like(one: &Device, other: &Device) -> bool {
     (&one.name, one.compute_capability) == (&other.name, other.compute_capability)
 }
 
-/// The devices in words: `Orin`, `2 x NVIDIA L4`.
+/// Describes the devices, as in `Orin` or `2 x NVIDIA L4`.
 pub(super) fn in_words(contexts: &[Context]) -> String {
     let mut words = String::new();
     if contexts.len() > 1 {

@@ -1,18 +1,18 @@
-//! The graphs of a runner, one for each batch size that a run will often have.
+//! The CUDA graphs of a runner, one for each frequent batch size.
 
 use regatta_cuda::Graph;
 
-/// Graphs by the rows that they compute.
+/// Graphs by their number of rows.
 #[derive(Default)]
 pub(super) struct GraphSet(Vec<(usize, Graph)>);
 
 impl GraphSet {
-    /// Adds a graph for so many rows.
+    /// Adds a graph for `rows` rows.
     pub(super) fn add(&mut self, rows: usize, graph: Graph) {
         self.0.push((rows, graph));
     }
 
-    /// The graph that computes so many rows.
+    /// Returns the graph that computes `rows` rows.
     pub(super) fn of(&self, rows: usize) -> Option<&Graph> {
         self.0
             .iter()

@@ -1,5 +1,5 @@
-//! `input_dtype` and `input_format` of the settings: held against the samples, and what they ask of an engine. How samples lie in
-//! memory is in `tensors`.
+//! The settings `input_dtype` and `input_format`: their check against the samples, and their requirements for engines.
+//! `tensors` describes the memory layout of samples.
 
 use regatta_tensorrt::{CacheEntry, InputShape};
 use regatta_types::{benchmark::Model, layout::Layout};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::engines::{EngineError, LoadRequest};
 
-/// Refuses a type that the samples do not become.
+/// Rejects an input type that the samples cannot be converted to.
 ///
 /// # Errors
 /// [`EngineError::ModelUnfit`].
@@ -33,7 +33,8 @@ pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError
     })
 }
 
-/// Whether an engine's inputs are what the settings ask for. What was never loaded is known by what it was built with.
+/// Returns whether an engine's inputs match the settings. For an engine that was never loaded, its build settings are
+/// compared.
 pub(super) fn are_requested(entry: &CacheEntry, wish: &EngineRequest, dla: bool) -> bool {
     let inputs: Vec<_> = entry.tensors.iter().filter(|tensor| tensor.input).collect();
     let built = entry.manifest.input;
@@ -53,7 +54,7 @@ pub(super) fn are_requested(entry: &CacheEntry, wish: &EngineRequest, dla: bool)
     element && format
 }
 
-/// What the settings ask of inputs, in words.
+/// Describes the settings for inputs.
 pub(super) fn in_words(wish: &EngineRequest) -> String {
     let element = wish.input_dtype.map(|wanted| wanted.to_string());
     let format = wish.input_format.map(|wanted| wanted.to_string());
@@ -61,7 +62,7 @@ pub(super) fn in_words(wish: &EngineRequest) -> String {
     words.join(" ")
 }
 
-/// Whether an engine's inputs take samples of the model's, as far as is known before it is loaded.
+/// Returns whether an engine's inputs accept the model's samples, as far as is known before it is loaded.
 pub(super) fn take_samples(entry: &CacheEntry, model: &Model) -> bool {
     let samples = model.input_dtype;
     let takes = |kind: &str| {
@@ -74,7 +75,7 @@ pub(super) fn take_samples(entry: &CacheEntry, model: &Model) -> bool {
         && has_shapes(&entry.manifest.input_shapes, model)
 }
 
-/// Whether the shapes that an engine was built with, where they were given, are those of the samples.
+/// Returns whether the input shapes that an engine was built with, if any, are those of the samples.
 fn has_shapes(built: &[InputShape], model: &Model) -> bool {
     built.iter().all(|shape| {
         let mut inputs = model.inputs();
@@ -90,8 +91,8 @@ fn has_shapes(built: &[InputShape], model: &Model) -> bool {
     })
 }
 
-/// The flags of `engine build` that fix what a model of several inputs may leave free. Of models with one input hardly any does,
-/// and the build says so.
+/// Returns the flags of `engine build` for the input shapes of a model with several inputs. Models with one input
+/// rarely have free dimensions, and then the build reports it.
 pub(super) fn shape_flags(model: &Model) -> String {
     if model.further_inputs.is_empty() {
         return String::new();
@@ -107,7 +108,7 @@ pub(super) fn shape_flags(model: &Model) -> String {
     shapes.map(|shape| format!(" --input-shape {shape}")).collect()
 }
 
-/// The flags of `engine build` that make such an engine.
+/// Returns the flags of `engine build` for the requested input type and format.
 pub(super) fn flags(wish: &EngineRequest, dla: bool) -> String {
     let element = wish.input_dtype.map(|wanted| format!(" --input-dtype {wanted}"));
     let format = wish.input_format.filter(|&wanted| wanted != Layout::Linear);
@@ -118,7 +119,7 @@ pub(super) fn flags(wish: &EngineRequest, dla: bool) -> String {
     element.into_iter().chain(format).collect()
 }
 
-/// DLA's own name of a layout: an image of `chw4` lies in memory as one of its `dla_hwc4`, so both units take the same samples.
+/// Returns DLA's name of a layout. `chw4` and `dla_hwc4` are the same in memory, so both units accept the same samples.
 const fn on_dla(format: Layout) -> Layout {
     match format {
         Layout::Chw4 => Layout::DlaHwc4,

@@ -1,16 +1,16 @@
-//! A tensor's memory: where the host writes or reads it, and where the device does.
+//! The memory of a tensor on the host and on the device.
 
 use regatta_cuda::{Context, CudaError, DeviceMemory, HostMemory, Stream};
 
-/// Memory of one tensor.
+/// The memory of one tensor.
 pub(super) struct Buffer {
     host: HostMemory,
-    /// Where the device has memory of its own that is copied to or from.
+    /// The device's copy of the memory. `None` if the device works in host memory.
     device: Option<DeviceMemory>,
 }
 
 impl Buffer {
-    /// So many bytes. With `direct` the device works in the host's memory.
+    /// Allocates `bytes` bytes. With `direct`, the device works in host memory.
     ///
     /// # Errors
     /// [`CudaError`].
@@ -25,42 +25,42 @@ impl Buffer {
         })
     }
 
-    /// Where it lies for the device.
+    /// Returns the device address.
     pub(super) fn address(&self) -> u64 {
         self.device
             .as_ref()
             .map_or(self.host.device_address(), DeviceMemory::address)
     }
 
-    /// The host's side. Only while no stream has work with it.
+    /// Returns the host's memory. Only valid while no stream uses it.
     pub(super) const fn bytes(&self) -> &[u8] {
         self.host.bytes()
     }
 
-    /// The host's side, to be written. Only while no stream has work with it.
+    /// Returns the host's memory for writing. Only valid while no stream uses it.
     pub(super) const fn bytes_mut(&mut self) -> &mut [u8] {
         self.host.bytes_mut()
     }
 
-    /// Has the first `bytes` brought to the device, where they are not there anyway.
+    /// Enqueues a copy of the first `bytes` bytes to the device, if it has separate memory.
     ///
     /// # Safety
-    /// Until the stream has come so far, the buffer lives and its host's side is not written.
+    /// Until the stream has completed the copy, the buffer must live and its host memory must not be written.
     pub(super) unsafe fn bring(&self, stream: &Stream, bytes: usize) -> Result<(), CudaError> {
         match &self.device {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             Some(device) => unsafe { stream.copy_to_device(device, &self.host, bytes) },
             None => Ok(()),
         }
     }
 
-    /// Has the first `bytes` fetched from the device, where they are not here anyway.
+    /// Enqueues a copy of the first `bytes` bytes from the device, if it has separate memory.
     ///
     /// # Safety
-    /// Until the stream has come so far, the buffer lives and its host's side is not looked at.
+    /// Until the stream has completed the copy, the buffer must live and its host memory must not be read.
     pub(super) unsafe fn fetch(&self, stream: &Stream, bytes: usize) -> Result<(), CudaError> {
         match &self.device {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             Some(device) => unsafe { stream.copy_to_host(&self.host, device, bytes) },
             None => Ok(()),
         }

@@ -1,11 +1,12 @@
-//! Which of several engines that are the same but for their optimisation profiles. Any other difference is the user's to decide.
+//! Selection between engines that only differ in their number of optimisation profiles. The user must resolve any other
+//! difference.
 
 use std::path::PathBuf;
 
 use regatta_tensorrt::{CacheEntry, EngineManifest};
 
-/// Of engines that differ in nothing but their profiles, keeps the one with just enough for so many contexts; with none that has,
-/// or with another difference, all.
+/// Keeps the engine with the fewest profiles that suffice for `contexts`. Keeps all engines if none has enough
+/// profiles, or if they differ otherwise.
 pub(super) fn keep_just_enough(engines: &mut Vec<(PathBuf, CacheEntry)>, contexts: usize) {
     let but_profiles = |entry: &CacheEntry| EngineManifest {
         profiles: 0,

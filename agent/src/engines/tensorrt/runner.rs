@@ -1,7 +1,7 @@
-//! A runner: one execution context with its memory and its stream. Takes a batch, has it computed, gives the answers.
+//! A runner: one execution context with its memory and its stream. It computes batches and returns the answers.
 //!
-//! Once it is made, a batch allocates nothing: shapes, addresses, copies and the work itself are given to a stream that exists, or a
-//! graph is launched, and the thread waits for one event.
+//! Once created, it does not allocate for a batch. Shapes, addresses, copies and the work are enqueued on an existing
+//! stream, or a graph is launched. The thread then waits for one event.
 
 use std::{error::Error, sync::Arc};
 
@@ -19,24 +19,24 @@ use super::{
 };
 use crate::engines::{Answers, Batch, Engine, EngineError, Input};
 
-/// What a runner is made of.
+/// The parameters of a runner.
 pub(super) struct Setup {
     /// The unit's number and name.
     pub(super) unit: usize,
     pub(super) unit_name: String,
     pub(super) tensors: Tensors,
-    /// The optimisation profile, counted from 0.
+    /// The optimisation profile, from 0.
     pub(super) profile: usize,
-    /// Batches of the engine that one batch of the harness may have.
+    /// Most batches of the engine in one batch of the harness.
     pub(super) loops: usize,
-    /// Most samples in a batch of the engine, where the user says so.
+    /// Most samples in a batch of the engine, if the user set it.
     pub(super) wished: Option<usize>,
-    /// The stream to compute on, where several runners share one.
+    /// The stream to compute on, if several runners share one.
     pub(super) inference: Option<Arc<Stream>>,
     pub(super) graphs: Graphs,
-    /// Batch sizes to have graphs for.
+    /// Batch sizes to capture as graphs.
     pub(super) graph_sizes: Vec<usize>,
-    /// Samples that the device reads where they lie.
+    /// Memory of samples that the device can read directly.
     pub(super) shared: Option<Arc<SharedSamples>>,
     pub(super) wait: WaitMode,
     pub(super) response: Response,
@@ -44,25 +44,25 @@ pub(super) struct Setup {
 
 /// One stream of the `tensorrt` engine.
 pub(super) struct Runner {
-    // What is given back first stands first: graphs and the execution use the memory, the memory's work the stream.
+    // The order matters for drops: graphs and the execution use the memory, and the work on the memory uses the stream.
     graphs: GraphSet,
     execution: ExecutionContext,
     inputs: Vec<Buffer>,
-    /// The first is the answer, or all of them are.
+    /// The first output is the answer, or all of them together.
     outputs: Vec<Buffer>,
     stream: Arc<Stream>,
-    /// The input is there; the answer is there; all is done.
+    /// Events: input copied, computed, and all done.
     brought: Event,
     computed: Event,
     done: Event,
     setup: Setup,
-    /// Samples of one batch of the engine, at most.
+    /// Most samples in one batch of the engine.
     part: usize,
-    /// The shapes that the execution's inputs have; their first dimensions are 0 before there are any.
+    /// The current shapes of the execution's inputs. First dimensions of 0 mean that no shape is set.
     shapes: Vec<Vec<i64>>,
-    /// Where the execution's tensors lie: where the only input is, if not in its own place, and the first row.
+    /// The current tensor addresses: the address of the only input if it is outside its buffer, and the first row.
     placed: Option<(Option<u64>, usize)>,
-    /// The device is lost: nothing is given to it any more.
+    /// The error by which the device was lost. Nothing is enqueued after it.
     lost: Option<CudaError>,
 }
 
@@ -73,12 +73,12 @@ enum RunnerError {
     Cuda(#[from] CudaError),
     #[error(transparent)]
     TensorRt(#[from] ExecutionError),
-    /// An earlier failure of the device, after which none of its calls succeeds.
+    /// The device failed earlier, and all further calls to it fail.
     #[error("the device is lost to this process since an earlier batch")]
     Lost(#[source] CudaError),
 }
 
-/// Which of several units it was.
+/// The error with the name of the unit.
 #[derive(Debug, thiserror::Error)]
 #[error("on {unit}")]
 struct OnUnit {
@@ -86,19 +86,19 @@ struct OnUnit {
     source: RunnerError,
 }
 
-/// TensorRT gives an engine's memory back on the device that the thread uses.
+/// TensorRT frees an engine's memory on the current device of the thread.
 impl Drop for Runner {
     fn drop(&mut self) {
-        // A device that cannot be used any more has lost the memory anyway.
+        // A device that cannot be bound has lost the memory anyway.
         let _ = self.stream.context().bind();
     }
 }
 
 impl Runner {
-    /// Makes context, memory and graphs.
+    /// Creates context, memory and graphs.
     ///
     /// # Errors
-    /// When memory does not suffice, the device fails, or a graph is wanted and cannot be had.
+    /// When there is not enough memory, the device fails, or a requested graph cannot be captured.
     pub(super) fn new(
         context: &Context,
         engine: &TrtEngine,
@@ -119,9 +119,10 @@ impl Runner {
     fn make(context: &Context, engine: &TrtEngine, setup: Setup) -> Result<Self, RunnerError> {
         let tensors = &setup.tensors;
         let stream = Arc::new(Stream::new(context)?);
-        // SAFETY: the stream is of the context that the calling thread is bound to, as making it has seen to.
+        // SAFETY: the stream belongs to the context that is bound to the calling thread, because creating the stream
+        // bound it.
         let execution = unsafe { engine.context(setup.profile, stream.as_raw()) }?;
-        // The profile is set in the stream's turn, but the work may be another stream's.
+        // The profile is set in this stream's order, but another stream may do the work.
         stream.synchronize()?;
         let part = setup
             .wished
@@ -153,7 +154,8 @@ impl Runner {
         })
     }
 
-    /// Keeps the sizes that are asked for as graphs, each after it was computed once: TensorRT takes what a shape needs then.
+    /// Captures the configured sizes as graphs. Each size is computed once before, so that TensorRT allocates what the
+    /// shape needs.
     fn capture_all(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         if self.setup.graphs == Graphs::Never || self.setup.loops > 1 {
             return Ok(());
@@ -164,19 +166,19 @@ impl Runner {
             if self.graphs.of(rows).is_some() {
                 continue;
             }
-            // The graph serves every batch of these rows, so it copies for the fullest of them.
+            // The graph serves all batches with this number of rows, so it copies the largest of them.
             let given = rows.min(self.part);
             let stream = Arc::clone(&self.stream);
             self.compute(given, None)?;
-            // SAFETY: a captured copy or kernel is not done now; `compute` keeps the promise at each launch.
+            // SAFETY: captured copies and kernels do not run now. `compute` upholds the contract at each launch.
             let graph = Graph::capture(&stream, || unsafe { self.give(given, None, true) })?;
             self.graphs.add(rows, graph);
         }
         Ok(())
     }
 
-    /// Puts the batch where the device finds it: nowhere else where it lies in shared memory as the only input takes it, and no
-    /// graph wants it in its own place. Returns its address there.
+    /// Makes the batch accessible to the device. If the only input can be read directly from shared memory and no graph
+    /// needs its buffer, returns its device address. Otherwise copies the samples into the buffers and returns `None`.
     fn place(&mut self, batch: &Batch<'_>) -> Result<Option<u64>, EngineError> {
         let tensors = &self.setup.tensors;
         let given = batch.samples.len();
@@ -208,14 +210,15 @@ impl Runner {
         Ok(None)
     }
 
-    /// Has so many samples computed, and waits for them. They lie in the inputs' own places, or `elsewhere`.
+    /// Computes `given` samples and waits for them. They are in the input buffers, or at the device address
+    /// `elsewhere`.
     fn compute(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
         if let Some(lost) = &self.lost {
             return Err(RunnerError::Lost(lost.clone()));
         }
         let computed = self.compute_on_device(given, elsewhere);
         if let Err(trouble) = &computed {
-            // Whatever was given before the failure still uses the memory.
+            // Work that was enqueued before the failure still uses the memory.
             let after = self.stream.synchronize().err();
             let told = match trouble {
                 RunnerError::Cuda(error) => Some(error.clone()),
@@ -227,9 +230,10 @@ impl Runner {
     }
 
     fn compute_on_device(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
-        // TensorRT works in the calling thread's context; a worker's first batch finds none there.
+        // TensorRT uses the thread's current context. A worker's first batch has none yet.
         self.stream.context().bind()?;
-        // SAFETY: this thread alone uses the memory, and waits below (on failure in `compute`) before it does so again.
+        // SAFETY: only this thread uses the memory. It waits below (or in `compute` after a failure) before it uses it
+        // again.
         unsafe {
             match self.graphs.of(self.setup.tensors.rows(given)) {
                 Some(graph) => graph.launch(&self.stream)?,
@@ -240,10 +244,11 @@ impl Runner {
         Ok(self.done.wait(self.setup.wait)?)
     }
 
-    /// Gives copies and work to the stream. Within a graph all of it is on the runner's own.
+    /// Enqueues copies and work. Within a graph, everything uses the runner's own stream.
     ///
     /// # Safety
-    /// Until the stream has come so far, the memory `elsewhere` and the buffers live and are not used otherwise.
+    /// Until the stream has completed the work, the memory `elsewhere` and the buffers must live and not be used
+    /// otherwise.
     unsafe fn give(
         &mut self,
         given: usize,
@@ -255,7 +260,7 @@ impl Runner {
         let inference = Arc::clone(shared.unwrap_or(&self.stream));
         if elsewhere.is_none() {
             for (input, buffer) in tensors.inputs.iter().zip(&self.inputs) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees it.
                 unsafe { buffer.bring(&self.stream, given * input.row.bytes()) }?;
             }
         }
@@ -265,7 +270,7 @@ impl Runner {
             inference.wait_for(&self.brought)?;
         }
         for first in (0..given).step_by(self.part) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             unsafe { self.enqueue(first, given.min(first + self.part) - first, elsewhere, &inference) }?;
         }
         if apart {
@@ -273,13 +278,13 @@ impl Runner {
             self.stream.wait_for(&self.computed)?;
         }
         for (output, buffer) in self.answering() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             unsafe { buffer.fetch(&self.stream, given * output.bytes()) }?;
         }
         Ok(())
     }
 
-    /// The outputs that are the answer.
+    /// Returns the outputs that form the answer.
     fn answering(&self) -> impl Iterator<Item = (&Row, &Buffer)> + Clone {
         let outputs = &self.setup.tensors.outputs;
         let count = match self.setup.response {
@@ -289,7 +294,7 @@ impl Runner {
         outputs.iter().zip(&self.outputs).take(count)
     }
 
-    /// Gives one batch of the engine to the stream: `given` samples from the one numbered `first` on.
+    /// Enqueues one batch of the engine: `given` samples, starting with number `first`.
     ///
     /// # Safety
     /// As for [`give`](Self::give).
@@ -319,8 +324,8 @@ impl Runner {
             }
             self.placed = Some((elsewhere, first));
         }
-        // SAFETY: the stream is of the bound context; every tensor has its address, with room for the shape's rows, and
-        // for the rest the caller promises.
+        // SAFETY: the stream belongs to the bound context. Every tensor has an address with space for the shape's rows.
+        // The caller guarantees the rest.
         Ok(unsafe { self.execution.enqueue(stream.as_raw()) }?)
     }
 }

@@ -1,12 +1,12 @@
-//! The loaded samples in memory that the device can reach, so that an engine reads them where they lie. On a chip whose GPU
-//! shares the host's memory that saves the copy.
+//! Memory for loaded samples that the device can read directly. This avoids the copy on chips whose GPU shares the
+//! host's memory.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use regatta_cuda::{Context, HostMemory};
 
-/// Memory for loaded samples, and where it lies for the device: at one address for all GPUs, as CUDA promises of host memory that
-/// is for every context (unified addressing, which 64-bit Linux always has).
+/// Allocator for loaded samples, with the device address of the memory. The address is the same for all GPUs: CUDA
+/// guarantees this for portable host memory with unified addressing, which 64-bit Linux always has.
 pub(crate) struct SharedSamples {
     context: Context,
     host: AtomicUsize,
@@ -24,17 +24,18 @@ impl SharedSamples {
         }
     }
 
-    /// Memory for all loaded samples, which takes the place of what was given before. `None` when there is not enough.
+    /// Allocates memory for all loaded samples, which replaces the earlier memory. Returns `None` if there is not
+    /// enough.
     pub(crate) fn allocate(&self, bytes: usize) -> Option<HostMemory> {
         let memory = HostMemory::new(&self.context, bytes).ok()?;
-        // Samples are loaded while nothing computes; the harness's lock orders this before the next batch.
+        // Samples are loaded while nothing computes. The harness's lock orders these stores before the next batch.
         self.host.store(memory.bytes().as_ptr().addr(), Ordering::Relaxed);
         self.bytes.store(memory.bytes().len(), Ordering::Relaxed);
         self.device.store(memory.device_address(), Ordering::Relaxed);
         Some(memory)
     }
 
-    /// Where `samples` lie for the device, if `needed` bytes from their beginning belong to the loaded samples.
+    /// Returns the device address of `samples`, if `needed` bytes from their start are within the loaded samples.
     pub(crate) fn device_address(&self, samples: &[u8], needed: usize) -> Option<u64> {
         let offset = samples
             .as_ptr()

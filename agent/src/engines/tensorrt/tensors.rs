@@ -1,4 +1,4 @@
-//! What an engine's inputs and outputs are, held against the benchmark. Touches no memory.
+//! An engine's inputs and outputs, checked against the benchmark. This module does not access tensor memory.
 
 use std::{ffi::CString, ops::Range};
 
@@ -16,41 +16,41 @@ use crate::engines::{EngineError, LoadRequest};
 pub(super) struct Row {
     /// Its name.
     pub(super) name: CString,
-    /// Type of its elements.
+    /// Its element type.
     pub(super) element: Element,
-    /// Elements of a sample as it lies in memory, with what its layout adds.
+    /// Elements of a sample in memory, including padding of the layout.
     pub(super) elements: usize,
-    /// Its dimensions behind the batch.
+    /// Its dimensions after the batch dimension.
     pub(super) dims: Vec<i64>,
 }
 
 impl Row {
-    /// Bytes of a sample.
+    /// Returns the bytes of a sample.
     pub(super) const fn bytes(&self) -> usize {
         self.elements * self.element.size()
     }
 }
 
-/// One input of an engine, and what of a sample goes into it.
+/// One input of an engine, and its part of a sample.
 #[derive(Debug, Clone)]
 pub(super) struct InputRow {
     pub(super) row: Row,
-    /// Its bytes within a sample.
+    /// The byte range within a sample.
     pub(super) part: Range<usize>,
-    /// How these become the input's element type.
+    /// The conversion to the input's element type.
     pub(super) conversion: Conversion,
 }
 
-/// What goes in and out.
+/// The inputs and outputs of an engine.
 #[derive(Debug, Clone)]
 pub(super) struct Tensors {
-    /// The inputs, in the order in which a sample has them.
+    /// The inputs, in the order of a sample's parts.
     pub(super) inputs: Vec<InputRow>,
-    /// The outputs; the first is the answer, or all of them are.
+    /// The outputs. The first is the answer, or all of them together.
     pub(super) outputs: Vec<Row>,
-    /// Bytes of a sample on disk and in memory.
+    /// Bytes of a sample, on disk and in memory.
     pub(super) sample_bytes: usize,
-    /// Whether the batch is free up to `batch`, or always `batch`.
+    /// Whether the batch size is variable up to `batch`, or always `batch`.
     pub(super) batch_is_free: bool,
     /// Most samples in a batch.
     pub(super) batch: usize,
@@ -59,7 +59,7 @@ pub(super) struct Tensors {
 }
 
 impl Tensors {
-    /// Of an engine that is to take the benchmark's samples.
+    /// Returns the tensors of an engine for the benchmark's samples.
     ///
     /// # Errors
     /// [`EngineError::ModelUnfit`] with what the engine has and what the benchmark needs.
@@ -130,16 +130,16 @@ impl Tensors {
         })
     }
 
-    /// Samples that are computed when `given` come: a batch that is not free is filled up.
+    /// Returns the rows that are computed for `given` samples. A fixed batch is padded.
     pub(super) fn rows(&self, given: usize) -> usize {
         given.max(self.least)
     }
 }
 
-/// The layout of a tensor that is as its shape says.
+/// The layout without padding or permutation.
 const LINEAR: &str = "linear";
 
-/// The engine's input that takes one of the benchmark's: the one of its name, or the only one.
+/// Returns the engine's input for an input of the benchmark: the one with its name, or the only one.
 fn matching<'a>(inputs: &'a [Tensor], wanted: &ModelInput<'_>, model: &Model) -> Result<&'a Tensor, String> {
     let count = model.inputs().count();
     let found = match (inputs, wanted.name) {
@@ -158,7 +158,7 @@ fn matching<'a>(inputs: &'a [Tensor], wanted: &ModelInput<'_>, model: &Model) ->
     })
 }
 
-/// An input's row, and how samples become its type, if they are what it takes.
+/// Returns an input's row and the conversion of samples to its type, if the samples match.
 fn held_against(
     input: &Tensor,
     sample: &ModelInput<'_>,
@@ -167,7 +167,7 @@ fn held_against(
     let (row, stored) = row(input, dla_alone)?;
     let wanted = sample.stored().unwrap_or_default();
     let is_same = same_in_memory(&stored, &wanted, input);
-    // Where the benchmark tells its layout, its shape is the network's, and one channel is not four.
+    // If the benchmark states a layout, its shape is the network's. One channel then does not match four.
     let same_shape = sample.layout.is_linear() || sizes(&row.dims).as_deref() == Some(sample.shape);
     if !is_same || !same_shape {
         let lies = if sizes(&row.dims).as_ref() == Some(&stored) {
@@ -190,12 +190,12 @@ fn held_against(
     Ok((row, conversion))
 }
 
-/// Dimensions that are all set.
+/// Returns the dimensions if all of them are fixed.
 fn sizes(dims: &[i64]) -> Option<Vec<usize>> {
     dims.iter().map(|&dim| usize::try_from(dim).ok()).collect()
 }
 
-/// A tensor's row, and the shape in which it lies in memory. DLA without the GPU's help takes `chw4` as its own `dla_hwc4`.
+/// Returns a tensor's row and its shape in memory. DLA without GPU fallback reads `chw4` as its own `dla_hwc4`.
 fn row(tensor: &Tensor, dla_alone: bool) -> Result<(Row, Vec<usize>), String> {
     let dims = tensor.dims.get(1..).unwrap_or_default().to_vec();
     let refused = || format!("its engine has {}, which cannot be served", shown(tensor));
@@ -222,7 +222,7 @@ fn row(tensor: &Tensor, dla_alone: bool) -> Result<(Row, Vec<usize>), String> {
     Ok((row, stored))
 }
 
-/// Whether samples of that shape are what the input reads. A single block of channels needs no dimension of its own.
+/// Returns whether the input can read samples with this shape. A single block of channels may omit its dimension.
 fn same_in_memory(stored: &[usize], sample: &[usize], input: &Tensor) -> bool {
     let behind_ones = |dims: &[usize]| {
         dims.iter()
@@ -233,8 +233,8 @@ fn same_in_memory(stored: &[usize], sample: &[usize], input: &Tensor) -> bool {
     stored == sample || (input.format != LINEAR && behind_ones(stored) == behind_ones(sample))
 }
 
-/// Whether the answer can be had: the class as the largest of several scores, or as one whole number; outputs in turns if they
-/// are alike.
+/// Checks that the answer can be computed. An argmax needs several scores or one integer per sample. Stacked outputs
+/// must have one type and shape.
 fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
     let first = &outputs[0];
     match response {
@@ -253,7 +253,7 @@ fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
     }
 }
 
-/// A tensor as `fp16 [-1, 3, 224, 224] image`, with its layout behind the shape where that is not linear.
+/// Formats a tensor as `fp16 [-1, 3, 224, 224] image`, with its layout after the shape unless it is linear.
 fn shown(tensor: &Tensor) -> String {
     let format = match tensor.format.as_str() {
         LINEAR => String::new(),

@@ -1,5 +1,5 @@
-//! From an ONNX file to plans: reads the model, holds its inputs and outputs against the benchmark, and fixes the batch
-//! size. Runs nothing.
+//! Creates plans from an ONNX file: reads the model, checks its inputs and outputs against the benchmark, and fixes the
+//! batch size. This module does not run models.
 
 use std::{error::Error, ops::Range, sync::Arc};
 
@@ -26,7 +26,7 @@ pub(super) struct Plan {
     pub(super) runnable: Arc<TypedRunnableModel>,
 }
 
-/// One plan per batch size that is asked for, ascending.
+/// Returns one plan per requested batch size, in ascending order.
 pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError> {
     model_file::checked_hash(request)?;
     let (onnx, inputs) = read(request)?;
@@ -51,20 +51,20 @@ pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError>
         .collect()
 }
 
-/// One input of the network, and what of a sample goes into it.
+/// One input of the network, and its part of a sample.
 #[derive(Debug, Clone)]
 pub(super) struct PlanInput {
-    /// The network's own type.
+    /// The network's type.
     datum: DatumType,
-    /// Whether the samples are of 32-bit integers and the network wants 64 bits.
+    /// Whether the samples have 32-bit integers and the network 64-bit integers.
     pub(super) is_widened: bool,
     shape: Vec<usize>,
-    /// Its bytes within a sample.
+    /// The byte range within a sample.
     pub(super) part: Range<usize>,
 }
 
 impl PlanInput {
-    /// An empty tensor for a batch.
+    /// Returns a zeroed tensor for a batch.
     pub(super) fn tensor(&self, batch_size: usize) -> TractResult<Tensor> {
         Tensor::zero_dt(self.datum, &self.batch_shape(batch_size))
     }
@@ -76,7 +76,7 @@ impl PlanInput {
     }
 }
 
-/// tract does not take the model, for this reason.
+/// Returns the error that tract rejects the model.
 pub(super) fn refused(request: &LoadRequest<'_>, source: Box<dyn Error + Send + Sync>) -> EngineError {
     EngineError::ModelRefused {
         engine: EngineKind::Tract,
@@ -93,8 +93,8 @@ fn unfit(request: &LoadRequest<'_>, reason: String) -> EngineError {
     }
 }
 
-/// Reads the model with the outputs that are the answer, and checks that its inputs take the samples. These come in the
-/// network's order.
+/// Reads the model, selects the outputs for the answer, and checks that the inputs accept the samples. Returns the
+/// inputs in the network's order.
 fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), EngineError> {
     let refuse = |source: tract_onnx::prelude::TractError| refused(request, source.into());
     let mut onnx = tract_onnx::onnx()
@@ -164,13 +164,13 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
     Ok((onnx, taken))
 }
 
-/// The type that the network declares; the samples', where it leaves it open.
+/// Returns the type that the network declares, or the samples' type if it declares none.
 fn declared_type(declared: &InferenceFact, wanted: &ModelInput<'_>) -> DatumType {
     let own = declared.datum_type.concretize();
     own.unwrap_or_else(|| datum_type(wanted.dtype))
 }
 
-/// Whether the declared input takes batches of the benchmark's samples, in every dimension but the first.
+/// Returns whether a declared input accepts the benchmark's samples, in all dimensions but the first.
 fn fits(input: &InferenceFact, wanted: &ModelInput<'_>) -> bool {
     let declared_type = declared_type(input, wanted);
     let is_wider = (wanted.dtype, declared_type) == (Dtype::Int32, DatumType::I64);
@@ -191,7 +191,7 @@ fn fits(input: &InferenceFact, wanted: &ModelInput<'_>) -> bool {
     right_type && right_rank && right_dims
 }
 
-/// The sizes to make plans for, ascending, without doubles: those asked for, or the one that the model is bound to.
+/// Returns the batch sizes to create plans for, ascending and unique: the requested sizes, or the model's fixed size.
 fn batch_sizes(request: &LoadRequest<'_>, onnx: &InferenceModel) -> Result<Vec<usize>, EngineError> {
     let mut sizes = request.batch_sizes.to_vec();
     sizes.sort_unstable();
@@ -214,7 +214,7 @@ fn batch_sizes(request: &LoadRequest<'_>, onnx: &InferenceModel) -> Result<Vec<u
     }
 }
 
-/// The model for one batch size, optimised.
+/// Returns the optimised model for one batch size.
 fn fix_batch_size(onnx: &InferenceModel, batch_size: usize, inputs: &[PlanInput]) -> TractResult<TypedModel> {
     let mut model = onnx.clone();
     for (number, input) in inputs.iter().enumerate() {
@@ -224,7 +224,7 @@ fn fix_batch_size(onnx: &InferenceModel, batch_size: usize, inputs: &[PlanInput]
     model.into_optimized()
 }
 
-/// Outputs must have a row per sample, those that are stacked rows of one kind.
+/// Checks that outputs have one row per sample, and that all selected outputs have the same type and shape.
 fn check_outputs(
     model: &TypedModel,
     batch_size: usize,
@@ -243,7 +243,7 @@ fn check_outputs(
     Ok(())
 }
 
-/// An output must have a row per sample, and more than one number in it where the largest is looked for.
+/// Checks that an output has one row per sample, with more than one number if an argmax is needed.
 fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>) -> Result<(), EngineError> {
     let Some(shape) = output.shape.as_concrete() else {
         return Err(unfit(
@@ -288,7 +288,7 @@ const fn datum_type(dtype: Dtype) -> DatumType {
     }
 }
 
-/// A declared input as `float32 [N, 1, 8, 8]`, with `?` for what the model leaves open.
+/// Formats a declared input as `float32 [N, 1, 8, 8]`, with `?` for free dimensions.
 fn describe(input: &InferenceFact) -> String {
     let dtype = input
         .datum_type
@@ -309,7 +309,7 @@ fn shape_name(dims: impl Iterator<Item = String>) -> String {
     format!("[{}]", dims.collect::<Vec<_>>().join(", "))
 }
 
-/// The field's name of a type where it has one, tract's own otherwise.
+/// Returns NumPy's name of a type if there is one, otherwise tract's name.
 fn dtype_name(dtype: DatumType) -> String {
     match dtype {
         DatumType::F64 => "float64".to_owned(),

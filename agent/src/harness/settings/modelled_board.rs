@@ -1,5 +1,5 @@
-//! A modelled board as the engine settings configure it: batches, streams and loops of its units, and how many DLA cores take
-//! part. What the model does not know (graphs, formats, memory) has no effect.
+//! A modelled board as configured by the engine settings: batches, streams and loops of its units, and the number of
+//! DLA cores. Settings that the model does not know (graphs, formats, memory) have no effect.
 
 use regatta_config::engine_settings::EngineSettings;
 use regatta_schedule::{
@@ -7,7 +7,7 @@ use regatta_schedule::{
     service_times::ServiceTimes,
 };
 
-/// The board as these settings have it run.
+/// Returns the board with the settings applied.
 pub(super) fn configured(board: &BoardModel, settings: &EngineSettings) -> BoardModel {
     let (dlas, gpus): (Vec<_>, Vec<_>) = board.units.iter().cloned().partition(is_dla);
     let gpu = UnitConfiguration {
@@ -32,12 +32,12 @@ pub(super) fn configured(board: &BoardModel, settings: &EngineSettings) -> Board
     }
 }
 
-/// Whether a modelled unit is a DLA core.
+/// Returns whether a modelled unit is a DLA core.
 fn is_dla(unit: &UnitModel) -> bool {
     unit.name.starts_with("dla")
 }
 
-/// How one kind of unit runs; `None` leaves it to the board.
+/// The configuration of one kind of unit. `None` keeps the board's value.
 struct UnitConfiguration {
     /// Most samples in a batch.
     batch: Option<usize>,
@@ -48,7 +48,7 @@ struct UnitConfiguration {
 }
 
 impl UnitConfiguration {
-    /// The unit so configured. A batch beyond those that the table knows counts as the largest of them.
+    /// Returns the configured unit. A batch size above the table's largest is limited to it.
     fn applied_to(&self, mut unit: UnitModel) -> UnitModel {
         let batch = self.batch.unwrap_or(unit.batch).min(unit.times.max_batch());
         unit.batch = batch.saturating_mul(self.loops);
@@ -60,7 +60,7 @@ impl UnitConfiguration {
     }
 }
 
-/// Times of up to `loops` batches of `batch` samples in a row; `None` for one.
+/// Returns the times of up to `loops` batches of `batch` samples in a row. `None` for one loop.
 fn looped(times: &ServiceTimes, batch: usize, loops: usize) -> Option<ServiceTimes> {
     let once = times.seconds(batch);
     let steps = (1..=loops).flat_map(|done| {
@@ -69,7 +69,7 @@ fn looped(times: &ServiceTimes, batch: usize, loops: usize) -> Option<ServiceTim
     });
     let mut points: Vec<_> = steps.collect();
     points.dedup_by_key(|&mut (size, _)| size);
-    // Sizes ascend and times are positive, so the points are a table.
+    // Sizes ascend and times are positive, so the points form a valid table.
     (loops > 1).then(|| ServiceTimes::new(points).ok()).flatten()
 }
 
@@ -99,7 +99,7 @@ mod tests {
             .map(|unit| (unit.name.as_str(), unit.batch, unit.streams))
             .collect();
         assert_eq!(told, [("gpu", 64, 4), ("dla0", 8, 2)]);
-        // Each loop takes what a batch of 2 takes, however many samples of it are there.
+        // Each loop takes the time of a batch of 2, however many samples it contains.
         let (looped, once) = (&board.units[1].times, orin().units[1].times.seconds(2));
         for (samples, loops) in [(1, 1.0), (2, 1.0), (3, 2.0), (6, 3.0), (7, 4.0), (8, 4.0)] {
             let expected: f64 = once * loops;

@@ -1,25 +1,25 @@
-//! What the kernel knows of its wall clock being kept right (`adjtimex`, read only).
+//! The kernel's state of clock synchronisation (`adjtimex`, read only).
 //!
-//! Whether a time daemon keeps it is for all daemons the same flag. How far it is off is told where the daemon works
-//! through the kernel's own loop, as ntpd and systemd-timesyncd do; chrony steers by frequency and leaves that field at 0.
+//! All time daemons set the same synchronisation flag. The offset is only known if the daemon uses the kernel's own
+//! loop, as ntpd and systemd-timesyncd do. chrony adjusts the frequency and leaves that field at 0.
 
 use std::mem;
 
-/// The kernel's answer.
+/// The result of `adjtimex`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Discipline {
-    /// `TIME_OK`, `TIME_ERROR` or what a leap second makes of it.
+    /// `TIME_OK`, `TIME_ERROR` or a leap second state.
     state: i32,
     /// `STA_*` flags.
     status: i32,
-    /// In nanoseconds with `STA_NANO`, else in microseconds.
+    /// Offset in nanoseconds with `STA_NANO`, otherwise in microseconds.
     offset: i64,
 }
 
 impl Discipline {
-    /// Asks. `None` where the system does not let: a sandbox may forbid the call.
+    /// Reads the state. Returns `None` if the call fails, for example in a sandbox.
     pub(super) fn of_kernel() -> Option<Self> {
-        // SAFETY: integers only; all zero asks for nothing to be changed.
+        // SAFETY: the struct has integer fields only. All zeroes request no change.
         let mut timex: libc::timex = unsafe { mem::zeroed() };
         // SAFETY: `timex` outlives the call, which writes to nothing else.
         let state = unsafe { libc::adjtimex(&mut timex) };
@@ -30,12 +30,12 @@ impl Discipline {
         })
     }
 
-    /// Whether a time daemon keeps the clock right.
+    /// Returns whether a time daemon synchronises the clock.
     pub(super) const fn is_synchronised(self) -> bool {
         self.state != libc::TIME_ERROR && self.status & libc::STA_UNSYNC == 0
     }
 
-    /// What is still to be corrected, where the kernel's loop is in use.
+    /// Returns the remaining offset in microseconds, if the kernel's loop is in use.
     pub(super) const fn offset_us(self) -> Option<i64> {
         if !self.is_synchronised() || self.status & (libc::STA_PLL | libc::STA_FLL) == 0 {
             None
@@ -55,8 +55,8 @@ mod tests {
 
     #[test]
     fn flags_are_read_as_the_kernel_sets_them() {
-        // State and status as seen of: no daemon since boot, timesyncd, ntpd before the nanosecond kernel, chrony, and a
-        // daemon that has lost its servers.
+        // State and status as observed with: no daemon since boot, timesyncd, ntpd before the nanosecond kernel,
+        // chrony, and a daemon that has lost its servers.
         let cases = [
             (libc::TIME_ERROR, libc::STA_UNSYNC, 0, false, None),
             (libc::TIME_OK, PLL_NANO, -1_234_567, true, Some(-1234)),

@@ -1,4 +1,4 @@
-//! The search on modelled boards in virtual time: its choice beside the best of the full grid.
+//! Tests of the search on modelled boards in virtual time. They compare its choice with the best of the full grid.
 
 use regatta_schedule::{
     board_model::BoardModel,
@@ -14,7 +14,7 @@ use regatta_types::{
 use super::*;
 use crate::{harness::HarnessSettings, tune::space::Machine};
 
-/// A board whose trials take virtual time and come out a little different every time.
+/// A board whose trials take virtual time and give noisy figures.
 struct Virtual {
     board: &'static str,
     seed: u64,
@@ -32,7 +32,7 @@ fn virtual_board(name: &'static str) -> Virtual {
     }
 }
 
-/// The board with these settings, by the way that `bench` goes.
+/// Returns the board with these settings, through the same code as `bench`.
 fn configured(name: &str, settings: &BTreeMap<String, String>) -> BoardModel {
     let mut given = settings.clone();
     given.insert("sim_board".to_owned(), name.to_owned());
@@ -69,7 +69,7 @@ impl Stand for Virtual {
         self.seed += 1;
         let samples = (best.unwrap_or(2000.0) * length.as_secs_f64()).max(100.0) as usize;
         let rate = rate(&configured(self.board, settings), samples, self.seed);
-        // Starting a process and warming up takes its time too.
+        // Starting a process and the warm-up take time too.
         self.spent += Duration::from_secs_f64(samples as f64 / rate + 0.5);
         Ok(rate)
     }
@@ -86,7 +86,7 @@ fn orin_space() -> Space {
         samples_per_query: 8,
         engines: None,
     };
-    // Whether a thread spins is nothing that the model knows.
+    // The model does not know whether a thread spins.
     let fixed = BTreeMap::from([("use_spin_wait".to_owned(), "false".to_owned())]);
     Space::new(EngineKind::Sim, Scenario::Offline, &machine, &fixed, &[])
 }
@@ -111,7 +111,7 @@ fn searched(stand: Virtual, limit: u64) -> (Option<Found>, Vec<Trial>) {
     (found, search.trials)
 }
 
-/// Every choice there is, by steps to all neighbours.
+/// Returns every choice, found by steps to all neighbours.
 fn all(space: &Space) -> Vec<Candidate> {
     let mut known = space.coarse();
     let mut next = 0;
@@ -126,7 +126,7 @@ fn all(space: &Space) -> Vec<Candidate> {
     known
 }
 
-/// Chips on which other choices are best.
+/// Chips with different best choices.
 const BOARDS: [&str; 4] = [
     "agx-orin.resnet50",
     "xavier-nx.resnet50",
@@ -203,7 +203,7 @@ fn a_limit_that_is_too_short_gives_the_best_so_far_and_says_so() {
 
 #[test]
 fn equals_are_told_as_equals_and_the_cheaper_is_kept() {
-    /// Every choice does the same.
+    /// Every choice gives the same figure.
     struct Same(u32);
     impl Stand for Same {
         fn measure(
@@ -213,7 +213,7 @@ fn equals_are_told_as_equals_and_the_cheaper_is_kept() {
             _: Option<f64>,
         ) -> Result<f64, String> {
             self.0 += u32::try_from(length.as_millis()).unwrap();
-            // Noise of a percent without a trend.
+            // Noise of one percent without a trend.
             Ok(100.0 + f64::from(self.0 % 101 * 7919 % 101) / 100.0)
         }
         fn spent(&self) -> Duration {
