@@ -51,8 +51,22 @@ impl Process {
     /// Panics when the process has ended.
     #[must_use]
     pub fn peak_kib(&self) -> u64 {
+        self.memory_kib("VmHWM:")
+    }
+
+    /// Returns its peak resident memory without the pages of its program and libraries, in KiB. Unoptimised programs are large,
+    /// and their pages say nothing about what the process allocates.
+    ///
+    /// # Panics
+    /// Panics when the process has ended.
+    #[must_use]
+    pub fn peak_allocated_kib(&self) -> u64 {
+        self.peak_kib().saturating_sub(self.memory_kib("RssFile:"))
+    }
+
+    fn memory_kib(&self, key: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(key));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
         kib.expect("the kernel tells")
     }
