@@ -13,7 +13,7 @@ use crate::{Escaped, escape_lines};
 /// ```
 /// use std::io;
 /// let error = io::Error::other("no such file: a\nPASS");
-/// assert_eq!(crate::ErrorChain(&error).to_string(), r"no such file: a\nPASS");
+/// assert_eq!(regatta_text::ErrorChain(&error).to_string(), r"no such file: a\nPASS");
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorChain<'a>(

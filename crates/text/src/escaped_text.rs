@@ -14,8 +14,8 @@ use std::{
 /// nothing.
 ///
 /// ```
-/// assert_eq!(crate::escape("boat\x1b[2J\n\u{202e}PASS"), r"boat\u{1b}[2J\n\u{202e}PASS");
-/// assert_eq!(crate::escape("Übung 3: ok"), "Übung 3: ok");
+/// assert_eq!(regatta_text::escape("boat\x1b[2J\n\u{202e}PASS"), r"boat\u{1b}[2J\n\u{202e}PASS");
+/// assert_eq!(regatta_text::escape("Übung 3: ok"), "Übung 3: ok");
 /// ```
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
@@ -30,7 +30,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 /// begin a line before it goes into the report.
 ///
 /// ```
-/// assert_eq!(crate::escape_lines("1 error\n\x1b[2Ja.txt\n"), "1 error\n\\u{1b}[2Ja.txt\n");
+/// assert_eq!(regatta_text::escape_lines("1 error\n\x1b[2Ja.txt\n"), "1 error\n\\u{1b}[2Ja.txt\n");
 /// ```
 #[must_use]
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
@@ -46,7 +46,7 @@ pub fn escape_lines(text: &str) -> Cow<'_, str> {
 /// Programs read the same values, and a terminal shows the document safely.
 ///
 /// ```
-/// assert_eq!(crate::escape_json("[\n\"a\u{9b}\"]"), "[\n\"a\\u009b\"]");
+/// assert_eq!(regatta_text::escape_json("[\n\"a\u{9b}\"]"), "[\n\"a\\u009b\"]");
 /// ```
 #[must_use]
 pub fn escape_json(document: &str) -> Cow<'_, str> {
