@@ -41,7 +41,7 @@ use crate::exit::{self, CommandResult, Failure};
 /// The heading under which help lists the options of every command.
 const EVERYWHERE: &str = "Options of every command";
 
-/// Races MLPerf Inference on fleets of devices: starts the runs, keeps the logs, judges them.
+/// Runs MLPerf Inference on fleets of devices: starts runs, collects their logs and judges them.
 #[derive(Debug, Parser)]
 #[command(name = "regatta", version, propagate_version = true)]
 struct Cli {
