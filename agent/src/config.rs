@@ -3,18 +3,15 @@
 
 use std::{
     io,
-    net::IpAddr,
     ops::Range,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use regatta_fsutil::regular_file;
+use regatta_types::BrokerAddress;
 use serde::Deserialize;
 use toml::Spanned;
-
-/// MQTT's registered ports: plain, and over TLS.
-const DEFAULT_PORTS: (u16, u16) = (1883, 8883);
 
 /// The daemon's checked settings, with absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,28 +47,6 @@ pub(crate) struct AgentConfig {
     pub(crate) state_socket: PathBuf,
     /// The root directory for sensors, clocks and power modes.
     pub(crate) system_root: PathBuf,
-}
-
-/// The address of a broker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BrokerAddress {
-    /// Host name or address.
-    pub(crate) host: String,
-    /// TCP port.
-    pub(crate) port: u16,
-    /// Whether to use TLS, which requires an enrolment.
-    pub(crate) tls: bool,
-}
-
-impl BrokerAddress {
-    /// Returns whether the broker is on this machine, so that no traffic is visible on the network.
-    pub(crate) fn is_loopback(&self) -> bool {
-        self.host == "localhost"
-            || self
-                .host
-                .parse::<IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
-    }
 }
 
 /// Why an `agent.toml` cannot be used.
@@ -274,34 +249,9 @@ fn broker(given: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
 }
 
 /// Parses `mqtts://HOST[:PORT]` or `mqtt://HOST[:PORT]`. An IPv6 address is written in brackets.
-pub(crate) fn broker_address(given: &str) -> Result<BrokerAddress, String> {
-    let wrong = || format!("`broker` is written mqtts://HOST:PORT or mqtt://HOST:PORT, not `{given}`");
-    let (tls, rest) = match (given.strip_prefix("mqtts://"), given.strip_prefix("mqtt://")) {
-        (Some(rest), _) => (true, rest),
-        (None, Some(rest)) => (false, rest),
-        (None, None) => return Err(wrong()),
-    };
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    let (host, port) = match rest.strip_prefix('[') {
-        Some(rest) => {
-            let (host, after) = rest.split_once(']').ok_or_else(wrong)?;
-            (host, after.strip_prefix(':'))
-        }
-        None => rest
-            .split_once(':')
-            .map_or((rest, None), |(host, port)| (host, Some(port))),
-    };
-    let port = port.map_or(Ok(if tls { DEFAULT_PORTS.1 } else { DEFAULT_PORTS.0 }), |port| {
-        port.parse().map_err(|_| wrong())
-    })?;
-    if host.is_empty() || port == 0 || host.contains(['/', '@', ' ']) {
-        return Err(wrong());
-    }
-    Ok(BrokerAddress {
-        host: host.to_owned(),
-        port,
-        tls,
-    })
+pub(crate) fn broker_address(text: &str) -> Result<BrokerAddress, String> {
+    text.parse()
+        .map_err(|_| format!("`broker` is written mqtts://HOST:PORT or mqtt://HOST:PORT, not `{text}`"))
 }
 
 /// Returns whether a text can be the host of an address.

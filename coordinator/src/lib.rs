@@ -3,7 +3,6 @@
 
 mod assets;
 mod broker;
-mod broker_address;
 mod change_notifier;
 mod cli;
 mod daemon;

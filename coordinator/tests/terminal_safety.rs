@@ -15,7 +15,7 @@ use regatta_config::known;
 use regatta_test_support::synthetic_submission;
 use regatta_text::escape_lines;
 use regatta_types::documents::{
-    Attempt, DeviceFacts, KnobProof, LoadgenChoice, RunPhase, StateFinding, StateProof,
+    Attempt, ControlProof, DeviceFacts, LoadgenChoice, RunPhase, StateFinding, StateProof,
 };
 use regatta_wire::{message::Message as _, topic::Leaf};
 use serde_json::Value;
@@ -213,11 +213,11 @@ fn names_in_errors_and_of_exported_runs_are_escaped() {
 fn poisoned_state() -> StateProof {
     let text = HOSTILE.to_owned();
     StateProof {
-        asked: None,
-        set: vec![KnobProof {
-            knob: text.clone(),
+        requested: None,
+        set: vec![ControlProof {
+            control: text.clone(),
             before: Some(text.clone()),
-            wanted: text.clone(),
+            requested: text.clone(),
             read: Some(text.clone()),
         }],
         after: [(text.clone(), text.clone())].into(),
@@ -265,7 +265,7 @@ fn nothing_that_a_device_says_steers_a_terminal_or_forges_a_line() {
         evidence.state = Some(poisoned_state());
         evidence.attempts = vec![Attempt {
             name: HOSTILE.to_owned(),
-            asked_loadgen: LoadgenChoice::Native,
+            requested_loadgen: LoadgenChoice::Native,
             loadgen: None,
             engine: HOSTILE.to_owned(),
             valid: Some(false),

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_types::BrokerAddress;
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::{interval, sleep},
@@ -16,7 +17,7 @@ use tokio::{
 
 use super::supervisor::Supervisor;
 use crate::{
-    config::{AgentConfig, BrokerAddress, broker_address},
+    config::{AgentConfig, broker_address},
     enrolment::{Enrolment, FirstBoot, TOKEN_FILE},
     exit::Failure,
 };

@@ -320,7 +320,7 @@ fn evidence(
 fn attempts(request: &SealRequest, spec: Option<&RunSpec>, reported: Option<Attempt>) -> Vec<Attempt> {
     let unreported = || {
         let spec = spec.filter(|_| request.before.is_some())?;
-        Some(Attempt::asked(spec))
+        Some(Attempt::requested(spec))
     };
     let attempt = reported.or_else(unreported);
     let with_window = |attempt: Attempt| Attempt {

@@ -21,7 +21,7 @@ pub(crate) struct LoadRequest<'a> {
     /// Whether the user set the largest batch size. A smaller one is then not acceptable.
     #[cfg_attr(
         not(feature = "tract"),
-        expect(dead_code, reason = "TensorRT's wish has each unit's own batch")
+        expect(dead_code, reason = "TensorRT's request has each unit's own batch")
     )]
     pub(crate) batch_size_is_request: bool,
     /// Whether any batch size is acceptable, so that the engine may choose its own.

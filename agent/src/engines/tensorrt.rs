@@ -39,20 +39,22 @@ use crate::chip::chip;
 /// Opens CUDA and TensorRT, loads the selected engines, and creates a runner for each stream. The runners are in
 /// rounds: first one per unit, then the second streams, and so on.
 pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
-    let wish = request.tensorrt;
-    let contexts = gpus::open(&wish.gpus, &wish.installation.driver()?)?;
-    let tensorrt = wish.installation.tensorrt()?;
+    let engine_request = request.tensorrt;
+    let contexts = gpus::open(&engine_request.gpus, &engine_request.installation.driver()?)?;
+    let tensorrt = engine_request.installation.tensorrt()?;
     let first = &contexts[0];
     let here = choice::Here {
         onnx_sha256: onnx_sha256(request)?,
         tensorrt: tensorrt.version(),
         chip: chip(Some(first.device())),
     };
-    let direct = wish.direct_host_access.unwrap_or(first.device().integrated);
+    let direct = engine_request
+        .direct_host_access
+        .unwrap_or(first.device().integrated);
     let shared = direct.then(|| Arc::new(SharedSamples::new(first)));
     // DLA cores belong to the chip of the first GPU.
     let of_gpus = contexts.iter().chain(iter::repeat(first));
-    let units: Vec<LoadedUnit> = wish
+    let units: Vec<LoadedUnit> = engine_request
         .units()
         .into_iter()
         .zip(of_gpus)
@@ -66,7 +68,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
             let runner = Runner::new(&unit.context, &unit.engine, setup);
             let failed = |source| EngineError::Stream {
                 stream: number + 1,
-                unit: wish.name_of(unit.unit),
+                unit: engine_request.name_of(unit.unit),
                 needed: unit.engine.context_bytes(),
                 free: unit.context.memory().map_or(0, |(free, _)| free as u64),
                 source,
@@ -75,7 +77,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
         }
     }
     Ok(Loaded {
-        description: describe(wish, &tensorrt, &contexts, &units, shared.is_some()),
+        description: describe(engine_request, &tensorrt, &contexts, &units, shared.is_some()),
         engines,
         shared,
     })
@@ -114,13 +116,13 @@ impl LoadedUnit {
         tensorrt: &TensorRt,
         context: &Context,
     ) -> Result<Self, EngineError> {
-        let wish = request.tensorrt.of(unit);
+        let unit_request = request.tensorrt.of(unit);
         let core = match unit {
             Unit::Gpu(_) => None,
             Unit::Dla(core) => Some(core),
         };
         inputs::check_request(request)?;
-        let (entry, plan) = choice::choose(request, here, wish, core.is_some())?;
+        let (entry, plan) = choice::choose(request, here, unit_request, core.is_some())?;
         let refused = |source: Box<dyn Error + Send + Sync>| EngineError::ModelRefused {
             engine: EngineKind::Tensorrt,
             file: request.model_file.clone(),
@@ -135,12 +137,17 @@ impl LoadedUnit {
         let alone = entry.manifest.dla.is_some_and(|dla| !dla.gpu_fallback);
         let tensors = Tensors::of(&engine, request, alone)?;
         let profiles = engine.profiles();
-        if tensors.batch_is_free && wish.streams > profiles {
-            return Err(choice::too_few_profiles(request, &entry, wish.streams, profiles));
+        if tensors.batch_is_free && unit_request.streams > profiles {
+            return Err(choice::too_few_profiles(
+                request,
+                &entry,
+                unit_request.streams,
+                profiles,
+            ));
         }
         // With as many streams as contexts, or with 0, each context has its own.
-        let shared = (1..wish.streams).contains(&wish.inference_streams);
-        let inference = (0..if shared { wish.inference_streams } else { 0 })
+        let shared = (1..unit_request.streams).contains(&unit_request.inference_streams);
+        let inference = (0..if shared { unit_request.inference_streams } else { 0 })
             .map(|_| Stream::new(context).map(Arc::new))
             .collect::<Result<_, _>>()
             .map_err(EngineError::tensorrt_unavailable)?;
@@ -150,7 +157,7 @@ impl LoadedUnit {
             entry,
             engine,
             tensors,
-            streams: wish.streams,
+            streams: unit_request.streams,
             inference,
         })
     }
@@ -162,28 +169,36 @@ impl LoadedUnit {
         number: usize,
         shared: Option<Arc<SharedSamples>>,
     ) -> Setup {
-        let wish = request.tensorrt;
+        let engine_request = request.tensorrt;
         let on_gpu = matches!(self.unit, Unit::Gpu(_));
         Setup {
             unit: position,
-            unit_name: wish.name_of(self.unit),
+            unit_name: engine_request.name_of(self.unit),
             tensors: self.tensors.clone(),
             profile: if self.tensors.batch_is_free { number } else { 0 },
-            loops: if on_gpu { 1 } else { wish.dla_loops.max(1) },
-            wished: wish.of(self.unit).batch,
+            loops: if on_gpu {
+                1
+            } else {
+                engine_request.dla_loops.max(1)
+            },
+            requested_batch: engine_request.of(self.unit).batch,
             inference: (!self.inference.is_empty())
                 .then(|| Arc::clone(&self.inference[number % self.inference.len()])),
-            graphs: if on_gpu { wish.graphs } else { Graphs::Never },
+            graphs: if on_gpu {
+                engine_request.graphs
+            } else {
+                Graphs::Never
+            },
             graph_sizes: request.batch_sizes.to_vec(),
             shared,
-            wait: wish.wait,
+            wait: engine_request.wait,
             response: request.benchmark.model.response,
         }
     }
 }
 
 fn describe(
-    wish: &EngineRequest,
+    engine_request: &EngineRequest,
     tensorrt: &TensorRt,
     contexts: &[Context],
     units: &[LoadedUnit],
@@ -193,7 +208,7 @@ fn describe(
         let manifest = &unit.entry.manifest;
         format!(
             "{}: engine {}, batch {}, {} stream(s)",
-            wish.name_of(unit.unit),
+            engine_request.name_of(unit.unit),
             manifest.key(),
             manifest.batch,
             unit.streams

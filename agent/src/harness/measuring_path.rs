@@ -68,7 +68,7 @@ impl SystemUnderTest for Watched<'_> {
 fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSettings) -> (u64, u64) {
     let (fixture, logs) = (Fixture::new(), tempfile::tempdir().unwrap());
     let batch = if scenario == Scenario::MultiStream { 8 } else { 1 };
-    let wish = subject.wish(&fixture, "fp32", batch, 1);
+    let engine_request = subject.engine_request(&fixture, "fp32", batch, 1);
     let mut request = RunRequest::new("pixels", scenario, Mode::PerformanceOnly, logs.path());
     let conf = "*.*.min_query_count = 500\n*.*.max_query_count = 500\n*.*.min_duration = 0\n\
                 *.Server.target_qps = 5000\n";
@@ -80,7 +80,7 @@ fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSetti
         settings,
         &test,
         Some(fixture.scratch()),
-        &wish,
+        &engine_request,
     )
     .unwrap();
     SEEN.set((0, 0, 0));

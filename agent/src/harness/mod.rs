@@ -102,8 +102,8 @@ impl Harness {
         test: &TestSettings,
         scratch: Option<&Path>,
     ) -> Result<Self, SetUpError> {
-        let wish = tensorrt_request::wish(&settings.engine, test.scenario, scratch);
-        Self::with_request(benchmark, kind, settings, test, scratch, &wish)
+        let engine_request = tensorrt_request::engine_request(&settings.engine, test.scenario, scratch);
+        Self::with_request(benchmark, kind, settings, test, scratch, &engine_request)
     }
 
     /// Like [`set_up`](Self::set_up), with an explicit request to TensorRT.
@@ -113,7 +113,7 @@ impl Harness {
         settings: &HarnessSettings,
         test: &TestSettings,
         scratch: Option<&Path>,
-        wish: &EngineRequest,
+        engine_request: &EngineRequest,
     ) -> Result<Self, SetUpError> {
         let fault = FirstFault::default();
         let (mut library, model_file) = match scratch {
@@ -125,13 +125,13 @@ impl Harness {
             ),
         };
         let known;
-        let wish = if kind == EngineKind::Tensorrt {
-            known = wish.on_this_machine()?;
+        let engine_request = if kind == EngineKind::Tensorrt {
+            known = engine_request.on_this_machine()?;
             &known
         } else {
-            wish
+            engine_request
         };
-        let plan = ServingPlan::new(kind, settings, wish, test, library.sample_bytes())?;
+        let plan = ServingPlan::new(kind, settings, engine_request, test, library.sample_bytes())?;
         let loaded = engines::load(&LoadRequest {
             kind,
             benchmark,
@@ -141,7 +141,7 @@ impl Harness {
             takes_any_batch: test.scenario == Scenario::Offline,
             streams: plan.streams,
             sim: &settings.sim,
-            tensorrt: wish,
+            tensorrt: engine_request,
         })?;
         if let Some(shared) = loaded.shared {
             library.share(shared);

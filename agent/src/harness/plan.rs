@@ -82,7 +82,7 @@ pub(crate) struct ServingPlan {
 }
 
 impl ServingPlan {
-    /// Plans the serving of samples of `sample_bytes` bytes. `wish` is the request to TensorRT, which other engines
+    /// Plans the serving of samples of `sample_bytes` bytes. `engine_request` is the request to TensorRT, which other engines
     /// ignore.
     ///
     /// # Errors
@@ -90,14 +90,14 @@ impl ServingPlan {
     pub(crate) fn new(
         kind: EngineKind,
         settings: &HarnessSettings,
-        wish: &EngineRequest,
+        engine_request: &EngineRequest,
         test: &TestSettings,
         sample_bytes: usize,
     ) -> Result<Self, ServingError> {
         let scenario = test.scenario;
-        let tensorrt = (kind == EngineKind::Tensorrt).then_some(wish);
+        let tensorrt = (kind == EngineKind::Tensorrt).then_some(engine_request);
         let streams = match settings.engine.inference_streams {
-            _ if let Some(wish) = tensorrt => wish.streams().max(1),
+            _ if let Some(request) = tensorrt => request.streams().max(1),
             // SingleStream has one query of one sample at a time, so a second stream would be idle.
             _ if scenario == Scenario::SingleStream => 1,
             Some(streams) => streams,
@@ -126,31 +126,31 @@ impl ServingPlan {
             .max(1);
         let sim = (kind == EngineKind::Sim).then_some(&settings.sim);
         let shared = sim.is_some_and(|sim| sim.board.units.len() > 1)
-            || tensorrt.is_some_and(|wish| wish.unit_count() > 1);
+            || tensorrt.is_some_and(|request| request.unit_count() > 1);
         let published = sim.and_then(SimModel::published_batch);
-        let wished = match tensorrt {
-            Some(wish) => wish.gpu.batch.or(wish.dla.batch),
+        let requested_batch = match tensorrt {
+            Some(request) => request.gpu.batch.or(request.dla.batch),
             None => settings.engine.batch_size,
         };
-        let batch = match (scenario, wished) {
+        let batch = match (scenario, requested_batch) {
             (Scenario::SingleStream, _) => 1,
             // The split of a query between units is measured, so each unit must accept the whole query.
             (Scenario::MultiStream, None) if shared => samples_per_query,
-            (Scenario::MultiStream, wish) => wish
+            (Scenario::MultiStream, requested) => requested
                 .unwrap_or(samples_per_query.div_ceil(streams))
                 .min(samples_per_query),
-            (Scenario::Server, wish) => wish.unwrap_or(1),
-            (Scenario::Offline, wish) => wish.or(published).unwrap_or(OFFLINE_BATCH),
+            (Scenario::Server, requested) => requested.unwrap_or(1),
+            (Scenario::Offline, requested) => requested.or(published).unwrap_or(OFFLINE_BATCH),
         };
-        let setting = match (scenario, wished) {
-            (Scenario::MultiStream, Some(wished)) if wished > batch => "samples_per_query",
+        let setting = match (scenario, requested_batch) {
+            (Scenario::MultiStream, Some(requested_batch)) if requested_batch > batch => "samples_per_query",
             (Scenario::MultiStream, None) => "samples_per_query",
             _ => "batch_size",
         };
         check_memory(setting, batch, streams, sample_bytes)?;
         Ok(Self {
             batch_sizes: quick_sizes(scenario, batch, samples_per_query, shared),
-            batch_size_is_request: wished == Some(batch),
+            batch_size_is_request: requested_batch == Some(batch),
             streams,
             dispatch,
             gather: match scenario {

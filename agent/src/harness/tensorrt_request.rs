@@ -18,7 +18,11 @@ const ENGINES: &str = "engines";
 const ALL_DLAS: usize = 2;
 
 /// Returns the request of a run.
-pub(crate) fn wish(settings: &EngineSettings, scenario: Scenario, scratch: Option<&Path>) -> EngineRequest {
+pub(crate) fn engine_request(
+    settings: &EngineSettings,
+    scenario: Scenario,
+    scratch: Option<&Path>,
+) -> EngineRequest {
     let gpus = settings.gpus.clone().unwrap_or_default();
     let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
     let dla_cores = match scenario {
@@ -147,7 +151,7 @@ mod tests {
     use super::*;
 
     fn of(settings: EngineSettings, scenario: Scenario) -> EngineRequest {
-        wish(&settings, scenario, None)
+        engine_request(&settings, scenario, None)
     }
 
     #[test]
@@ -169,7 +173,7 @@ mod tests {
             dla_core: Some(1),
             ..EngineSettings::default()
         };
-        let wish = of(named, Scenario::SingleStream);
-        assert_eq!((wish.gpu.streams, wish.dla_cores.as_slice()), (0, &[1][..]));
+        let request = of(named, Scenario::SingleStream);
+        assert_eq!((request.gpu.streams, request.dla_cores.as_slice()), (0, &[1][..]));
     }
 }

@@ -57,7 +57,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         scratch: args.scratch.clone(),
         learn: false,
     };
-    let mut attempt = Attempt::asked(&spec);
+    let mut attempt = Attempt::requested(&spec);
     let ready = run_plan.prepare()?;
     run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();

@@ -274,7 +274,7 @@ fn a_report_that_cannot_be_read_once_is_no_missing_report() {
     agent.stop();
     let reported = Attempt {
         engine: "the engine as the run process reports it".to_owned(),
-        ..Attempt::asked(&agent.spec(1_000))
+        ..Attempt::requested(&agent.spec(1_000))
     };
     let run = agent.lay_down_interrupted_run(&[("attempt.json", &serde_json::to_vec(&reported).unwrap())]);
     let coordinator = Coordinator::start(broker.port, &agent.device);

@@ -74,13 +74,13 @@ fn evidence(streams: &BTreeMap<String, Vec<u8>>) -> Evidence {
     Evidence::from_json(&streams["evidence.json"]).unwrap()
 }
 
-fn in_state(spec: RunSpec, wish: &str) -> RunSpec {
-    let words = wish.split(' ').map(|word| word.split_once('=').unwrap());
+fn in_state(spec: RunSpec, controls: &str) -> RunSpec {
+    let words = controls.split(' ').map(|word| word.split_once('=').unwrap());
     RunSpec {
         state: Some(StateSpec {
             name: "own".to_owned(),
             source: "the test".to_owned(),
-            wish: words
+            controls: words
                 .map(|(what, value)| (what.to_owned(), value.to_owned()))
                 .collect(),
         }),
@@ -140,8 +140,12 @@ fn a_state_is_set_proven_sampled_and_put_back() {
             .any(|why| why.contains("not from the machine itself"))
     );
     let proof = evidence.state.unwrap();
-    assert_eq!((&proof.asked, &proof.not_put_back), (&spec.state, &None));
-    let gpu = proof.set.iter().find(|knob| knob.knob == "gpu-min").unwrap();
+    assert_eq!((&proof.requested, &proof.not_put_back), (&spec.state, &None));
+    let gpu = proof
+        .set
+        .iter()
+        .find(|control| control.control == "gpu-min")
+        .unwrap();
     assert_eq!(
         (gpu.before.as_deref(), gpu.read.as_deref()),
         (Some("1300500000"), Some("612000000"))
@@ -213,9 +217,13 @@ fn a_state_that_does_not_hold_fails_the_run_before_it_measures() {
         );
     });
     let proof = lab.proof(&spec);
-    let knob = proof.set.iter().find(|knob| knob.knob == "gpu-min").unwrap();
+    let gpu_min = proof
+        .set
+        .iter()
+        .find(|control| control.control == "gpu-min")
+        .unwrap();
     assert_eq!(
-        (knob.wanted.as_str(), knob.read.as_deref()),
+        (gpu_min.requested.as_str(), gpu_min.read.as_deref()),
         ("612000000", Some("1300500000"))
     );
     assert!(
@@ -244,7 +252,10 @@ fn a_daemon_that_is_killed_leaves_the_board_as_it_was() {
     let report = lab.coordinator.wait_for(doomed.run, RunPhase::Failed, 20);
     assert!(report.state.reason.unwrap().starts_with("interrupted: "));
     assert!(
-        lab.proof(&doomed).set.iter().any(|knob| knob.knob == "gpu-min"),
+        lab.proof(&doomed)
+            .set
+            .iter()
+            .any(|control| control.control == "gpu-min"),
         "what was set is known"
     );
 
@@ -301,7 +312,7 @@ fn without_a_helper_a_state_is_refused_with_a_way_out_and_as_is_runs() {
     coordinator.wait_for(as_is.run, RunPhase::Done, 30);
     let streams = coordinator.wait_for_streams(as_is.run, 20);
     let proof = evidence(&streams).state.unwrap();
-    assert!(proof.asked.is_none() && proof.set.is_empty());
+    assert!(proof.requested.is_none() && proof.set.is_empty());
     assert!(streams.contains_key("telemetry.csv"));
 }
 

@@ -7,10 +7,11 @@ use std::{
 
 use clap::ValueEnum;
 
+use regatta_types::BrokerAddress;
+
 use super::{Context, context::say};
 use crate::{
     broker::mosquitto,
-    broker_address::BrokerAddress,
     daemon::server_hosts,
     exit::{self, CommandResult, Failure},
     keys::Keys,

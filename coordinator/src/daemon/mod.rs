@@ -9,11 +9,12 @@ use std::{sync::Arc, thread::JoinHandle, time::Duration};
 use anyhow::Context as _;
 pub(crate) use security::server_hosts;
 
+use regatta_types::BrokerAddress;
+
 use self::security::Security;
 use crate::{
     assets,
     broker::Broker,
-    broker_address::BrokerAddress,
     change_notifier::ChangeNotifier,
     descriptors::DescriptorBudget,
     enrolment, fleet, ingest,

@@ -5,10 +5,11 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 
+use regatta_types::BrokerAddress;
+
 use crate::{
     assets,
     broker::Acceptor,
-    broker_address::BrokerAddress,
     descriptors::DescriptorBudget,
     enrolment::{Desk, Listener, Place},
     fleet::Admission,

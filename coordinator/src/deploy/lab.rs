@@ -4,11 +4,10 @@
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use regatta_types::DeviceId;
+use regatta_types::{BrokerAddress, DeviceId};
 
 use super::settings::Settings;
 use crate::{
-    broker_address::BrokerAddress,
     enrolment::{self, NewToken, TokenError, TokenRequest},
     keys::{Keys, KeysError},
     store::Store,

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_types::BrokerAddress;
 use regatta_wire::{frame, topic::Topic};
 use rumqttc::{
     AckMode, AsyncClient, Event, EventLoop, IncomingPacketSizeLimit, MqttOptions, Packet, PublishOptions,
@@ -29,7 +30,6 @@ use super::{
     Publisher, Transport,
     inbound::{Inbound, MqttReceipt, Receipt, WINDOW},
 };
-use crate::broker_address::BrokerAddress;
 
 /// The maximum number of outgoing messages in the queue. More are dropped, and devices request them again.
 const OUTBOX: usize = 1024;

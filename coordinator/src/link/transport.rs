@@ -2,6 +2,7 @@
 
 use std::{io, sync::Arc};
 
+use regatta_types::BrokerAddress;
 use regatta_wire::enrolment::SERVER_NAME;
 use rumqttc::MqttOptions;
 use rustls::{ClientConfig, pki_types::ServerName};
@@ -9,7 +10,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::loopback_connector::LoopbackConnector;
-use crate::broker_address::BrokerAddress;
 
 /// The transport to a broker.
 #[derive(Debug, Clone)]

@@ -112,16 +112,16 @@ impl StateWords {
             None => Some(StateSpec {
                 name: "own".to_owned(),
                 source: "the plan".to_owned(),
-                wish: BTreeMap::new(),
+                controls: BTreeMap::new(),
             }),
         };
         let Some(mut state) = state else { return Ok(None) };
         if !own.is_empty() && preset.is_some() {
             state.source.push_str(", changed by the plan");
         }
-        state.wish.extend(own);
+        state.controls.extend(own);
         // "as-is" removes a preset's value that this board does not have.
-        state.wish.retain(|_, value| value != "as-is");
+        state.controls.retain(|_, value| value != "as-is");
         let request: StateRequest = state.words().parse().map_err(StateError::Words)?;
         if request == StateRequest::default() {
             return Err(StateError::Words(InvalidStateRequest(String::new())));
@@ -132,7 +132,7 @@ impl StateWords {
 
 /// NVIDIA's steps for MaxP: the power mode without limits, then `jetson_clocks --fan`.
 fn max_p() -> StateSpec {
-    let wish = [
+    let controls = [
         ("power-mode", "MAXN"),
         ("fan", "255"),
         ("cpu", "lock:max"),
@@ -143,7 +143,7 @@ fn max_p() -> StateSpec {
         name: "MaxP".to_owned(),
         source: "nvpmodel's MAXN and all clocks at their highest, as `jetson_clocks --fan` sets them"
             .to_owned(),
-        wish: wish
+        controls: controls
             .map(|(what, value)| (what.to_owned(), value.to_owned()))
             .into(),
     }
@@ -197,7 +197,7 @@ fn max_q(
             "{}, round {}: {} {scenario} on {}",
             published.source, row.round, row.benchmark, row.board
         ),
-        wish: clocks.into_iter().flatten().collect(),
+        controls: clocks.into_iter().flatten().collect(),
     })
 }
 

@@ -16,7 +16,7 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
         return Vec::new();
     };
     let mut lines = Vec::new();
-    match &proof.asked {
+    match &proof.requested {
         Some(requested) => lines.push(format!(
             "board      set to {} ({})",
             escape(&requested.name),
@@ -78,11 +78,11 @@ fn knobs(proof: &StateProof) -> String {
     for setting in &proof.set {
         let value = |value: Option<&String>| right(value.map_or("-", String::as_str));
         table.add_row([
-            cell(&setting.knob),
+            cell(&setting.control),
             value(setting.before.as_ref()),
-            right(&setting.wanted),
+            right(&setting.requested),
             value(setting.read.as_ref()),
-            value(proof.after.get(&setting.knob)),
+            value(proof.after.get(&setting.control)),
         ]);
     }
     table.trim_fmt()
@@ -90,22 +90,22 @@ fn knobs(proof: &StateProof) -> String {
 
 #[cfg(test)]
 mod tests {
-    use regatta_types::documents::{KnobProof, StateFinding, StateSpec, Telemetry};
+    use regatta_types::documents::{ControlProof, StateFinding, StateSpec, Telemetry};
 
     use super::*;
 
     #[test]
     fn a_state_that_was_set_is_a_short_table() {
         let proof = StateProof {
-            asked: Some(StateSpec {
+            requested: Some(StateSpec {
                 name: "MaxP".to_owned(),
                 source: "nvpmodel's MAXN".to_owned(),
-                wish: [].into(),
+                controls: [].into(),
             }),
-            set: vec![KnobProof {
-                knob: "gpu-min".to_owned(),
+            set: vec![ControlProof {
+                control: "gpu-min".to_owned(),
                 before: Some("306000000".to_owned()),
-                wanted: "1300500000".to_owned(),
+                requested: "1300500000".to_owned(),
                 read: Some("1300500000".to_owned()),
             }],
             after: [("gpu-min".to_owned(), "306000000".to_owned())].into(),

@@ -3,9 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use jiff::SignedDuration;
+use regatta_types::{BrokerAddress, BrokerAddressError};
 use serde::Deserialize;
-
-use crate::broker_address::{BrokerAddress, BrokerAddressError};
 
 /// The newest schema number that this program reads.
 const SCHEMA: u16 = 1;

@@ -12,24 +12,25 @@ const DEFAULT_PORTS: (u16, u16) = (1883, 8883);
 /// An invalid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not of the form mqtts://host:port or mqtt://host:port")]
-pub(crate) struct BrokerAddressError {
+pub struct BrokerAddressError {
     text: String,
 }
 
 /// The address of a broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BrokerAddress {
+pub struct BrokerAddress {
     /// Name or address of the host, without brackets.
-    pub(crate) host: String,
+    pub host: String,
     /// TCP port.
-    pub(crate) port: u16,
+    pub port: u16,
     /// Whether the connection uses TLS.
-    pub(crate) tls: bool,
+    pub tls: bool,
 }
 
 impl BrokerAddress {
     /// Returns the address of a socket.
-    pub(crate) fn of(socket: SocketAddr, tls: bool) -> Self {
+    #[must_use]
+    pub fn of(socket: SocketAddr, tls: bool) -> Self {
         Self {
             host: socket.ip().to_string(),
             port: socket.port(),
@@ -38,7 +39,8 @@ impl BrokerAddress {
     }
 
     /// Returns whether the address is on this machine, where nobody on the network can eavesdrop.
-    pub(crate) fn is_loopback(&self) -> bool {
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
         self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod assets;
 pub mod benchmark;
+mod broker_address;
 pub mod documents;
 mod ids;
 pub mod layout;
@@ -14,6 +15,7 @@ mod scenario;
 mod submission_words;
 mod unknown_word;
 
+pub use broker_address::{BrokerAddress, BrokerAddressError};
 pub use ids::{DeviceId, InvalidName, RunId, StreamName};
 pub use mode::Mode;
 pub use scenario::Scenario;

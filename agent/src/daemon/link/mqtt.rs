@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_types::BrokerAddress;
 use rumqttc::{AckMode, Broker, LastWill, MqttOptions, QoS, SessionMode};
 use tokio::{net::TcpStream, sync::mpsc, task::JoinHandle, time::timeout};
 
@@ -25,7 +26,6 @@ use super::{
     secure::{ByteStream, SecureLink, wrap},
     session_parameters::{IN_FLIGHT, KEEP_ALIVE_S, QUEUE, SESSION_EXPIRY_S},
 };
-use crate::config::BrokerAddress;
 
 /// Largest incoming packet in bytes: a command with a run's spec and all configuration files.
 const LARGEST_PACKET: u32 = 256 * 1024;

@@ -10,7 +10,7 @@ use regatta_state::{
     message::ControlReport,
     state_request::{ClockSetting, StateRequest},
 };
-use regatta_types::documents::{KnobProof, StateProof};
+use regatta_types::documents::{ControlProof, StateProof};
 
 use super::{column::HeldState, plan::WatchPlan};
 
@@ -35,7 +35,7 @@ impl Guard {
             helper: None,
             request: StateRequest::default(),
             proof: StateProof {
-                asked: plan.state.clone(),
+                requested: plan.state.clone(),
                 before: words(board.read_all()),
                 ..StateProof::default()
             },
@@ -48,10 +48,10 @@ impl Guard {
     /// # Errors
     /// A description of why the state was not reached. The earlier state is then restored.
     pub(super) fn set(&mut self) -> Result<(), String> {
-        let Some(asked) = &self.proof.asked else {
+        let Some(requested) = &self.proof.requested else {
             return Ok(());
         };
-        let name = asked.name.clone();
+        let name = requested.name.clone();
         let outcome = self.try_to_set();
         if outcome.is_err() {
             self.helper = None;
@@ -63,7 +63,7 @@ impl Guard {
     fn try_to_set(&mut self) -> Result<(), String> {
         let asked = self
             .proof
-            .asked
+            .requested
             .as_ref()
             .map(regatta_types::documents::StateSpec::words);
         self.request = asked.unwrap_or_default().parse().map_err(in_words)?;
@@ -75,7 +75,7 @@ impl Guard {
             Err(HelperError::Refused { controls, .. }) => controls,
             Err(_) => &Vec::new(),
         };
-        self.proof.set = lines.iter().map(knob_proof).collect();
+        self.proof.set = lines.iter().map(control_proof).collect();
         let lines = applied.map_err(in_words)?;
         self.helper = Some(helper);
         // The agent verifies every control that it may read itself.
@@ -100,8 +100,8 @@ impl Guard {
     pub(super) fn locks(&self) -> HeldState {
         let locked = |clock: Option<ClockSetting>| matches!(clock, Some(ClockSetting::Lock(_)));
         let set = self.proof.set.iter().filter_map(|proof| {
-            let knob: DeviceControl = proof.knob.parse().ok()?;
-            Some((knob, proof.wanted.clone()))
+            let control: DeviceControl = proof.control.parse().ok()?;
+            Some((control, proof.requested.clone()))
         });
         HeldState {
             files: set
@@ -132,7 +132,7 @@ impl Guard {
 
     /// Restores the state.
     pub(super) fn put_back(&mut self) {
-        if self.proof.asked.is_some() {
+        if self.proof.requested.is_some() {
             self.proof.not_put_back = self.ask_to_put_back().err().map(in_words);
             if let Some(why) = &self.proof.not_put_back {
                 tracing::error!("the device's state is not put back: {why}");
@@ -154,11 +154,11 @@ impl Guard {
     }
 }
 
-fn knob_proof(line: &ControlReport) -> KnobProof {
-    KnobProof {
-        knob: line.control.to_string(),
+fn control_proof(line: &ControlReport) -> ControlProof {
+    ControlProof {
+        control: line.control.to_string(),
         before: line.before.clone(),
-        wanted: line.requested.clone().unwrap_or_default(),
+        requested: line.requested.clone().unwrap_or_default(),
         read: line.read.clone(),
     }
 }

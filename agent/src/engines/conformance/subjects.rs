@@ -145,7 +145,7 @@ impl Subject {
         streams: usize,
     ) -> Result<Loaded, EngineError> {
         let largest = batch_sizes.iter().copied().max().unwrap();
-        let wish = self.wish(fixture, element, largest, streams);
+        let engine_request = self.engine_request(fixture, element, largest, streams);
         load(&LoadRequest {
             kind: self.kind,
             benchmark,
@@ -155,12 +155,12 @@ impl Subject {
             takes_any_batch: false,
             streams,
             sim: &quick_sim(),
-            tensorrt: &wish,
+            tensorrt: &engine_request,
         })
     }
 
     /// Returns the request to TensorRT, after an engine for it was stored in the fixture's cache.
-    pub(crate) fn wish(
+    pub(crate) fn engine_request(
         &self,
         fixture: &Fixture,
         element: &str,

@@ -26,7 +26,7 @@ type Found = (PathBuf, CacheEntry);
 struct EngineQuery<'a> {
     request: &'a LoadRequest<'a>,
     here: &'a Here,
-    wish: &'a UnitRequest,
+    unit_request: &'a UnitRequest,
     dla: bool,
     /// The largest batch that the run gives to the unit.
     batch: usize,
@@ -40,17 +40,17 @@ struct EngineQuery<'a> {
 pub(super) fn choose(
     request: &LoadRequest<'_>,
     here: &Here,
-    wish: &UnitRequest,
+    unit_request: &UnitRequest,
     dla: bool,
 ) -> Result<(CacheEntry, Vec<u8>), EngineError> {
     let ask = EngineQuery {
         request,
         here,
-        wish,
+        unit_request,
         dla,
-        batch: wish.batch.unwrap_or(wanted_batch(request)),
+        batch: unit_request.batch.unwrap_or(wanted_batch(request)),
     };
-    match &wish.engine {
+    match &unit_request.engine {
         Some(named) => ask.named(Path::new(named)),
         None => ask.best(ask.candidates()?),
     }
@@ -151,7 +151,7 @@ impl EngineQuery<'_> {
         let size = |entry: &CacheEntry| entry.manifest.batch as usize;
         let sizes = fitting.iter().map(|(_, entry)| size(entry));
         // A DLA core may take a smaller batch, because the rest becomes the next batch of it or of the GPU.
-        let free = self.wish.batch.is_none() && (self.dla || self.request.takes_any_batch);
+        let free = self.unit_request.batch.is_none() && (self.dla || self.request.takes_any_batch);
         let best = if free {
             sizes.max()
         } else {
@@ -162,7 +162,7 @@ impl EngineQuery<'_> {
             return Err(self.none(reason));
         };
         fitting.retain(|(_, entry)| size(entry) == best);
-        profiles::keep_just_enough(&mut fitting, self.wish.streams);
+        profiles::keep_just_enough(&mut fitting, self.unit_request.streams);
         match fitting.as_slice() {
             [(place, _)] => CacheEntry::read(place).map_err(EngineError::tensorrt_unavailable),
             several => {
@@ -193,7 +193,7 @@ impl EngineQuery<'_> {
             self.request,
             reason,
             self.batch,
-            self.wish.streams,
+            self.unit_request.streams,
             self.dla,
             flags,
         )

@@ -35,16 +35,16 @@ pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError
 
 /// Returns whether an engine's inputs match the settings. For an engine that was never loaded, its build settings are
 /// compared.
-pub(super) fn are_requested(entry: &CacheEntry, wish: &EngineRequest, dla: bool) -> bool {
+pub(super) fn are_requested(entry: &CacheEntry, engine_request: &EngineRequest, dla: bool) -> bool {
     let inputs: Vec<_> = entry.tensors.iter().filter(|tensor| tensor.input).collect();
     let built = entry.manifest.input;
-    let element = wish.input_dtype.is_none_or(|wanted| {
+    let element = engine_request.input_dtype.is_none_or(|wanted| {
         if inputs.is_empty() {
             return built.element == Some(wanted);
         }
         inputs.iter().all(|input| input.kind == wanted.to_string())
     });
-    let format = wish.input_format.is_none_or(|wanted| {
+    let format = engine_request.input_format.is_none_or(|wanted| {
         let same = |found: Layout| found == wanted || (dla && found == on_dla(wanted));
         if inputs.is_empty() {
             return same(built.format.unwrap_or(Layout::Linear));
@@ -55,9 +55,9 @@ pub(super) fn are_requested(entry: &CacheEntry, wish: &EngineRequest, dla: bool)
 }
 
 /// Describes the settings for inputs.
-pub(super) fn in_words(wish: &EngineRequest) -> String {
-    let element = wish.input_dtype.map(|wanted| wanted.to_string());
-    let format = wish.input_format.map(|wanted| wanted.to_string());
+pub(super) fn in_words(engine_request: &EngineRequest) -> String {
+    let element = engine_request.input_dtype.map(|wanted| wanted.to_string());
+    let format = engine_request.input_format.map(|wanted| wanted.to_string());
     let words: Vec<_> = element.into_iter().chain(format).collect();
     words.join(" ")
 }
@@ -109,9 +109,13 @@ pub(super) fn shape_flags(model: &Model) -> String {
 }
 
 /// Returns the flags of `engine build` for the requested input type and format.
-pub(super) fn flags(wish: &EngineRequest, dla: bool) -> String {
-    let element = wish.input_dtype.map(|wanted| format!(" --input-dtype {wanted}"));
-    let format = wish.input_format.filter(|&wanted| wanted != Layout::Linear);
+pub(super) fn flags(engine_request: &EngineRequest, dla: bool) -> String {
+    let element = engine_request
+        .input_dtype
+        .map(|wanted| format!(" --input-dtype {wanted}"));
+    let format = engine_request
+        .input_format
+        .filter(|&wanted| wanted != Layout::Linear);
     let format = format.map(|wanted| {
         let wanted = if dla { on_dla(wanted) } else { wanted };
         format!(" --input-format {wanted}")

@@ -30,7 +30,7 @@ pub(super) struct Setup {
     /// Most batches of the engine in one batch of the harness.
     pub(super) loops: usize,
     /// Most samples in a batch of the engine, if the user set it.
-    pub(super) wished: Option<usize>,
+    pub(super) requested_batch: Option<usize>,
     /// The stream to compute on, if several runners share one.
     pub(super) inference: Option<Arc<Stream>>,
     pub(super) graphs: Graphs,
@@ -125,8 +125,8 @@ impl Runner {
         // The profile is set in this stream's order, but another stream may do the work.
         stream.synchronize()?;
         let part = setup
-            .wished
-            .map_or(tensors.batch, |wish| wish.min(tensors.batch))
+            .requested_batch
+            .map_or(tensors.batch, |requested| requested.min(tensors.batch))
             .max(1);
         let rows = tensors.rows(part) * setup.loops;
         let direct = setup.shared.is_some();

@@ -14,7 +14,8 @@ pub struct StateSpec {
     pub source: String,
     /// The requested settings: `power-mode`, `fan`, `cores`, `cpu`, `gpu`, `memory`, `dla`, each with its value (`lock:max`,
     /// `cap:624750000`).
-    pub wish: BTreeMap<String, String>,
+    #[serde(rename = "wish")]
+    pub controls: BTreeMap<String, String>,
 }
 
 impl StateSpec {
@@ -22,7 +23,7 @@ impl StateSpec {
     #[must_use]
     pub fn words(&self) -> String {
         let words: Vec<String> = self
-            .wish
+            .controls
             .iter()
             .map(|(what, value)| format!("{what}={value}"))
             .collect();
@@ -34,9 +35,10 @@ impl StateSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StateProof {
     /// The requested state; `None` leaves the device as it is.
-    pub asked: Option<StateSpec>,
+    #[serde(rename = "asked")]
+    pub requested: Option<StateSpec>,
     /// Every device control that was set, ordered by name.
-    pub set: Vec<KnobProof>,
+    pub set: Vec<ControlProof>,
     /// Readable values before anything was set, by control.
     pub before: BTreeMap<String, String>,
     /// Readable values after the state was restored, by control.
@@ -51,13 +53,15 @@ pub struct StateProof {
 
 /// One device control that was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnobProof {
+pub struct ControlProof {
     /// Its name, for example `gpu-max`.
-    pub knob: String,
+    #[serde(rename = "knob")]
+    pub control: String,
     /// The value before it was set.
     pub before: Option<String>,
     /// The requested value.
-    pub wanted: String,
+    #[serde(rename = "wanted")]
+    pub requested: String,
     /// The value read back after it was set. A run is measured only when this equals the requested value.
     pub read: Option<String>,
 }

@@ -57,19 +57,19 @@ impl Evidence {
 
     /// Returns the reason why the evidence does not prove the requested state. `None` when it does, or when no state was requested.
     #[must_use]
-    pub fn unproven_state(&self, asked: Option<&StateSpec>) -> Option<String> {
-        let asked = asked?;
+    pub fn unproven_state(&self, requested: Option<&StateSpec>) -> Option<String> {
+        let requested = requested?;
         let holds = self.state.as_ref().is_some_and(|proof| {
             let all_read = proof
                 .set
                 .iter()
-                .all(|knob| knob.read.as_ref() == Some(&knob.wanted));
-            proof.asked.as_ref() == Some(asked) && !proof.set.is_empty() && all_read
+                .all(|control| control.read.as_ref() == Some(&control.requested));
+            proof.requested.as_ref() == Some(requested) && !proof.set.is_empty() && all_read
         });
         (!holds).then(|| {
             format!(
                 "the evidence does not prove that the device was in the state {}",
-                asked.name
+                requested.name
             )
         })
     }
@@ -81,7 +81,8 @@ pub struct Attempt {
     /// `run`, or `ranging` and `testing`.
     pub name: String,
     /// The LoadGen that the spec requested.
-    pub asked_loadgen: LoadgenChoice,
+    #[serde(rename = "asked_loadgen")]
+    pub requested_loadgen: LoadgenChoice,
     /// The LoadGen that ran. `None` when the process died before LoadGen started.
     pub loadgen: Option<LoadgenIdentity>,
     /// The engine as text: kind, version and hardware.
@@ -104,10 +105,10 @@ pub struct Attempt {
 impl Attempt {
     /// Returns the attempt as it is known before anything is loaded: the requested LoadGen and engine.
     #[must_use]
-    pub fn asked(spec: &RunSpec) -> Self {
+    pub fn requested(spec: &RunSpec) -> Self {
         Self {
             name: "run".to_owned(),
-            asked_loadgen: spec.loadgen.clone(),
+            requested_loadgen: spec.loadgen.clone(),
             loadgen: None,
             engine: spec.engine.kind.to_string(),
             valid: None,

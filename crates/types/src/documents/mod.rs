@@ -15,7 +15,7 @@ mod run_state;
 mod system_use;
 
 pub use audit::{AccuracyDelta, AuditResult, AuditedResponses};
-pub use device_state::{KnobProof, StateFinding, StateProof, StateSpec, Telemetry};
+pub use device_state::{ControlProof, StateFinding, StateProof, StateSpec, Telemetry};
 pub use evidence::{
     Attempt, Clock, DeviceFacts, Evidence, FileProof, GpuFacts, LoadgenIdentity, TimingThread, WindowCost,
 };
