@@ -27,7 +27,7 @@ pub(crate) enum Format {
     Text,
     /// For programs: one JSON document.
     Json,
-    /// For spreadsheets. Only `submission check` takes it.
+    /// For spreadsheets. `submission check` and `runs list` take it.
     Csv,
     /// A page that needs nothing else. Only `submission check` takes it.
     Html,
@@ -35,8 +35,18 @@ pub(crate) enum Format {
 
 /// What every command takes; one that has more formats declares a `--format` of its own over the global one.
 pub(super) fn text_or_json() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(["text", "json"]).map(|word| match word.as_str() {
+    formats(["text", "json"])
+}
+
+/// What a command takes whose result is a table.
+pub(super) fn text_json_or_csv() -> impl TypedValueParser<Value = Format> {
+    formats(["text", "json", "csv"])
+}
+
+fn formats<const N: usize>(words: [&'static str; N]) -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(words).map(|word| match word.as_str() {
         "json" => Format::Json,
+        "csv" => Format::Csv,
         _ => Format::Text,
     })
 }

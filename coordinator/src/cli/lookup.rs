@@ -42,23 +42,30 @@ pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRo
     }
 }
 
-/// Returns the run with an id, or with a unique beginning or end of it.
-pub(super) fn run(store: &Store, name_or_id: &str) -> Result<RunRow, Failure> {
-    if let Ok(id) = name_or_id.parse::<RunId>()
+/// The name of the run that was requested last.
+const LAST: &str = "last";
+
+/// Returns the run with an id, with a unique beginning or end of it, or the last one by the name `last`.
+pub(super) fn run(store: &Store, name: &str) -> Result<RunRow, Failure> {
+    if let Ok(id) = name.parse::<RunId>()
         && let Some(row) = store.run(id)?
     {
         return Ok(row);
     }
+    if name == LAST {
+        return store
+            .newest_run()?
+            .ok_or_else(|| Failure::misuse("there is no run yet").hint("request one with `regatta run`"));
+    }
     let mut meant = store.runs()?.into_iter().filter(|row| {
         let id = row.id.to_string();
-        name_or_id.len() >= 4 && (id.starts_with(name_or_id) || id.ends_with(name_or_id))
+        name.len() >= 4 && (id.starts_with(name) || id.ends_with(name))
     });
     match (meant.next(), meant.next()) {
         (Some(row), None) => Ok(row),
-        (Some(_), Some(_)) => Err(Failure::misuse(format!(
-            "more than one run is meant by `{name_or_id}`"
-        ))),
-        (None, _) => Err(Failure::misuse(format!("unknown run `{name_or_id}`"))
-            .hint("`regatta runs list` shows those that there are")),
+        (Some(_), Some(_)) => Err(Failure::misuse(format!("more than one run is meant by `{name}`"))
+            .hint("type more of its id; the end of an id differs sooner than its beginning")),
+        (None, _) => Err(Failure::misuse(format!("unknown run `{name}`"))
+            .hint("`regatta runs list` shows the newest; `last` names the last one")),
     }
 }

@@ -19,6 +19,7 @@ mod progress;
 mod quickstart;
 mod resolve;
 mod run;
+mod run_document;
 mod runs;
 mod serve;
 mod settings;
@@ -33,7 +34,7 @@ use context::{Context, Format};
 pub(crate) use hints::with_hint;
 pub(crate) use progress::{View, rows};
 pub(crate) use resolve::resolve;
-pub(crate) use runs::document as run_document;
+pub(crate) use run_document::document as run_document;
 pub(crate) use serve::runtime;
 
 use crate::exit::{self, CommandResult, Failure};

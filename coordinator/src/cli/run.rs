@@ -10,7 +10,7 @@ use super::{
     context::{say, tell},
     progress,
     resolve::resolve,
-    runs::document,
+    run_document::document,
 };
 use crate::{
     assets,

@@ -1,20 +1,17 @@
-//! `regatta runs`: what was asked for, how it stands, what came of it. Verifying stands in [`super::verify`], exporting in
-//! [`super::export`].
+//! `regatta runs`: lists, shows, exports, verifies and ends runs. [`list`] selects and lists them, [`super::verify`] verifies and
+//! [`super::export`] exports them.
+
+mod list;
 
 use std::{fmt::Write as _, path::PathBuf};
 
 use regatta_text::escape;
-use regatta_types::RunId;
 use serde::Serialize;
 
-use super::{
-    Context,
-    context::{say, tell},
-    export, lookup, verify, with_hint,
-};
+use super::{Context, context::say, export, lookup, run_document::document, verify, with_hint};
 use crate::{
     exit::{self, CommandResult, Failure},
-    runs::{count_runs_not_in_store, rebuild as rebuild_store},
+    runs::rebuild as rebuild_store,
     store::{RunRow, Store, StreamRow},
     tables,
     workspace::Workspace,
@@ -23,16 +20,16 @@ use crate::{
 /// Commands about runs.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Lists runs, newest first
-    List,
+    /// Lists the newest runs, the newest last
+    List(list::Args),
     /// Shows one run with its files
     Show {
-        /// Its id, or the beginning or end of it
+        /// Its id, the beginning or end of it, or `last`
         run: String,
     },
     /// Copies a run's spec, record and files, byte for byte, with a SHA-256 manifest
     Export {
-        /// Its id, or the beginning or end of it
+        /// Its id, the beginning or end of it, or `last`
         run: String,
         /// The directory to make
         #[arg(long, value_name = "DIR")]
@@ -40,7 +37,7 @@ pub(super) enum Command {
     },
     /// Verifies runs: the device's signature, and the hash of every file
     Verify {
-        /// Ids, or directories that `runs export` made; every recorded run when none is named
+        /// Ids, `last`, or directories that `runs export` made; every recorded run when none is named
         #[arg(value_name = "RUN|DIR")]
         runs: Vec<String>,
     },
@@ -48,48 +45,9 @@ pub(super) enum Command {
     Rebuild,
     /// Ends a run
     Abort {
-        /// Its id, or the beginning or end of it
+        /// Its id, the beginning or end of it, or `last`
         run: String,
     },
-}
-
-/// A run as programs get it.
-#[derive(Serialize)]
-pub(crate) struct RunDocument<'a> {
-    run: RunId,
-    device: &'a str,
-    benchmark: &'a str,
-    scenario: &'static str,
-    mode: &'static str,
-    test: Option<&'a str>,
-    engine: &'static str,
-    loadgen: String,
-    phase: &'static str,
-    reason: Option<&'a str>,
-    recorded: Option<&'a str>,
-    #[serde(flatten)]
-    outcome: Option<serde_json::Value>,
-}
-
-pub(crate) fn document(row: &RunRow) -> RunDocument<'_> {
-    RunDocument {
-        run: row.id,
-        device: row.device.as_str(),
-        benchmark: &row.benchmark,
-        scenario: row.scenario.as_str(),
-        mode: row.mode.as_str(),
-        test: row.audit(),
-        engine: row.draft.spec.engine.kind.as_str(),
-        loadgen: row.draft.spec.loadgen.to_string(),
-        phase: row.shown_phase().as_str(),
-        reason: row.state.reason.as_deref(),
-        recorded: row.recorded.as_deref(),
-        // Words and numbers are always JSON.
-        outcome: row
-            .outcome
-            .as_ref()
-            .and_then(|outcome| serde_json::to_value(outcome).ok()),
-    }
 }
 
 #[derive(Serialize)]
@@ -124,7 +82,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     match command {
         Command::Verify { .. } | Command::Rebuild => {}
-        Command::List => list(context, &workspace, &store)?,
+        Command::List(args) => list::run(args, context, &workspace, &store)?,
         Command::Show { run } => show(context, &workspace, &store, &lookup::run(&store, run)?)?,
         Command::Export { run, out } => export::export(&workspace, &store, &lookup::run(&store, run)?, out)?,
         Command::Abort { run } => {
@@ -136,26 +94,6 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         }
     }
     Ok(exit::OK)
-}
-
-fn list(context: &Context, workspace: &Workspace, store: &Store) -> Result<(), Failure> {
-    let unknown = count_runs_not_in_store(workspace, store)?;
-    if unknown > 0 {
-        tell(&format!(
-            "the store does not know {unknown} recorded runs in {}; hint: `regatta runs rebuild` takes them in",
-            workspace.runs().display()
-        ));
-    }
-    let rows = store.runs()?;
-    let documents: Vec<_> = rows.iter().map(document).collect();
-    context.print(&serde_json::json!({ "runs": documents }), || {
-        if rows.is_empty() {
-            "no runs yet: ask for one with `regatta run`".to_owned()
-        } else {
-            tables::runs(&rows)
-        }
-    })?;
-    Ok(())
 }
 
 fn rebuild(context: &Context) -> CommandResult {

@@ -155,6 +155,18 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Returns the names of every device, removed ones included, by id.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn device_names(&self) -> Result<BTreeMap<DeviceId, String>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT device AS id, name FROM members UNION ALL SELECT id, name FROM devices",
+        )?;
+        let rows = statement.query_map([], |row| Ok((values::parsed(row, "id")?, row.get("name")?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Returns the public keys of every device, removed ones included. A key proven at enrolment wins over the key of a hello.
     ///
     /// # Errors

@@ -82,6 +82,20 @@ impl Store {
         self.select_runs("SELECT * FROM runs ORDER BY id DESC")
     }
 
+    /// Returns the run that was requested last.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn newest_run(&self) -> Result<Option<RunRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT id FROM runs ORDER BY id DESC LIMIT 1")?;
+        let newest = statement
+            .query_row([], |row| values::parsed(row, "id"))
+            .optional()?;
+        newest.map_or(Ok(None), |id| self.run(id))
+    }
+
     /// Returns whether the store has any run.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ pub struct HumanDuration(NonZeroU64);
 /// The error for a text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a duration; hint: write a whole number above 0 with its unit, such as 500ms, 3s, 10m or 1h"
+    "`{0}` is not a duration; hint: write a whole number above 0 with its unit, such as 500ms, 3s, 10m, 1h or 7d"
 )]
 pub struct InvalidDuration(String);
 
@@ -32,6 +32,7 @@ impl FromStr for HumanDuration {
             "s" => Some(1_000),
             "m" | "min" => Some(60_000),
             "h" => Some(3_600_000),
+            "d" => Some(86_400_000),
             _ => None,
         };
         in_millis
@@ -43,7 +44,7 @@ impl FromStr for HumanDuration {
 }
 
 impl fmt::Display for HumanDuration {
-    /// Formats the duration in the largest unit of which it is a whole number.
+    /// Formats the duration in the largest unit up to hours of which it is a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.millis();
         for (factor, unit) in [(3_600_000, "h"), (60_000, "m"), (1_000, "s")] {
@@ -69,6 +70,7 @@ mod tests {
             ("10m", 600_000, "10m"),
             ("10min", 600_000, "10m"),
             ("1h", 3_600_000, "1h"),
+            ("7d", 604_800_000, "168h"),
         ] {
             let length: HumanDuration = text.parse().unwrap();
             assert_eq!(

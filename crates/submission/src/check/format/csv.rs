@@ -20,7 +20,7 @@ pub fn strict_csv(report: &Report) -> String {
             &row.scenario,
         ];
         for name in names {
-            text.push_str(&quoted(name));
+            text.push_str(&csv_field(name));
             text.push(',');
         }
         let result = row.result.map_or_else(String::new, |result| result.to_string());
@@ -28,7 +28,7 @@ pub fn strict_csv(report: &Report) -> String {
         let _ = writeln!(
             text,
             "{result},{},{},{}",
-            quoted(&row.units),
+            csv_field(&row.units),
             row.power,
             row.accepted
         );
@@ -36,7 +36,9 @@ pub fn strict_csv(report: &Report) -> String {
     text
 }
 
-fn quoted(field: &str) -> String {
+/// Returns a field of a CSV line, quoted by RFC 4180 where it must be.
+#[must_use]
+pub fn csv_field(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {

@@ -7,7 +7,7 @@ mod json;
 mod number;
 mod text;
 
-pub use csv::strict_csv;
+pub use csv::{csv_field, strict_csv};
 pub use html::{official_html, strict_html};
 pub use json::{official_json, strict_json};
 pub use text::{official_text, strict_text};

@@ -1,0 +1,46 @@
+//! A run as JSON, for every command that prints runs.
+
+use regatta_types::RunId;
+use serde::Serialize;
+
+use crate::store::RunRow;
+
+/// A run as programs get it.
+#[derive(Serialize)]
+pub(crate) struct RunDocument<'a> {
+    run: RunId,
+    device: &'a str,
+    benchmark: &'a str,
+    scenario: &'static str,
+    mode: &'static str,
+    test: Option<&'a str>,
+    engine: &'static str,
+    loadgen: String,
+    phase: &'static str,
+    reason: Option<&'a str>,
+    recorded: Option<&'a str>,
+    #[serde(flatten)]
+    outcome: Option<serde_json::Value>,
+}
+
+/// Returns a run as JSON.
+pub(crate) fn document(row: &RunRow) -> RunDocument<'_> {
+    RunDocument {
+        run: row.id,
+        device: row.device.as_str(),
+        benchmark: &row.benchmark,
+        scenario: row.scenario.as_str(),
+        mode: row.mode.as_str(),
+        test: row.audit(),
+        engine: row.draft.spec.engine.kind.as_str(),
+        loadgen: row.draft.spec.loadgen.to_string(),
+        phase: row.shown_phase().as_str(),
+        reason: row.state.reason.as_deref(),
+        recorded: row.recorded.as_deref(),
+        // Words and numbers are always JSON.
+        outcome: row
+            .outcome
+            .as_ref()
+            .and_then(|outcome| serde_json::to_value(outcome).ok()),
+    }
+}

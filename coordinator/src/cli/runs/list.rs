@@ -1,0 +1,292 @@
+//! `regatta runs list`: selects runs and lists the newest of them, the newest last. Programs get all of them unless they ask for fewer.
+
+use std::collections::BTreeSet;
+
+use clap::ValueEnum;
+use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
+use regatta_submission::check::format::csv_field;
+use regatta_text::{HumanDuration, escape};
+use regatta_types::{
+    DeviceId, Scenario,
+    documents::{AccuracyResult, RunPhase},
+};
+use serde_json::Value;
+
+use super::super::{
+    Context,
+    context::{Format, print, tell, text_json_or_csv},
+    run_document::document,
+};
+use crate::{
+    exit::Failure,
+    runs::{Catalogue, count_runs_not_in_store},
+    store::{RunRow, Store},
+    tables,
+    workspace::Workspace,
+};
+
+/// The number of runs that people get by default.
+const DEFAULT_COUNT: usize = 30;
+
+/// The columns of the CSV form: a name, and where the JSON form has the value.
+const COLUMNS: [(&str, &str); 18] = [
+    ("run", "/run"),
+    ("device", "/device"),
+    ("device_name", "/device_name"),
+    ("benchmark", "/benchmark"),
+    ("scenario", "/scenario"),
+    ("mode", "/mode"),
+    ("test", "/test"),
+    ("engine", "/engine"),
+    ("loadgen", "/loadgen"),
+    ("phase", "/phase"),
+    ("valid", "/valid"),
+    ("metric", "/metric/name"),
+    ("value", "/metric/value"),
+    ("unit", "/metric/unit"),
+    ("accuracy_metric", "/accuracy/metric"),
+    ("accuracy", "/accuracy/value"),
+    ("recorded", "/recorded"),
+    ("reason", "/reason"),
+];
+
+/// Flags of `runs list`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// How many, 0 for all [default: 30 as text, all as json and csv]
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    count: Option<usize>,
+    /// Runs of these devices, by name or id, comma separated
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Runs of these benchmarks, comma separated
+    #[arg(long, value_delimiter = ',')]
+    benchmark: Vec<String>,
+    /// Runs in these scenarios, comma separated
+    #[arg(long, value_delimiter = ',')]
+    scenario: Vec<Scenario>,
+    /// Runs requested since then: 90m, 2h or 7d ago, or a UTC date such as 2026-11-21
+    #[arg(long, value_name = "WHEN", value_parser = since)]
+    since: Option<Timestamp>,
+    /// Runs with this verdict or state, comma separated
+    #[arg(long, value_enum, ignore_case = true, value_delimiter = ',')]
+    verdict: Vec<Verdict>,
+    /// How the list is printed
+    // The global flag's name and type, with one value more.
+    #[arg(long, value_parser = text_json_or_csv(), default_value = "text")]
+    format: Format,
+}
+
+/// A verdict or state by which runs are selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Verdict {
+    /// LoadGen's verdict is VALID
+    Valid,
+    /// LoadGen's verdict is INVALID
+    Invalid,
+    /// The audit passed, or the accuracy reached its target
+    Pass,
+    /// The audit failed, or the accuracy is below its target
+    Fail,
+    /// The run failed
+    Failed,
+    /// The run was aborted
+    Aborted,
+    /// The run is not over
+    Open,
+}
+
+impl Verdict {
+    fn is_of(self, row: &RunRow) -> bool {
+        let outcome = row.outcome.as_ref();
+        let judged = |passed: bool| {
+            let audit = outcome.and_then(|outcome| outcome.audit.as_ref());
+            let accuracy = outcome.and_then(|outcome| outcome.accuracy.as_ref());
+            audit.is_some_and(|audit| audit.passed == passed)
+                || accuracy.is_some_and(|accuracy| AccuracyResult::is_reached(accuracy) == passed)
+        };
+        match self {
+            Self::Valid => outcome.is_some_and(|outcome| outcome.valid == Some(true)),
+            Self::Invalid => outcome.is_some_and(|outcome| outcome.valid == Some(false)),
+            Self::Pass => judged(true),
+            Self::Fail => judged(false),
+            Self::Failed => row.is_over() && row.state.phase == RunPhase::Failed,
+            Self::Aborted => row.is_over() && row.state.phase == RunPhase::Aborted,
+            Self::Open => !row.is_over(),
+        }
+    }
+}
+
+/// Parses a time: a date, a timestamp, or how long ago.
+fn since(text: &str) -> Result<Timestamp, String> {
+    if let Ok(date) = text.parse::<Date>()
+        && let Ok(begin) = date.to_zoned(TimeZone::UTC)
+    {
+        return Ok(begin.timestamp());
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    text.parse::<HumanDuration>()
+        .ok()
+        .and_then(|ago| i64::try_from(ago.millis()).ok())
+        .and_then(|ago| {
+            Timestamp::now()
+                .checked_sub(SignedDuration::from_millis(ago))
+                .ok()
+        })
+        .ok_or_else(|| {
+            "write how long ago, such as 90m, 2h or 7d, or a UTC date such as 2026-11-21".to_owned()
+        })
+}
+
+/// Lists the selected runs.
+pub(super) fn run(
+    args: &Args,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
+    let unknown = count_runs_not_in_store(workspace, store)?;
+    if unknown > 0 {
+        tell(&format!(
+            "the store does not know {unknown} recorded runs in {}; hint: `regatta runs rebuild` takes them in",
+            workspace.runs().display()
+        ));
+    }
+    let all = store.runs()?;
+    let is_selected = selection(args, workspace, store, &all)?;
+    let total = all.len();
+    let mut rows: Vec<RunRow> = all.into_iter().filter(is_selected).collect();
+    let format = match args.format {
+        Format::Text => context.format,
+        other => other,
+    };
+    let most = args.count.unwrap_or(match format {
+        Format::Text => DEFAULT_COUNT,
+        _ => 0,
+    });
+    let older = match most {
+        0 => 0,
+        most => rows.len().saturating_sub(most),
+    };
+    rows.truncate(rows.len() - older);
+    rows.reverse();
+    if older > 0 {
+        tell(&format!("{older} older runs are not listed; `-n 0` lists all"));
+    }
+    let documents: Vec<_> = rows.iter().map(document).collect();
+    if format == Format::Csv {
+        let rows = documents.iter().map(serde_json::to_value);
+        print(&csv(&rows.collect::<Result<Vec<_>, _>>()?))?;
+        return Ok(());
+    }
+    let context = Context {
+        workspace: context.workspace.clone(),
+        format,
+    };
+    context.print(&serde_json::json!({ "runs": documents, "older": older }), || {
+        if total == 0 {
+            "no runs yet: request one with `regatta run`".to_owned()
+        } else if rows.is_empty() {
+            format!("none of {total} runs is selected")
+        } else {
+            tables::runs(&rows)
+        }
+    })?;
+    Ok(())
+}
+
+/// Returns which runs the flags select. Unknown names are errors.
+fn selection<'a>(
+    args: &'a Args,
+    workspace: &Workspace,
+    store: &Store,
+    all: &[RunRow],
+) -> Result<impl Fn(&RunRow) -> bool + use<'a>, Failure> {
+    let devices = devices(&args.device, store)?;
+    let mut benchmarks = BTreeSet::new();
+    if !args.benchmark.is_empty() {
+        let catalogue = Catalogue::read(Some(workspace)).map_err(Failure::usage)?;
+        for name in &args.benchmark {
+            // A benchmark whose file was removed still has runs.
+            let benchmark = match catalogue.benchmark(name) {
+                Ok(benchmark) => benchmark.name.clone(),
+                Err(_) if all.iter().any(|row| row.benchmark == *name) => name.clone(),
+                Err(error) => return Err(Failure::usage(error)),
+            };
+            benchmarks.insert(benchmark);
+        }
+    }
+    Ok(move |row: &RunRow| {
+        let created = || row.draft.spec.created.parse::<Timestamp>();
+        (devices.is_empty() || devices.contains(&row.device))
+            && (benchmarks.is_empty() || benchmarks.contains(&row.benchmark))
+            && (args.scenario.is_empty() || args.scenario.contains(&row.scenario))
+            && args
+                .since
+                .is_none_or(|since| created().is_ok_and(|created| created >= since))
+            && (args.verdict.is_empty() || args.verdict.iter().any(|verdict| verdict.is_of(row)))
+    })
+}
+
+/// Returns the devices with these names or ids. Removed devices are known too, because their runs are kept.
+fn devices(names: &[String], store: &Store) -> Result<BTreeSet<DeviceId>, Failure> {
+    let known = store.device_names()?;
+    let mut devices = BTreeSet::new();
+    for requested in names {
+        let found = known
+            .iter()
+            .filter(|(id, name)| id.as_str() == requested || *name == requested);
+        let before = devices.len();
+        devices.extend(found.map(|(id, _)| id.clone()));
+        if devices.len() == before {
+            let names: Vec<&str> = known.values().map(String::as_str).collect();
+            return Err(Failure::misuse(format!(
+                "unknown device `{requested}`; known are {}",
+                names.join(", ")
+            )));
+        }
+    }
+    Ok(devices)
+}
+
+/// Formats JSON documents as one CSV line each, with a header, quoted by RFC 4180.
+fn csv(documents: &[Value]) -> String {
+    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
+    let mut lines = vec![names.join(",")];
+    for document in documents {
+        let values = COLUMNS.iter().map(|(_, place)| match document.pointer(place) {
+            None | Some(Value::Null) => String::new(),
+            // A device's text must not control a terminal.
+            Some(Value::String(text)) => csv_field(&escape(text)),
+            Some(value) => csv_field(&value.to_string()),
+        });
+        lines.push(values.collect::<Vec<_>>().join(","));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_with_a_comma_or_quote_is_quoted() {
+        let document =
+            serde_json::json!({ "run": "1", "reason": "too \"few\", really", "metric": { "value": 1.25 } });
+        assert!(csv(&[document]).ends_with("\n1,,,,,,,,,,,,1.25,,,,,\"too \"\"few\"\", really\""));
+    }
+
+    #[test]
+    fn a_time_is_a_date_a_timestamp_or_how_long_ago() {
+        assert_eq!(since("2026-11-21").unwrap().to_string(), "2026-11-21T00:00:00Z");
+        assert_eq!(
+            since("2026-11-21T10:00:00Z").unwrap().to_string(),
+            "2026-11-21T10:00:00Z"
+        );
+        let ago = Timestamp::now().duration_since(since("2h").unwrap());
+        assert!((7200..7260).contains(&ago.as_secs()), "{ago:?}");
+        assert!(since("yesterday").is_err());
+    }
+}
