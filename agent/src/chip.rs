@@ -1,8 +1,9 @@
 //! The name of the chip that engines are bound to.
 
+use regatta_board::FactsReader;
 use regatta_cuda::Device;
 
-use crate::facts::{FactsReader, gpu};
+use crate::gpus;
 
 /// Returns the name of the chip that an engine is bound to. It is a discrete GPU's name, or the board's model and
 /// module, or the architecture without a GPU.
@@ -34,7 +35,7 @@ fn name_of(gpu: Option<&Device>, model: &str, module: Option<&str>) -> String {
 /// Returns the chip for builds and loads in this process: that of CUDA's first device, which `CUDA_VISIBLE_DEVICES` may
 /// select.
 pub(crate) fn this_chip() -> String {
-    chip(gpu::devices_here().first())
+    chip(gpus::devices_here().first())
 }
 
 #[cfg(test)]

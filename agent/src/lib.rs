@@ -15,7 +15,7 @@ mod engine_command;
 mod engines;
 mod enrolment;
 mod exit;
-mod facts;
+mod gpus;
 mod harness;
 mod identity;
 mod logging;
@@ -50,6 +50,6 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Exec(args) => run_process::exec(&args),
         Command::Engine(command) => engine_command::engine(&command),
         Command::Doctor(args) => doctor::doctor(&args),
-        Command::Gpus => facts::gpu::print(),
+        Command::Gpus => gpus::print(),
     }
 }

@@ -4,15 +4,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
+use regatta_board::FactsReader;
 use regatta_conf::Conf;
 use regatta_config::system::{Chosen, SystemCatalogue, SystemChoiceError, Wanted};
 use regatta_loadgen::request::ConfText;
 use regatta_types::documents::DeviceFacts;
 
-use crate::{
-    exit::Failure,
-    facts::{FactsReader, gpu},
-};
+use crate::{exit::Failure, gpus};
 
 /// The name that selects this board's own system.
 const AUTO: &str = "auto";
@@ -32,7 +30,7 @@ pub(crate) fn chosen(given: &str, wanted: &Wanted<'_>) -> Result<Chosen, Failure
     let facts = FactsReader::of_this_machine().read();
     let module = facts.module.clone();
     let facts = || DeviceFacts {
-        gpus: gpu::ask_here(),
+        gpus: gpus::ask_here(),
         ..facts
     };
     systems.of_device(module.as_deref(), facts, wanted).ok_or_else(|| {

@@ -48,6 +48,7 @@ mod window;
 
 use std::{fs, io, path::PathBuf, sync::Arc};
 
+use regatta_board::FactsReader;
 use regatta_wire::topic::{Topic, agent_client_id};
 
 use self::{
@@ -61,7 +62,6 @@ use crate::{
     cli::ServeArgs,
     config::AgentConfig,
     exit::{self, Failure},
-    facts::FactsReader,
     identity::DeviceIdentity,
 };
 

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_board::FactsReader;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
@@ -22,7 +23,7 @@ use super::{
     run_dir::{ProcessIdentity, RunDir},
     supervisor,
 };
-use crate::{facts::FactsReader, run_process::event::Event};
+use crate::run_process::event::Event;
 
 /// File name of the run process's standard error.
 const RUN_LOG: &str = "run.log";

@@ -9,6 +9,7 @@ use std::{
     time::Instant,
 };
 
+use regatta_board::FactsReader;
 use regatta_types::{RunId, documents::RunPhase};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
@@ -23,7 +24,7 @@ use super::{
     trust::Trust,
     window::WindowPolicy,
 };
-use crate::{config::AgentConfig, facts::FactsReader, identity::DeviceIdentity};
+use crate::{config::AgentConfig, identity::DeviceIdentity};
 
 impl<L: Link> Service<L> {
     /// Creates the service from the runs in `runs_dir`.

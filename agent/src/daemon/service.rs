@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_board::FactsReader;
 use regatta_types::{
     RunId,
     documents::{GpuFacts, RunState},
@@ -40,8 +41,7 @@ use super::{
 use crate::{
     build_info::{AGENT_VERSION, ENGINES},
     config::AgentConfig,
-    enrolment,
-    facts::{FactsReader, gpu},
+    enrolment, gpus,
     identity::DeviceIdentity,
 };
 
@@ -118,7 +118,7 @@ impl<L: Link> Service<L> {
         let mut watchdog = supervisor.watchdog_interval().map(interval);
         supervisor.ready();
         let mut certificate = interval(CERTIFICATE_LOOK);
-        let mut gpus = Some(spawn_blocking(gpu::probe));
+        let mut gpus = Some(spawn_blocking(gpus::probe));
         loop {
             let now = Instant::now();
             self.go_on(now);

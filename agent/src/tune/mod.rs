@@ -22,6 +22,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
+use regatta_board::FactsReader;
 use regatta_config::{known, system::Wanted};
 use regatta_fsutil::regular_file;
 use regatta_text::EscapedText;
@@ -44,7 +45,7 @@ use crate::{
     bench,
     cli::TuneArgs,
     exit::{self, Failure},
-    facts::{FactsReader, gpu},
+    gpus,
     harness::{HarnessSettings, engine_cache},
 };
 
@@ -58,7 +59,7 @@ const MULTI_STREAM_SAMPLES: usize = 8;
 pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
     let mut facts = FactsReader::of_this_machine().read();
     if args.sut == EngineKind::Tensorrt {
-        facts.gpus = gpu::ask_here();
+        facts.gpus = gpus::ask_here();
     }
     let fixed: BTreeMap<String, String> = args.settings.iter().cloned().collect();
     let machine = machine(args, &facts, &fixed)?;

@@ -172,7 +172,7 @@ fn results_and_rates_are_those_of_the_published_tables() {
 
 #[test]
 fn every_jetson_of_the_two_generations_has_exactly_one_file() {
-    let modules = include_str!("../../../agent/src/facts/modules.csv");
+    let modules = include_str!("../../../crates/board/src/modules.csv");
     let systems = known::systems().unwrap();
     let parts = modules.lines().filter_map(|line| line.split_once(','));
     for (part, name) in parts.filter(|(part, _)| !part.starts_with('#') && !part.ends_with('*')) {

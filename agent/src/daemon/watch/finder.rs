@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
+use regatta_board::Root;
 use regatta_state::device_control::DeviceControl;
 
 use super::{
     column::{Column, HeldState, Kind, Source},
     probe::Probe,
 };
-use crate::facts::root::Root;
 
 /// Labels of rails that carry the whole board's power.
 const WHOLE_BOARD: [&str; 3] = ["VDD_IN", "POM_5V_IN", "VIN"];
@@ -81,10 +81,10 @@ impl Finder {
                 &format!("{policy}/scaling_cur_freq"),
             );
         }
-        if let Some(gpu) = crate::facts::power::Power::read(&self.root).gpu {
+        if let Some(device) = regatta_board::gpu_device(&self.root) {
             let lock = lock_of(DeviceControl::GpuMin).filter(|_| held.gpu);
             let kind = lock.map_or(Kind::Plain, Kind::Locked);
-            let file = format!("sys/class/devfreq/{}/cur_freq", gpu.device);
+            let file = format!("sys/class/devfreq/{device}/cur_freq");
             self.file("gpu_hz".to_owned(), kind, &file);
         }
         if held

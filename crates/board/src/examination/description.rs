@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::facts::{
+use crate::{
     board::{Board, Kind},
     power::Power,
     software::Software,

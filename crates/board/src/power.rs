@@ -74,6 +74,11 @@ pub(crate) struct GpuClock {
     pub(crate) highest_hz: Option<u64>,
 }
 
+/// Returns the kernel's name of the GPU's `devfreq` device, if there is one.
+pub fn gpu_device(root: &Root) -> Option<String> {
+    GpuClock::read(root).map(|gpu| gpu.device)
+}
+
 impl Power {
     /// Reads power mode and clocks.
     pub(crate) fn read(root: &Root) -> Self {

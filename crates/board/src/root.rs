@@ -5,27 +5,27 @@ use std::{fs, path::PathBuf, str::FromStr};
 
 /// The root directory of all reads.
 #[derive(Debug, Clone)]
-pub(crate) struct Root(PathBuf);
+pub struct Root(PathBuf);
 
 impl Root {
     /// Returns the root `directory`.
-    pub(crate) fn new(directory: impl Into<PathBuf>) -> Self {
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())
     }
 
     /// Returns the path of a file.
-    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+    pub fn path(&self, relative: &str) -> PathBuf {
         self.0.join(relative)
     }
 
     /// Returns whether a file or directory exists.
-    pub(crate) fn exists(&self, relative: &str) -> bool {
+    pub fn exists(&self, relative: &str) -> bool {
         self.path(relative).exists()
     }
 
     /// Returns a file's text without white space and without the device tree's trailing NUL. Returns `None` if the file
     /// is missing, empty or unreadable, as a powered-off sensor is.
-    pub(crate) fn text(&self, relative: &str) -> Option<String> {
+    pub fn text(&self, relative: &str) -> Option<String> {
         let bytes = fs::read(self.path(relative)).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
@@ -33,18 +33,18 @@ impl Root {
     }
 
     /// Returns the number in a file.
-    pub(crate) fn number<T: FromStr>(&self, relative: &str) -> Option<T> {
+    pub fn number<T: FromStr>(&self, relative: &str) -> Option<T> {
         self.text(relative)?.parse().ok()
     }
 
     /// Returns a list of words of the device tree, which NULs separate.
-    pub(crate) fn words(&self, relative: &str) -> Vec<String> {
+    pub fn words(&self, relative: &str) -> Vec<String> {
         let text = self.text(relative).unwrap_or_default();
         text.split('\0').map(str::to_owned).collect()
     }
 
     /// Returns the names in a directory, shorter ones first: `zone2` before `zone10`. Empty if it cannot be read.
-    pub(crate) fn names(&self, relative: &str) -> Vec<String> {
+    pub fn names(&self, relative: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(relative)) else {
             return Vec::new();
         };
@@ -57,7 +57,7 @@ impl Root {
     }
 
     /// Returns the paths of a directory's entries whose names start with `prefix`, in the order of [`Self::names`].
-    pub(crate) fn below(&self, relative: &str, prefix: &str) -> Vec<String> {
+    pub fn below(&self, relative: &str, prefix: &str) -> Vec<String> {
         let names = self.names(relative).into_iter();
         names
             .filter(|name| name.starts_with(prefix))

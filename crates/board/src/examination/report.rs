@@ -1,10 +1,10 @@
-//! The results of `doctor` in the form for programs. `findings.rs` judges the facts.
+//! The types of `doctor`'s JSON. They judge nothing and print nothing.
 
 use regatta_types::documents::GpuFacts;
 use serde::Serialize;
 
 use super::description::SystemDescription;
-use crate::facts::{board::Board, power::Power, sensors::Sensors, software::Software, system::System};
+use crate::{board::Board, power::Power, sensors::Sensors, software::Software, system::System};
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -36,7 +36,7 @@ pub(crate) struct Finding {
 /// The complete output of `doctor`. Its JSON is stable: within a schema, fields are added, but never renamed or
 /// removed.
 #[derive(Debug, Serialize)]
-pub(crate) struct Examination {
+pub struct Examination {
     pub(super) schema: u32,
     /// Whether the board is fit to measure now.
     pub(super) fit: bool,
@@ -51,4 +51,11 @@ pub(crate) struct Examination {
     pub(super) system: System,
     /// The draft of the official system description. Fields that only people know are empty.
     pub(super) system_description: SystemDescription,
+}
+
+impl Examination {
+    /// Returns whether no finding makes a measurement now unrepresentative of the board.
+    pub const fn is_fit(&self) -> bool {
+        self.fit
+    }
 }

@@ -1,7 +1,7 @@
 //! Obstacles to a repeatable measurement. Each finding states what was read, why it matters and which command fixes it.
 
-use super::examination::{Examination, Finding, Severity};
-use crate::facts::board::Kind;
+use super::report::{Examination, Finding, Severity};
+use crate::board::Kind;
 
 /// Distance in thousandths of a degree from a zone's trip point, below which a run of ten minutes will reach it.
 const THERMAL_MARGIN: i64 = 10_000;
@@ -159,7 +159,7 @@ fn gpu_clock(seen: &Examination) -> Option<Finding> {
 }
 
 fn heat(seen: &Examination) -> Option<Finding> {
-    let room = |zone: &&crate::facts::sensors::ThermalZone| {
+    let room = |zone: &&crate::sensors::ThermalZone| {
         Some(zone.slows_at_millicelsius?.saturating_sub(zone.millicelsius))
     };
     let hottest = seen
@@ -291,8 +291,7 @@ fn swap_in_use(seen: &Examination) -> Option<Finding> {
 
 fn power_mode(seen: &Examination) -> Option<Finding> {
     let (mode, fastest) = (seen.power.mode.as_ref()?, seen.power.fastest_mode()?);
-    let name =
-        |mode: &crate::facts::power::PowerMode| mode.name.clone().unwrap_or_else(|| "unnamed".to_owned());
+    let name = |mode: &crate::power::PowerMode| mode.name.clone().unwrap_or_else(|| "unnamed".to_owned());
     let command = format!("sudo nvpmodel -m {}", fastest.id);
     finding(
         mode.id != fastest.id,

@@ -1,36 +1,35 @@
-//! Facts about the machine and its state, from the kernel's files. Reading them needs no rights and, except for
-//! [`gpu`], no library. Facts that a machine does not provide are empty. This module reads the few facts for every
-//! hello and every run's evidence. The submodules read the rest, for `doctor`.
+//! Facts about the board and its state, from the kernel's files, and the judgement whether it is fit to measure. Reading
+//! needs no rights and no library; facts that a machine does not provide are empty. [`FactsReader`] reads the few facts
+//! of every hello and every run's evidence; [`examination`] reads the rest, for `doctor`. The crate starts no process
+//! and does not ask CUDA: the caller provides the GPUs.
 
-pub(crate) mod board;
-pub(crate) mod gpu;
-pub(crate) mod host;
+mod board;
+pub mod examination;
+mod host;
 mod kernel_text;
-pub(crate) mod power;
-pub(crate) mod root;
-pub(crate) mod sensors;
-pub(crate) mod software;
-pub(crate) mod system;
+mod power;
+mod root;
+mod sensors;
+mod software;
+mod system;
 
 use std::{fs, path::Path};
 
 use regatta_types::documents::{DeviceFacts, GpuFacts};
 
-use self::{
-    kernel_text::{count_cpu_list, kilobytes},
-    root::Root,
-};
+use self::kernel_text::{count_cpu_list, kilobytes};
+pub use self::{power::gpu_device, root::Root};
 
 /// A reader of facts below a root directory: `/` on a device, a synthetic tree in tests.
 #[derive(Debug, Clone)]
-pub(crate) struct FactsReader {
+pub struct FactsReader {
     root: Root,
     gpus: Vec<GpuFacts>,
 }
 
 impl FactsReader {
     /// Returns a reader for this machine.
-    pub(crate) fn of_this_machine() -> Self {
+    pub fn of_this_machine() -> Self {
         Self::below(Path::new("/"))
     }
 
@@ -42,17 +41,17 @@ impl FactsReader {
     }
 
     /// Returns the reader with queried GPUs.
-    pub(crate) fn with_gpus(self, gpus: Vec<GpuFacts>) -> Self {
+    pub fn with_gpus(self, gpus: Vec<GpuFacts>) -> Self {
         Self { gpus, ..self }
     }
 
     /// Returns the GPUs, if they were queried.
-    pub(crate) fn gpus(&self) -> &[GpuFacts] {
+    pub fn gpus(&self) -> &[GpuFacts] {
         &self.gpus
     }
 
     /// Reads the current facts.
-    pub(crate) fn read(&self) -> DeviceFacts {
+    pub fn read(&self) -> DeviceFacts {
         let board = board::Board::read(&self.root);
         DeviceFacts {
             hostname: self.root.text("proc/sys/kernel/hostname").unwrap_or_default(),
@@ -77,7 +76,7 @@ impl FactsReader {
     }
 
     /// Returns the kernel's boot id, which changes with every boot.
-    pub(crate) fn boot_id(&self) -> Option<String> {
+    pub fn boot_id(&self) -> Option<String> {
         self.root.text("proc/sys/kernel/random/boot_id")
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use regatta_text::{Escaped, escape};
 
-use super::examination::{Examination, Severity};
+use super::report::{Examination, Severity};
 
 /// Columns that every terminal has.
 const COLUMNS: usize = 80;
@@ -16,7 +16,7 @@ const MARGIN: &str = "          ";
 ///
 /// # Errors
 /// When the output cannot be written.
-pub(super) fn print(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
+pub fn write_text(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
     print_findings(seen, to)?;
     print_board(seen, to)?;
     print_power(seen, to)?;
@@ -76,7 +76,7 @@ fn line(to: &mut impl Write, label: &str, value: Option<impl std::fmt::Display>)
 }
 
 fn print_board(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
-    let part = |part: &crate::facts::board::Part| match &part.name {
+    let part = |part: &crate::board::Part| match &part.name {
         Some(name) => format!("{name} ({})", part.part),
         None => part.part.clone(),
     };
