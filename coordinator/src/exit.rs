@@ -15,6 +15,9 @@ pub(crate) const USAGE: u8 = 2;
 /// The command failed: input or output, network, device.
 pub(crate) const COULD_NOT: u8 = 3;
 
+/// Ctrl-C ended the command, as shells report it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// The result of a command: its exit code or a failure.
 pub type CommandResult = Result<u8, Failure>;
 
@@ -47,6 +50,14 @@ impl Failure {
             code: COULD_NOT,
             error: anyhow::anyhow!("{sentence}"),
             hint: None,
+        }
+    }
+
+    /// Creates a failure for a command that Ctrl-C ended (exit 130).
+    pub(crate) fn interrupted(sentence: impl fmt::Display) -> Self {
+        Self {
+            code: INTERRUPTED,
+            ..Self::misuse(sentence)
         }
     }
 

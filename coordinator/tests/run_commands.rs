@@ -4,24 +4,46 @@
 
 mod support;
 
-use std::process::Output;
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    process::{Command as Process, Output, Stdio},
+};
 
-use support::{coordinator::Coordinator, device::SimulatedDevice, eventually};
+use regatta_types::{RunId, documents::RunPhase};
+use regatta_wire::message::Command;
+use rustix::process::{Pid, Signal, kill_process};
+use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
 fn printed(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A coordinator that knows one device and is not serving any more, so that requested runs stay queued.
-fn with_a_known_device() -> Coordinator {
+fn with_device() -> (Coordinator, SimulatedDevice) {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
-    let device = SimulatedDevice::connect(coordinator.port, 1);
+    let device = join(&coordinator, 1);
+    (coordinator, device)
+}
+
+/// A device, once the coordinator knows it.
+fn join(coordinator: &Coordinator, seed: u8) -> SimulatedDevice {
+    let device = SimulatedDevice::connect(coordinator.port, seed);
     device.say_hello(Vec::new());
     eventually("the device", 30, || {
-        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+        let listed = coordinator.json(&["device", "list"]);
+        let devices = listed["devices"].as_array().unwrap();
+        let own = devices
+            .iter()
+            .find(|found| found["device"] == device.id.to_string())?;
+        own["online"].as_bool().filter(|online| *online)
     });
+    device
+}
+
+/// A coordinator that knows one device and is not serving any more, so that requested runs stay queued.
+fn with_a_known_device() -> Coordinator {
+    let (mut coordinator, _device) = with_device();
     coordinator.kill();
     coordinator
 }
@@ -88,4 +110,190 @@ fn runs_are_selected_and_the_last_has_a_name() {
         let (code, _, errors) = printed(&coordinator.output(&[&["runs", "list"], &flags[..]].concat()));
         assert!(code == Some(2) && errors.contains(words), "{flags:?}: {errors}");
     }
+}
+
+#[test]
+fn giving_up_a_file_that_never_arrives_lets_the_next_run_begin() {
+    let (coordinator, mut device) = with_device();
+    let requested = coordinator.request_run("PerformanceOnly");
+    let next = coordinator.request_run("AccuracyOnly");
+    let (run, _) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    eventually("the run", 30, || {
+        (coordinator.show(&requested)["phase"] == "running").then_some(())
+    });
+    let (code, _, errors) = printed(&coordinator.output(&["runs", "give-up", &requested, "--yes"]));
+    assert!(code == Some(2) && errors.contains("runs abort"), "{errors}");
+
+    device.tell(run, RunPhase::Draining, &["mlperf_log_detail.txt"]);
+    eventually("the end", 30, || {
+        (coordinator.show(&requested)["phase"] == "draining").then_some(())
+    });
+    let (code, _, errors) = printed(&coordinator.output(&["runs", "give-up", &requested]));
+    assert!(
+        code == Some(2) && errors.contains("confirm with --yes"),
+        "{errors}"
+    );
+    let (code, text, errors) = printed(&coordinator.output(&["runs", "give-up", &requested, "--yes"]));
+    assert!(code == Some(0) && text.contains("is given up"), "{text}{errors}");
+    assert_eq!(device.next_start().0.to_string(), next, "the device's next run");
+    let record = coordinator.record(&requested);
+    let reason = record["state"]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("given up by the user: mlperf_log_detail.txt"),
+        "{reason}"
+    );
+    // The device still holds it, and it stays given up.
+    device.say_inventory(1, &[run]);
+    device.tell(run, RunPhase::Draining, &["mlperf_log_detail.txt"]);
+    let (code, _, errors) = printed(&coordinator.output(&["runs", "wait", &requested]));
+    assert_eq!(code, Some(1), "{errors}");
+    // Its device keeps the file, which removing it must not hide.
+    let (code, _, errors) = printed(&coordinator.output(&["runs", "remove", &requested, "--yes"]));
+    assert!(
+        code == Some(2) && errors.contains("its device keeps them"),
+        "{errors}"
+    );
+    assert!(
+        coordinator
+            .output(&["runs", "remove", &requested, "--yes", "--force"])
+            .status
+            .success()
+    );
+    assert!(!coordinator.path(&format!("runs/{requested}")).exists());
+}
+
+#[test]
+fn a_removed_run_is_forgotten_by_its_device_too() {
+    let (coordinator, mut device) = with_device();
+    let requested = coordinator.request_run("PerformanceOnly");
+    let (run, _) = device.play(Faults::default(), &mut Dice::new(1));
+    coordinator.record(&requested);
+    let (code, _, errors) = printed(&coordinator.output(&["runs", "remove", "last"]));
+    assert!(code == Some(2) && errors.contains("Remove 1 run"), "{errors}");
+    let dry = coordinator.json(&["runs", "prune", "--older-than", "1ms", "--dry-run"]);
+    assert_eq!(dry["removed"][0], requested.as_str());
+    assert!(
+        coordinator.json(&["runs", "prune", "--failed"])["removed"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    let removed = coordinator.json(&["runs", "remove", "last", "--yes"]);
+    assert_eq!(removed["removed"][0], requested.as_str());
+    assert!(!coordinator.path(&format!("runs/{requested}")).exists());
+    device.wait_for_command(run, |command| *command == Command::Forget);
+    // A device that missed the command gets it again.
+    device.say_inventory(1, &[run]);
+    device.wait_for_command(run, |command| *command == Command::Forget);
+    let left = coordinator.json(&["runs", "list"]);
+    assert!(left["runs"].as_array().unwrap().is_empty(), "{left}");
+}
+
+#[test]
+fn runs_go_to_every_named_device_or_to_none() {
+    let (coordinator, one) = with_device();
+    let two = join(&coordinator, 2);
+    let request = |devices: &[&str], more: &[&str]| {
+        let flags: Vec<&str> = devices.iter().flat_map(|device| ["--device", device]).collect();
+        let run = [
+            "run",
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "offline",
+            "--engine",
+            "null",
+            "--no-wait",
+        ];
+        [&run[..], &flags, more]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let json = |words: Vec<String>| coordinator.json(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let dry = json(request(&["all"], &["--repeat", "2", "--dry-run"]));
+    assert_eq!(dry["specs"].as_array().map(Vec::len), Some(4));
+    let wrong = request(&[&format!("{},boat-9", one.id)], &[]);
+    let (code, _, errors) = printed(&coordinator.regatta(&[]).args(&wrong).output().unwrap());
+    assert!(
+        code == Some(2) && errors.contains("unknown device `boat-9`"),
+        "{errors}"
+    );
+    assert_eq!(
+        coordinator.json(&["runs", "list"])["runs"]
+            .as_array()
+            .map(Vec::len),
+        Some(0),
+        "nothing was queued"
+    );
+    let both = format!("{},{}", one.id, two.id);
+    let requested = json(request(&[&both, one.id.as_str()], &[]));
+    let devices: Vec<&str> = requested["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["device"].as_str().unwrap())
+        .collect();
+    assert_eq!(devices, [one.id.as_str(), two.id.as_str()]);
+
+    // The devices of a plan are replaced.
+    let plan = coordinator.path("plan.toml");
+    let text = "schema = 1\n[[run]]\ndevice = 'nobody'\nbenchmark = 'digits'\nscenario = ['Offline']\nengine = 'null'\n";
+    std::fs::write(&plan, text).unwrap();
+    let planned = coordinator.json(&[
+        "run",
+        plan.to_str().unwrap(),
+        "--device",
+        two.id.as_str(),
+        "--dry-run",
+    ]);
+    assert_eq!(planned["specs"][0]["device"], two.id.as_str());
+}
+
+#[test]
+fn an_interrupted_run_goes_on_and_its_commands_can_be_pasted() {
+    let (coordinator, mut device) = with_device();
+    let mut waiting = coordinator
+        .regatta(&[
+            "run",
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--engine",
+            "null",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (run, _): (RunId, _) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    let mut errors = BufReader::new(waiting.stderr.take().unwrap());
+    let mut text = String::new();
+    while !text.contains("running") {
+        assert!(errors.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    kill_process(Pid::from_child(&waiting), Signal::INT).unwrap();
+    assert_eq!(waiting.wait().unwrap().code(), Some(130));
+    text.clear();
+    errors.read_to_string(&mut text).unwrap();
+    assert!(text.contains("1 run goes on"), "{text}");
+    let pasted = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("abort: regatta "))
+        .unwrap();
+    let program = env!("CARGO_BIN_EXE_regatta");
+    let aborted = Process::new("sh")
+        .args(["-c", &format!("{program} {pasted}")])
+        .output()
+        .unwrap();
+    assert!(
+        aborted.status.success(),
+        "{}",
+        String::from_utf8_lossy(&aborted.stderr)
+    );
+    device.wait_for_command(run, |command| matches!(command, Command::Abort { .. }));
 }

@@ -1,8 +1,9 @@
 //! What commands share: the workspace that was named, the format that was asked for, and printing.
 
 use std::{
+    borrow::Cow,
     io::{self, IsTerminal as _, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::{
@@ -14,11 +15,15 @@ use serde::Serialize;
 
 use super::with_hint;
 use crate::{
+    deploy::quoted,
     exit::Failure,
     runs::expect_runs_in_store,
     store::Store,
     workspace::{Workspace, WorkspaceError},
 };
+
+/// The variable that names the workspace.
+pub(super) const WORKSPACE_VARIABLE: &str = "REGATTA_WORKSPACE";
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -61,6 +66,20 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// A command of this program in this workspace, as it can be pasted into a shell.
+    pub(crate) fn command(&self, words: &str) -> String {
+        let is_default = self.workspace == Path::new(".")
+            || std::env::var_os(WORKSPACE_VARIABLE).is_some_and(|set| *set == *self.workspace.as_os_str());
+        if is_default {
+            format!("regatta {words}")
+        } else {
+            format!(
+                "regatta {words} --workspace {}",
+                shell_word(&self.workspace.to_string_lossy())
+            )
+        }
+    }
+
     /// Opens the workspace that was named.
     pub(crate) fn open(&self) -> Result<Workspace, Failure> {
         Workspace::open(&self.workspace).map_err(failure)
@@ -94,6 +113,16 @@ impl Context {
     /// Whether progress may be drawn on the terminal.
     pub(crate) fn is_lively(&self) -> bool {
         io::stderr().is_terminal()
+    }
+}
+
+/// A word as a shell reads it, quoted where it must be.
+pub(super) fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(quoted(word))
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use regatta_text::HumanDuration;
 use regatta_types::documents::RunPhase;
+use serde_json::{Value, json};
 
 use super::{Context, lookup};
 use crate::{
@@ -20,35 +21,91 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Flags of `device doctor`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Its name or id; the only one, when there is one
-    device: Option<String>,
+    /// Devices by name or id, comma separated, or `all` [default: the only device]
+    #[arg(value_name = "DEVICE", value_delimiter = ',')]
+    devices: Vec<String>,
     /// How long to wait for the answer
     #[arg(long, value_name = "T", default_value = "30s")]
     timeout: HumanDuration,
 }
 
 pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: &Store) -> CommandResult {
-    let device = lookup::device(store, args.device.as_deref())?;
+    let devices = match args.devices.as_slice() {
+        [] => vec![lookup::device(store, None)?],
+        names => lookup::devices(store, names)?,
+    };
     if !workspace.is_served() {
         return Err(
             Failure::could_not(format!("no coordinator serves {}", workspace.root().display()))
-                .hint("start `regatta serve` there"),
+                .hint(format!("start it: {}", context.command("serve"))),
         );
     }
+    let longest = Duration::from_millis(args.timeout.millis());
+    if let [device] = devices.as_slice() {
+        let found = examine(device, longest, store)?;
+        context.print(&found.document, || found.text.clone())?;
+        return Ok(found.code());
+    }
+    let mut code = exit::OK;
+    let (mut documents, mut texts) = (Vec::new(), Vec::new());
+    for device in &devices {
+        let (document, text, own) = match examine(device, longest, store) {
+            Ok(found) => (
+                json!({ "name": device.name, "found": found.document }),
+                found.text.clone(),
+                found.code(),
+            ),
+            Err(failure) => (
+                json!({ "name": device.name, "failure": failure.to_string() }),
+                failure.to_string(),
+                failure.code(),
+            ),
+        };
+        documents.push(document);
+        texts.push(format!("{}\n{text}", device.name));
+        code = code.max(own);
+    }
+    context.print(&json!({ "devices": documents }), || texts.join("\n\n"))?;
+    Ok(code)
+}
+
+/// What a device found about itself.
+struct DeviceFindings {
+    document: Value,
+    text: String,
+}
+
+impl DeviceFindings {
+    /// The exit code: whether the device is fit to measure.
+    fn code(&self) -> u8 {
+        match self.document.get("fit").and_then(Value::as_bool) {
+            Some(true) => exit::OK,
+            _ => exit::NO,
+        }
+    }
+}
+
+/// Lets a device examine itself.
+fn examine(device: &DeviceRow, longest: Duration, store: &Store) -> Result<DeviceFindings, Failure> {
     if !device.online {
         return Err(
-            Failure::could_not(format!("{} is not there", device.name)).hint(format!(
-                "it was last heard of at {}; `regatta-agent doctor` on the device needs no coordinator",
+            Failure::could_not(format!("{} is offline", device.name)).hint(format!(
+                "it was last seen at {}; `regatta-agent doctor` on the device needs no coordinator",
                 tables::time(&device.last_seen)
             )),
         );
     }
     let question = store.request_examination(&device.id)?;
     let begun = Instant::now();
-    let milliseconds = args.timeout.millis();
     loop {
         match store.examination(question)? {
-            Some(Examination::Found { json, text }) => return show(context, &device, &json, &text),
+            Some(Examination::Found { json, text }) => {
+                let document = serde_json::from_str(&json).map_err(|e| {
+                    Failure::could_not(format!("{} answered what is no JSON: {e}", device.name))
+                })?;
+                let text = text.trim_end().to_owned();
+                return Ok(DeviceFindings { document, text });
+            }
             Some(Examination::Refused(why)) => {
                 return Err(
                     Failure::could_not(format!("{} did not look: {why}", device.name)).hint(format!(
@@ -57,20 +114,10 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
                     )),
                 );
             }
-            None if begun.elapsed() >= Duration::from_millis(milliseconds) => {
-                return Err(no_answer(store, &device)?);
-            }
+            None if begun.elapsed() >= longest => return Err(no_answer(store, device)?),
             None => std::thread::sleep(LOOK),
         }
     }
-}
-
-fn show(context: &Context, device: &DeviceRow, json: &str, text: &str) -> CommandResult {
-    let found: serde_json::Value = serde_json::from_str(json)
-        .map_err(|e| Failure::could_not(format!("{} answered what is no JSON: {e}", device.name)))?;
-    context.print(&found, || text.trim_end().to_owned())?;
-    let is_fit = found.get("fit").and_then(serde_json::Value::as_bool);
-    Ok(if is_fit == Some(true) { exit::OK } else { exit::NO })
 }
 
 fn no_answer(store: &Store, device: &DeviceRow) -> Result<Failure, Failure> {

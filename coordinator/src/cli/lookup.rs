@@ -1,6 +1,8 @@
 //! Finds the device or the run that a user names.
 
-use regatta_types::RunId;
+use std::collections::BTreeSet;
+
+use regatta_types::{DeviceId, RunId};
 
 use crate::{
     exit::Failure,
@@ -42,6 +44,26 @@ pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRo
     }
 }
 
+/// The name of every device.
+const ALL: &str = "all";
+
+/// Returns the devices with these names or ids, each once. `all` names every device.
+pub(super) fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>, Failure> {
+    let mut found: Vec<DeviceRow> = Vec::new();
+    for name in names {
+        let named = match store.devices()? {
+            all if name == ALL && !all.is_empty() => all,
+            _ => vec![device(store, Some(name))?],
+        };
+        for row in named {
+            if found.iter().all(|known| known.id != row.id) {
+                found.push(row);
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// The name of the run that was requested last.
 const LAST: &str = "last";
 
@@ -68,4 +90,37 @@ pub(super) fn run(store: &Store, name: &str) -> Result<RunRow, Failure> {
         (None, _) => Err(Failure::misuse(format!("unknown run `{name}`"))
             .hint("`regatta runs list` shows the newest; `last` names the last one")),
     }
+}
+
+/// Returns the runs with these names, each once, in their order.
+pub(super) fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, Failure> {
+    let mut found: Vec<RunRow> = Vec::with_capacity(names.len());
+    for name in names {
+        let row = run(store, name)?;
+        if found.iter().all(|known| known.id != row.id) {
+            found.push(row);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the devices with these names or ids. Removed devices are known too, because their runs are kept.
+pub(super) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, Failure> {
+    let known = store.device_names()?;
+    let mut devices = BTreeSet::new();
+    for requested in names {
+        let found = known
+            .iter()
+            .filter(|(id, name)| id.as_str() == requested || *name == requested);
+        let before = devices.len();
+        devices.extend(found.map(|(id, _)| id.clone()));
+        if devices.len() == before {
+            let names: Vec<&str> = known.values().map(String::as_str).collect();
+            return Err(Failure::misuse(format!(
+                "unknown device `{requested}`; known are {}",
+                names.join(", ")
+            )));
+        }
+    }
+    Ok(devices)
 }

@@ -3,6 +3,7 @@
 mod accuracy;
 mod asset;
 mod audit;
+mod confirm;
 mod context;
 mod deploy;
 mod device;
@@ -11,12 +12,14 @@ mod export;
 mod hints;
 mod image;
 mod init;
+mod interrupts;
 mod lookup;
 mod membership;
 mod power;
 mod prep;
 mod progress;
 mod quickstart;
+mod report;
 mod resolve;
 mod run;
 mod run_document;
@@ -25,6 +28,7 @@ mod serve;
 mod settings;
 mod submission;
 mod verify;
+mod wait;
 
 use std::{io, path::PathBuf};
 
@@ -51,7 +55,7 @@ struct Cli {
         long,
         global = true,
         value_name = "DIR",
-        env = "REGATTA_WORKSPACE",
+        env = context::WORKSPACE_VARIABLE,
         default_value = ".",
         help_heading = EVERYWHERE
     )]
@@ -82,7 +86,7 @@ enum Command {
     Device(device::Command),
     /// Asks devices for runs
     Run(Box<run::Args>),
-    /// Shows, exports, verifies and ends runs
+    /// Lists, watches, exports, verifies, ends and removes runs
     #[command(subcommand)]
     Runs(runs::Command),
     /// Shows the engine settings that `run --set` takes

@@ -1,5 +1,4 @@
-//! Waits for runs, with bars on a terminal and a line per change elsewhere. It only reads the store, so it can be stopped and started at
-//! any time.
+//! Shows the progress of runs: lines that change on a terminal, and a line per change elsewhere. It does not wait; [`super::wait`] does.
 
 use std::{
     collections::BTreeMap,
@@ -9,16 +8,12 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use regatta_types::{RunId, documents::RunPhase};
 
-use super::{Context, context::tell};
+use super::context::tell;
 use crate::{
     exit::Failure,
     store::{RunRow, Store},
     tables,
-    workspace::Workspace,
 };
-
-/// The interval for polling the store.
-const PAUSE: Duration = Duration::from_millis(150);
 
 /// Returns the runs' rows, in the order of `ids`.
 pub(crate) fn rows(store: &Store, ids: &[RunId]) -> Result<Vec<RunRow>, Failure> {
@@ -31,32 +26,6 @@ pub(crate) fn rows(store: &Store, ids: &[RunId]) -> Result<Vec<RunRow>, Failure>
         );
     }
     Ok(rows)
-}
-
-/// Waits until every run is recorded, and shows progress.
-pub(super) fn wait(
-    context: &Context,
-    workspace: &Workspace,
-    store: &Store,
-    ids: &[RunId],
-) -> Result<Vec<RunRow>, Failure> {
-    let mut view = View::new(context.is_lively());
-    loop {
-        let rows = rows(store, ids)?;
-        for row in &rows {
-            view.show(row, store.committed_bytes(row.id)?);
-        }
-        if rows.iter().all(RunRow::is_over) {
-            view.end();
-            return Ok(rows);
-        }
-        if !workspace.is_served() {
-            view.end();
-            return Err(Failure::could_not("the coordinator has ended")
-                .hint("start `regatta serve` again: the runs go on where they were"));
-        }
-        std::thread::sleep(PAUSE);
-    }
 }
 
 /// The display of progress.

@@ -1,22 +1,22 @@
-//! `regatta run`: asks devices for runs, and waits for them if wished.
+//! `regatta run`: requests runs of devices and waits for them.
+
+mod dry_run;
 
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use regatta_fsutil::regular_file;
+use regatta_types::RunId;
 
 use super::{
-    Context,
-    context::{say, tell},
-    progress,
-    resolve::resolve,
-    run_document::document,
+    Context, context::tell, lookup, progress::rows, report::report, resolve::resolve, run_document::document,
+    wait::Wait,
 };
 use crate::{
     assets,
     exit::{self, CommandResult, Failure},
-    runs::{Catalogue, Plan, StateWords, Words, take_form},
-    store::{RunDraft, RunRow, Store},
+    runs::{Catalogue, Plan, StateWords, Words, repetitions, take_form},
+    store::{DeviceRow, RunDraft, Store},
     tables,
     workspace::Workspace,
 };
@@ -25,11 +25,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A plan: several requests in one file
-    #[arg(value_name = "PLAN.toml", conflicts_with_all = ["benchmark", "scenario", "mode", "device"])]
+    #[arg(value_name = "PLAN.toml", conflicts_with_all = ["benchmark", "scenario", "mode"])]
     plan: Option<PathBuf>,
-    /// The device's name or id; the only one, when there is one
-    #[arg(long)]
-    device: Option<String>,
+    /// Devices by name or id, comma separated, or `all`; they replace those of a plan [default: the only device]
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
     /// The benchmark: digits, which comes along, or one of configs/benchmarks in the workspace
     #[arg(long, required_unless_present = "plan")]
     benchmark: Option<String>,
@@ -73,6 +73,15 @@ pub(super) struct Args {
     /// When logs leave the device: after the run, or live [default: after]
     #[arg(long)]
     stream: Option<String>,
+    /// How often every run is requested
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    repeat: u16,
+    /// How often a run that is INVALID because its rate was a guess is repeated at the measured rate, while waiting
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    retry: u32,
+    /// Show the runs without requesting them
+    #[arg(long)]
+    dry_run: bool,
     /// Wait until every run has ended; this is what happens by itself
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,
@@ -102,7 +111,7 @@ impl Args {
 
     fn words(&self) -> Words {
         Words {
-            device: self.device.clone(),
+            device: None,
             benchmark: self.benchmark.clone().unwrap_or_default(),
             scenario: self.scenario.clone(),
             mode: self.mode.clone(),
@@ -135,6 +144,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             requests
         }
     };
+    let devices = lookup::devices(&store, &args.device)?;
     let mut drafts = Vec::new();
     let served: Vec<String> = store.assets()?.into_iter().map(|row| row.asset.path).collect();
     let is_asset = |place: &str| served.iter().any(|path| assets::holds(path, place));
@@ -147,36 +157,60 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         }
         Ok(drafts)
     };
-    for (index, words) in requests.iter().enumerate() {
+    let each_device = |words: &Words| match devices.as_slice() {
+        [] => vec![words.clone()],
+        devices => {
+            let of_device = |device: &DeviceRow| Words {
+                device: Some(device.id.to_string()),
+                ..words.clone()
+            };
+            devices.iter().map(of_device).collect()
+        }
+    };
+    let requests: Vec<(usize, Words)> = requests
+        .iter()
+        .enumerate()
+        .flat_map(|(index, words)| each_device(words).into_iter().map(move |words| (index, words)))
+        .collect();
+    for (index, words) in &requests {
         let of_request = draft(words).map_err(|failure: Failure| match &args.plan {
             Some(path) => failure.context(format!("{}: [[run]] number {}", path.display(), index + 1)),
             None => failure,
         })?;
         drafts.extend(of_request);
     }
-    // Either all runs of a plan are asked for, or none.
+    let once = drafts.clone();
+    for _ in 1..args.repeat {
+        drafts.extend(once.iter().map(RunDraft::repeated));
+    }
+    if args.dry_run {
+        return dry_run::show(&drafts, context, &store);
+    }
+    // Either all runs are requested, or none.
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
-    finish(args.no_wait, &drafts, context, &workspace, &store)
+    finish((args.no_wait, args.retry), &drafts, context, &workspace, &store)
 }
 
-/// Tells of runs that were asked for, and waits for them unless that is not wished.
+/// Reports requested runs, and waits for them unless the user does not want that. INVALID runs are repeated up to `retries` times if
+/// their rate was a guess.
 pub(super) fn finish(
-    no_wait: bool,
+    (no_wait, retries): (bool, u32),
     drafts: &[RunDraft],
     context: &Context,
     workspace: &Workspace,
     store: &Store,
 ) -> CommandResult {
-    let ids: Vec<_> = drafts.iter().map(|draft| draft.spec.run).collect();
-    let print = |rows: &[RunRow]| {
-        let documents: Vec<_> = rows.iter().map(document).collect();
-        context.print(&serde_json::json!({ "runs": documents }), || tables::runs(rows))
-    };
+    let mut ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
     if no_wait {
         if !workspace.is_served() {
-            tell("nobody runs them yet: start `regatta serve` in this workspace");
+            tell(&format!(
+                "no coordinator serves this workspace; start it: {}",
+                context.command("serve")
+            ));
         }
-        print(&progress::rows(store, &ids)?)?;
+        let rows = rows(store, &ids)?;
+        let documents: Vec<_> = rows.iter().map(document).collect();
+        context.print(&serde_json::json!({ "runs": documents }), || tables::runs(&rows))?;
         return Ok(exit::OK);
     }
     if !workspace.is_served() {
@@ -189,41 +223,52 @@ pub(super) fn finish(
             },
             workspace.root().display()
         ))
-        .hint("start `regatta serve` there; `regatta runs list` then shows how they fare"));
+        .hint(format!(
+            "start it: {}\nthen watch: {}",
+            context.command("serve"),
+            context.command("runs watch")
+        )));
     }
-    tell_who_is_away(drafts, store)?;
-    let rows = progress::wait(context, workspace, store, &ids)?;
-    print(&rows)?;
-    if context.format == super::Format::Text {
-        for audit in rows.iter().filter_map(tables::audit) {
-            say(&audit)?;
+    tell_absent_devices(drafts, store)?;
+    let wait = Wait {
+        context,
+        workspace,
+        store,
+        shows_progress: true,
+        longest: None,
+    };
+    let mut rows = wait.for_runs(&ids)?;
+    for _ in 0..retries {
+        let repeated = repetitions(&rows, workspace, store)?;
+        if repeated.is_empty() {
+            break;
+        }
+        for (place, _) in &repeated {
+            if let Some(row) = rows.get(*place) {
+                tell(&format!("again at the measured rate: {}", tables::why_not(row)));
+            }
+        }
+        store.all_or_nothing(|store| repeated.iter().try_for_each(|(_, draft)| store.add_run(draft)))?;
+        ids = repeated.iter().map(|(_, draft)| draft.spec.run).collect();
+        for ((place, _), newer) in repeated.iter().zip(wait.for_runs(&ids)?) {
+            if let Some(row) = rows.get_mut(*place) {
+                *row = newer;
+            }
         }
     }
-    let good = rows.iter().all(RunRow::is_good);
-    if !good {
-        say_why(context, &rows)?;
-    }
-    Ok(if good { exit::OK } else { exit::NO })
+    let is_good = report(&rows, context)?;
+    Ok(if is_good { exit::OK } else { exit::NO })
 }
 
-/// Waiting for a device that is switched off looks like nothing at all.
-fn tell_who_is_away(drafts: &[RunDraft], store: &Store) -> Result<(), Failure> {
+/// Names the devices that are offline, because their runs do not begin.
+fn tell_absent_devices(drafts: &[RunDraft], store: &Store) -> Result<(), Failure> {
     for device in store.devices()?.iter().filter(|device| !device.online) {
         if drafts.iter().any(|draft| draft.spec.device == device.id) {
             tell(&format!(
-                "{} is not there, last heard of at {}: its runs begin when it is back; Ctrl-C leaves them queued",
+                "{} is offline, last seen at {}: its runs begin when it is back; Ctrl-C leaves them queued",
                 device.name,
                 tables::time(&device.last_seen)
             ));
-        }
-    }
-    Ok(())
-}
-
-fn say_why(context: &Context, rows: &[RunRow]) -> std::io::Result<()> {
-    if context.format == super::Format::Text {
-        for row in rows.iter().filter(|row| !row.is_good()) {
-            say(&tables::why_not(row))?;
         }
     }
     Ok(())

@@ -1,14 +1,17 @@
-//! `regatta runs`: lists, shows, exports, verifies and ends runs. [`list`] selects and lists them, [`super::verify`] verifies and
-//! [`super::export`] exports them.
+//! `regatta runs`: lists, shows, watches, exports, verifies, ends and removes runs. [`super::verify`] verifies and [`super::export`]
+//! exports them.
 
+mod ending;
 mod list;
+mod removal;
+mod waiting;
 
 use std::{fmt::Write as _, path::PathBuf};
 
 use regatta_text::escape;
 use serde::Serialize;
 
-use super::{Context, context::say, export, lookup, run_document::document, verify, with_hint};
+use super::{Context, export, lookup, run_document::document, verify, with_hint};
 use crate::{
     exit::{self, CommandResult, Failure},
     runs::rebuild as rebuild_store,
@@ -43,11 +46,18 @@ pub(super) enum Command {
     },
     /// Takes runs that the store does not know back into it, as when regatta.db was lost
     Rebuild,
-    /// Ends a run
-    Abort {
-        /// Its id, the beginning or end of it, or `last`
-        run: String,
-    },
+    /// Shows the progress of runs until they have ended
+    Watch(waiting::WatchArgs),
+    /// Waits silently until runs have ended; exit code 0 if all are good, 1 if one is not
+    Wait(waiting::WaitArgs),
+    /// Ends runs
+    Abort(ending::AbortArgs),
+    /// Records runs without the files that never arrive, so that their devices go on
+    GiveUp(ending::GiveUpArgs),
+    /// Removes runs here and on their devices
+    Remove(removal::RemoveArgs),
+    /// Removes old or failed runs, except those that an audit or a submission tree needs
+    Prune(removal::PruneArgs),
 }
 
 #[derive(Serialize)]
@@ -85,13 +95,12 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::List(args) => list::run(args, context, &workspace, &store)?,
         Command::Show { run } => show(context, &workspace, &store, &lookup::run(&store, run)?)?,
         Command::Export { run, out } => export::export(&workspace, &store, &lookup::run(&store, run)?, out)?,
-        Command::Abort { run } => {
-            let row = lookup::run(&store, run)?;
-            if !store.request_abort(row.id, "aborted by the user")? {
-                return Err(Failure::misuse(format!("run {} has ended already", row.id)));
-            }
-            say(&format!("run {} is asked to end", row.id))?;
-        }
+        Command::Watch(args) => return waiting::watch(args, context, &workspace, &store),
+        Command::Wait(args) => return waiting::wait(args, context, &workspace, &store),
+        Command::Abort(args) => return ending::abort(args, context, &workspace, &store),
+        Command::GiveUp(args) => return ending::give_up(args, context, &workspace, &store),
+        Command::Remove(args) => return removal::remove(args, context, &workspace, &store),
+        Command::Prune(args) => return removal::prune(args, context, &workspace, &store),
     }
     Ok(exit::OK)
 }

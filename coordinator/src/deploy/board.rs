@@ -180,7 +180,7 @@ const INPUT: &str = "regatta: input follows";
 pub(crate) const END: &str = "regatta: heard to the end";
 
 /// Quotes one shell word.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

@@ -175,7 +175,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Sends `Release` and `Forget` for recorded runs. A device may delete a released run, and must delete a forgotten one.
+    /// Sends `Release` and `Forget` for recorded runs, and `Forget` for removed ones. A device may delete a released run, and must delete a forgotten one.
     fn give_up_recorded_runs(&self) -> anyhow::Result<()> {
         for (run, device) in self.store.runs_to_release()? {
             self.send(&device, run, &Command::Release)?;
@@ -185,6 +185,12 @@ impl Dispatcher {
         for (run, device) in self.store.runs_to_forget(kept)? {
             self.send(&device, run, &Command::Forget)?;
             self.store.keep_forget_sent(run, true)?;
+        }
+        for (run, device) in self.store.removed_runs_to_forget()? {
+            // A device only forgets released runs, and this one may have been removed before its release.
+            self.send(&device, run, &Command::Release)?;
+            self.send(&device, run, &Command::Forget)?;
+            self.store.removal_is_sent(run)?;
         }
         Ok(())
     }

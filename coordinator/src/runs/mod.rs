@@ -1,7 +1,7 @@
 //! Runs, from a user's request to the record of the outcome.
 //!
 //! [`catalogue`] has benchmarks and rounds. [`request`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from
-//! past runs, and [`form`] selects the samples that the settings need. [`dispatch`] sends runs, [`missing`] finds undelivered files,
+//! past runs, [`repetition`] repeats runs whose rate was a guess, and [`form`] selects the samples that the settings need. [`dispatch`] sends runs, [`missing`] finds undelivered files,
 //! [`logged`] reads logs, and [`finish`] judges and records.
 //!
 //! [`mod@rebuild`] restores a lost store from the records. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
@@ -23,6 +23,7 @@ mod logged;
 mod missing;
 mod plan;
 mod rebuild;
+mod repetition;
 mod request;
 mod retry_schedule;
 mod verify;
@@ -37,5 +38,6 @@ pub(crate) use finish::start as start_finish;
 pub(crate) use form::take as take_form;
 pub(crate) use plan::{Plan, Words};
 pub(crate) use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
+pub(crate) use repetition::repetitions;
 pub(crate) use request::Request;
 pub(crate) use verify::{Subject, Verification, verify};

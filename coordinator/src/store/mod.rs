@@ -15,6 +15,7 @@ mod numbers;
 mod rebuilding;
 mod run_changes;
 mod run_draft;
+mod run_removal;
 mod runs;
 mod schema;
 mod streams;

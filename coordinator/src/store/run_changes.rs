@@ -109,7 +109,7 @@ impl Store {
     /// Reopens a run that its device has after all.
     ///
     /// The run was marked as lost, or recorded without any of its files, for example after a forged state. Its device is queried for the
-    /// state. Returns `false` when the run is neither, or is not that device's.
+    /// state. Returns `false` when the run is neither, was given up by a user, or is not that device's.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -118,7 +118,7 @@ impl Store {
             .connection
             .prepare_cached(
                 "UPDATE runs SET lost = 0, known = 0, recorded = NULL, outcome = NULL, phase = ?3, reason = NULL, revision = 0
-                 WHERE id = ?1 AND device = ?2 AND spec_sha256 IS NOT NULL AND (lost = 1
+                 WHERE id = ?1 AND device = ?2 AND spec_sha256 IS NOT NULL AND abandoned IS NULL AND (lost = 1
                      OR recorded IS NOT NULL AND NOT coalesce(json_extract(outcome, '$.complete'), 0)
                          AND NOT EXISTS (SELECT 1 FROM streams WHERE run = runs.id AND listed = 1))",
             )?

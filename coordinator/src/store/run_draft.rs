@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use regatta_types::{
-    Mode,
+    Mode, RunId,
     documents::{AccuracyResult, AuditResult, RunSpec, StateProof, WindowCost},
 };
 use serde::{Deserialize, Serialize};
+
+use super::now;
 
 /// A requested run. Rates are estimated when it is sent, from what the device has shown by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +23,14 @@ pub(crate) struct RunDraft {
 }
 
 impl RunDraft {
+    /// The same request with an id of its own.
+    pub(crate) fn repeated(&self) -> Self {
+        let mut draft = self.clone();
+        draft.spec.run = RunId::now();
+        draft.spec.created = now();
+        draft
+    }
+
     /// The text of `user.conf`. Estimates override initial values, and the user's settings override both.
     pub(crate) fn user_conf(&self, estimates: &BTreeMap<String, String>) -> String {
         let mut lines = self.guesses.clone();

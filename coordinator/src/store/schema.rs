@@ -116,6 +116,22 @@ ALTER TABLE devices ADD COLUMN duplicated INTEGER NOT NULL DEFAULT 0;  -- whethe
 ALTER TABLE runs ADD COLUMN recorded_at INTEGER NOT NULL DEFAULT 0;  -- the same in seconds of service, which no clock moves
 ALTER TABLE runs ADD COLUMN released INTEGER NOT NULL DEFAULT 0;  -- whether the device has been told that it may remove it
 ",
+    "
+ALTER TABLE runs ADD COLUMN abandoned TEXT;  -- why a user no longer waits for its files
+
+CREATE TABLE removed_runs (
+    run     TEXT PRIMARY KEY,            -- removed here, and perhaps still on its device
+    device  TEXT NOT NULL,
+    sent    INTEGER NOT NULL             -- whether the device has been told to forget it
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE staged_runs (
+    run     TEXT NOT NULL,
+    tree    TEXT NOT NULL,               -- the submission tree, an absolute path
+    staged  TEXT NOT NULL,
+    PRIMARY KEY (run, tree)
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Migrates the database to the current version.

@@ -60,7 +60,7 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Stores the progress of a stream. The caller has flushed its file.
+    /// Stores the progress of a stream, unless its run was removed meanwhile. The caller has flushed its file.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -68,7 +68,7 @@ impl Store {
         self.connection
             .prepare_cached(
                 "INSERT INTO streams (run, name, committed, stated_length, stated_sha256, whole)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM runs WHERE id = ?1)
                  ON CONFLICT (run, name) DO UPDATE
                  SET committed = ?3, stated_length = ?4, stated_sha256 = ?5, whole = ?6",
             )?

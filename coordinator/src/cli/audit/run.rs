@@ -1,14 +1,16 @@
 //! `regatta audit run`: audits of finished runs, on the device that made them.
 
-use regatta_types::Scenario;
+use regatta_types::{Scenario, benchmark::Benchmark};
 
-use super::super::{Context, lookup, run::finish};
+use super::super::{Context, context::shell_word, lookup, run::finish};
 use crate::{
     exit::{CommandResult, Failure},
     runs::{
         Catalogue,
         audit::{PlanError, drafts, find},
     },
+    store::{DeviceRow, RunDraft, Store},
+    workspace::Workspace,
 };
 
 /// Flags of `audit run`.
@@ -23,9 +25,9 @@ pub(crate) struct Args {
     /// Scenarios, comma separated [default: each that has a valid performance run]
     #[arg(long, value_delimiter = ',')]
     scenario: Vec<Scenario>,
-    /// The device's name or id; the only one, when there is one
-    #[arg(long)]
-    device: Option<String>,
+    /// Devices by name or id, comma separated, or `all` [default: the only device]
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
     /// Wait until every audit has ended; this is what happens by itself
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,
@@ -38,50 +40,79 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace)).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    let device = lookup::device(&store, args.device.as_deref())?;
+    let devices = match args.device.as_slice() {
+        [] => vec![lookup::device(&store, None)?],
+        names => lookup::devices(&store, names)?,
+    };
+    let mut requested = Vec::new();
+    for device in &devices {
+        requested.extend(of_device(
+            args,
+            device,
+            (&catalogue, benchmark),
+            (context, &workspace, &store),
+        )?);
+    }
+    store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.add_run(draft)))?;
+    finish((args.no_wait, 0), &requested, context, &workspace, &store)
+}
+
+/// Drafts the audits of one device's runs.
+fn of_device(
+    args: &Args,
+    device: &DeviceRow,
+    (catalogue, benchmark): (&Catalogue, &Benchmark),
+    (context, workspace, store): (&Context, &Workspace, &Store),
+) -> Result<Vec<RunDraft>, Failure> {
     let scenarios = match args.scenario.as_slice() {
         [] => Scenario::ALL.as_slice(),
         named => named,
     };
+    let hint = |scenarios: &str, mode: &str| {
+        format!(
+            "measure first: {}",
+            context.command(&format!(
+                "run --device {} --benchmark {} --scenario {scenarios} --mode {mode}",
+                shell_word(&device.name),
+                shell_word(&benchmark.name)
+            ))
+        )
+    };
     let mut requested = Vec::new();
-    let mut nothing = None;
+    let mut unmeasured = Vec::new();
     for &scenario in scenarios {
-        let audited = match find(&workspace, &store, &device.id, benchmark, scenario) {
+        let audited = match find(workspace, store, &device.id, benchmark, scenario) {
             Ok(audited) => audited,
             // A scenario that nobody named and that has not been run is none to be audited.
             Err(PlanError::NoPerformanceRun { .. }) if args.scenario.is_empty() => {
-                nothing = nothing.or(Some(scenario));
+                unmeasured.push(scenario.as_str());
                 continue;
             }
-            Err(error) => return Err(failure(error, benchmark.name.as_str(), scenario)),
+            Err(error) => return Err(failure(error, |mode| hint(scenario.as_str(), mode))),
         };
         let round = catalogue
             .round(Some(&audited.performance.draft.spec.round))
             .map_err(Failure::usage)?;
-        let drafts = drafts(&workspace, round, &audited, &args.tests);
-        requested.extend(drafts.map_err(|error| failure(error, benchmark.name.as_str(), scenario))?);
+        let drafts = drafts(workspace, round, &audited, &args.tests);
+        requested.extend(drafts.map_err(|error| failure(error, |mode| hint(scenario.as_str(), mode)))?);
     }
-    if requested.is_empty() {
-        return Err(match nothing {
-            Some(_) => Failure::misuse(format!(
-                "no scenario of {} has a valid performance run on {}",
-                benchmark.name, device.name
-            ))
-            .hint(format!(
-                "measure first: `regatta run --benchmark {} --scenario ... --mode AccuracyOnly,PerformanceOnly`",
-                benchmark.name
-            )),
-            None => Failure::misuse(format!("the round asks for no audit of {}", benchmark.name)),
-        });
+    if !requested.is_empty() {
+        return Ok(requested);
     }
-    store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.add_run(draft)))?;
-    finish(args.no_wait, &requested, context, &workspace, &store)
+    if unmeasured.is_empty() {
+        return Err(Failure::misuse(format!(
+            "the round asks for no audit of {}",
+            benchmark.name
+        )));
+    }
+    Err(Failure::misuse(format!(
+        "no scenario of {} has a valid performance run on {}",
+        benchmark.name, device.name
+    ))
+    .hint(hint(&unmeasured.join(","), "AccuracyOnly,PerformanceOnly")))
 }
 
-fn failure(error: PlanError, benchmark: &str, scenario: Scenario) -> Failure {
-    let again = |mode: &str| {
-        format!("measure first: `regatta run --benchmark {benchmark} --scenario {scenario} --mode {mode}`")
-    };
+fn failure(error: PlanError, again: impl Fn(&str) -> String) -> Failure {
     match error {
         PlanError::NoPerformanceRun { .. } => Failure::usage(error).hint(again("PerformanceOnly")),
         PlanError::NoAccuracyRun { .. } => Failure::usage(error).hint(again("AccuracyOnly")),

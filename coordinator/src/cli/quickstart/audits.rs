@@ -1,6 +1,6 @@
 //! The quickstart's audits: all audits of the round, for every scenario of an edge submission.
 
-use regatta_types::{DeviceId, RunId, benchmark::Benchmark};
+use regatta_types::{DeviceId, benchmark::Benchmark};
 
 use super::{agent::Agent, flow::Session, subject::EDGE};
 use crate::{
@@ -43,9 +43,7 @@ impl Session<'_> {
             let mut again = Vec::new();
             for &at in &failed {
                 (self.tell)(&format!("again: {}", tables::why_not(&rows[at])));
-                let mut draft = rows[at].draft.clone();
-                draft.spec.run = RunId::now();
-                again.push(draft);
+                again.push(rows[at].draft.repeated());
             }
             if again.is_empty() {
                 break;

@@ -27,7 +27,7 @@ use crate::{
     cli::{self, View},
     daemon::Daemon,
     exit::{self, CommandResult, Failure},
-    runs::{Catalogue, Words},
+    runs::{Catalogue, Words, repetitions},
     store::{RunDraft, RunRow, Store},
     tables,
     workspace::Workspace,
@@ -221,31 +221,19 @@ impl Session<'_> {
         }
     }
 
-    /// Repeats INVALID runs, because the first rate was a guess and the device's speed is known now. The table shows the last attempt.
-    /// The workspace keeps all.
+    /// Repeats INVALID runs whose rate was a guess. The table shows the last attempt. The workspace keeps all.
     fn try_again(&self, store: &Store, agent: &mut Agent, rows: &mut [RunRow]) -> Result<(), Failure> {
-        let invalid = |row: &RunRow| {
-            row.outcome
-                .as_ref()
-                .is_some_and(|outcome| outcome.valid == Some(false))
-        };
-        let mut drafts = Vec::new();
-        for row in rows.iter().filter(|row| invalid(row)) {
-            (self.tell)(&format!(
-                "again, with the rates that the device has shown: {}",
-                tables::why_not(row)
-            ));
-            let mut draft = row.draft.clone();
-            draft.spec.run = RunId::now();
-            drafts.push(draft);
-        }
+        let repeated = repetitions(rows, self.workspace, store)?;
+        let (places, drafts): (Vec<usize>, Vec<RunDraft>) = repeated.into_iter().unzip();
         if drafts.is_empty() {
             return Ok(());
         }
-        let mut newer = self.run_all(store, agent, &drafts)?.into_iter();
-        for row in rows.iter_mut().filter(|row| invalid(row)) {
-            if let Some(again) = newer.next() {
-                *row = again;
+        for row in places.iter().filter_map(|place| rows.get(*place)) {
+            (self.tell)(&format!("again at the measured rate: {}", tables::why_not(row)));
+        }
+        for (place, newer) in places.into_iter().zip(self.run_all(store, agent, &drafts)?) {
+            if let Some(row) = rows.get_mut(place) {
+                *row = newer;
             }
         }
         Ok(())

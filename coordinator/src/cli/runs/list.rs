@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 use regatta_submission::check::format::csv_field;
 use regatta_text::{HumanDuration, escape};
 use regatta_types::{
-    DeviceId, Scenario,
+    Scenario,
     documents::{AccuracyResult, RunPhase},
 };
 use serde_json::Value;
@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::super::{
     Context,
     context::{Format, print, tell, text_json_or_csv},
+    lookup::any_devices,
     run_document::document,
 };
 use crate::{
@@ -204,7 +205,7 @@ fn selection<'a>(
     store: &Store,
     all: &[RunRow],
 ) -> Result<impl Fn(&RunRow) -> bool + use<'a>, Failure> {
-    let devices = devices(&args.device, store)?;
+    let devices = any_devices(store, &args.device)?;
     let mut benchmarks = BTreeSet::new();
     if !args.benchmark.is_empty() {
         let catalogue = Catalogue::read(Some(workspace)).map_err(Failure::usage)?;
@@ -228,27 +229,6 @@ fn selection<'a>(
                 .is_none_or(|since| created().is_ok_and(|created| created >= since))
             && (args.verdict.is_empty() || args.verdict.iter().any(|verdict| verdict.is_of(row)))
     })
-}
-
-/// Returns the devices with these names or ids. Removed devices are known too, because their runs are kept.
-fn devices(names: &[String], store: &Store) -> Result<BTreeSet<DeviceId>, Failure> {
-    let known = store.device_names()?;
-    let mut devices = BTreeSet::new();
-    for requested in names {
-        let found = known
-            .iter()
-            .filter(|(id, name)| id.as_str() == requested || *name == requested);
-        let before = devices.len();
-        devices.extend(found.map(|(id, _)| id.clone()));
-        if devices.len() == before {
-            let names: Vec<&str> = known.values().map(String::as_str).collect();
-            return Err(Failure::misuse(format!(
-                "unknown device `{requested}`; known are {}",
-                names.join(", ")
-            )));
-        }
-    }
-    Ok(devices)
 }
 
 /// Formats JSON documents as one CSV line each, with a header, quoted by RFC 4180.

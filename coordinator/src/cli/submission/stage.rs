@@ -17,12 +17,12 @@ use regatta_submission::{
 };
 use regatta_text::escape;
 use regatta_types::{
-    DeviceId, Division,
+    DeviceId, Division, Mode,
     documents::{RunPhase, document_name},
 };
 use serde_json::{Value, json};
 
-use super::super::{Context, context::tell};
+use super::super::{Context, context::tell, lookup::any_devices};
 use crate::{
     exit::{self, CommandResult, Failure},
     runs::Catalogue,
@@ -52,6 +52,9 @@ pub(crate) struct Args {
     /// A run's id, or a directory that `runs export` made; again for each [default: the workspace's runs of the round]
     #[arg(long = "run", value_name = "RUN|DIR")]
     runs: Vec<String>,
+    /// Runs of these devices only, by name or id, comma separated
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',', conflicts_with = "runs")]
+    device: Vec<String>,
     /// A power session, the directory with power/, ranging/ and run_1/ that the power client left; again for each
     #[arg(long = "power", value_name = "DIR")]
     power: Vec<PathBuf>,
@@ -92,6 +95,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     }
     match outcome {
         Ok(staged) => {
+            keep_staged(&staged, args, context, workspace.is_some())?;
             context.print(&document(&staged, &args.output), || text(&staged, args, round))?;
             Ok(exit::OK)
         }
@@ -119,7 +123,14 @@ fn offered(
     let keys = store.public_keys()?;
     if args.runs.is_empty() {
         let rows = store.runs()?.into_iter();
-        let done = rows.filter(|row| row.recorded.is_some() && row.state.phase == RunPhase::Done);
+        let devices = any_devices(&store, &args.device)?;
+        let of_devices = rows.filter(|row| devices.is_empty() || devices.contains(&row.device));
+        // A search for the highest rate is no result.
+        let done = of_devices.filter(|row| {
+            row.recorded.is_some()
+                && row.state.phase == RunPhase::Done
+                && row.mode != Mode::FindPeakPerformance
+        });
         let of_round = done.filter(|row| row.draft.spec.round == round.name);
         let directories = of_round.map(|row| workspace.run(row.id).path().to_owned());
         return Ok((directories.collect(), keys));
@@ -136,6 +147,21 @@ fn offered(
         })
         .collect::<Result<_, Failure>>()?;
     Ok((named, keys))
+}
+
+/// Stores which of the workspace's runs are in the tree, so that they are not removed unnoticed.
+fn keep_staged(staged: &Staged, args: &Args, context: &Context, has_workspace: bool) -> Result<(), Failure> {
+    if !has_workspace {
+        return Ok(());
+    }
+    let (_, store) = context.open_store()?;
+    let results = staged.results.iter();
+    let runs = results.flat_map(|result| {
+        let own = [result.performance, result.accuracy];
+        own.into_iter().chain(result.audits.values().copied())
+    });
+    store.runs_are_staged(&runs.collect(), &std::path::absolute(&args.output)?)?;
+    Ok(())
 }
 
 fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {

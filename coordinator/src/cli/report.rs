@@ -1,0 +1,28 @@
+//! Prints runs that were waited for: the table, the results of audits, and why a run is not good.
+
+use std::io;
+
+use super::{
+    Context,
+    context::{Format, say},
+    run_document::document,
+};
+use crate::{store::RunRow, tables};
+
+/// Prints the runs, and returns whether all are good.
+///
+/// # Errors
+/// Returns an error when standard output cannot be written.
+pub(super) fn report(rows: &[RunRow], context: &Context) -> io::Result<bool> {
+    let documents: Vec<_> = rows.iter().map(document).collect();
+    context.print(&serde_json::json!({ "runs": documents }), || tables::runs(rows))?;
+    if context.format == Format::Text {
+        for audit in rows.iter().filter_map(tables::audit) {
+            say(&audit)?;
+        }
+        for row in rows.iter().filter(|row| !row.is_good()) {
+            say(&tables::why_not(row))?;
+        }
+    }
+    Ok(rows.iter().all(RunRow::is_good))
+}

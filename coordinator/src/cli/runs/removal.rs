@@ -1,0 +1,279 @@
+//! `regatta runs remove` and `runs prune`: removes runs from this workspace and from their devices. A run that an audit or a submission
+//! tree needs, or that is not delivered completely, is only removed by force.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    fs, io,
+    path::Path,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use regatta_text::{HumanDuration, escape};
+use regatta_types::{DeviceId, RunId, documents::RunPhase};
+use serde_json::json;
+
+use super::super::{Context, confirm::confirm, lookup};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    store::{RunRow, Store},
+    tables,
+    workspace::Workspace,
+};
+
+/// The ending of a run's directory that is being removed. It is no run's name, so that an interrupted removal leaves no half run.
+const REMOVED: &str = "removed";
+
+/// Flags of `runs remove`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct RemoveArgs {
+    /// Ids, their beginnings or ends, or `last`
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+    /// Remove runs too that a submission tree or an audit needs, or that are not delivered completely
+    #[arg(long)]
+    force: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Show what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Flags of `runs prune`.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("which").args(["older_than", "failed"]).required(true).multiple(true))]
+pub(in crate::cli) struct PruneArgs {
+    /// Runs that were requested longer ago than this, such as 12h or 30d
+    #[arg(long, value_name = "T")]
+    older_than: Option<HumanDuration>,
+    /// Failed and aborted runs only
+    #[arg(long)]
+    failed: bool,
+    /// Runs of these devices, by name or id, comma separated
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Show what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// The runs of one removal.
+struct Removal {
+    runs: Vec<RunRow>,
+    /// The runs that are kept, each with the reason.
+    kept: BTreeMap<RunId, String>,
+}
+
+/// Removes the named runs.
+pub(super) fn remove(
+    args: &RemoveArgs,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> CommandResult {
+    let rows = lookup::runs(store, &args.runs)?;
+    if let Some(open) = rows.iter().find(|row| !row.is_over()) {
+        return Err(
+            Failure::misuse(format!("run {} is {}", open.id, open.shown_phase())).hint(format!(
+                "end it first: {}",
+                context.command(&format!("runs abort {}", open.id))
+            )),
+        );
+    }
+    let removal = Removal::plan(rows, store)?;
+    if !removal.kept.is_empty() && !args.force {
+        return Err(
+            Failure::misuse(format!("nothing was removed: {}", removal.reasons()))
+                .hint("--force removes them all the same"),
+        );
+    }
+    let forced = if removal.kept.is_empty() {
+        String::new()
+    } else {
+        format!(" although {}", removal.reasons())
+    };
+    let all = Removal {
+        kept: BTreeMap::new(),
+        ..removal
+    };
+    all.execute(&forced, (args.yes, args.dry_run), context, workspace, store)
+}
+
+/// Removes the runs that the flags select, except those that something needs.
+pub(super) fn prune(
+    args: &PruneArgs,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> CommandResult {
+    let before = args
+        .older_than
+        .map(|age| {
+            let age = SignedDuration::from_millis(i64::try_from(age.millis()).unwrap_or(i64::MAX));
+            Timestamp::now().saturating_sub(age)
+        })
+        .transpose()?;
+    let devices: BTreeSet<DeviceId> = lookup::any_devices(store, &args.device)?;
+    let mut rows = store.runs()?;
+    rows.reverse();
+    rows.retain(|row| {
+        let created = || row.draft.spec.created.parse::<Timestamp>();
+        row.is_over()
+            && (devices.is_empty() || devices.contains(&row.device))
+            && before.is_none_or(|before| created().is_ok_and(|created| created < before))
+            && (!args.failed || matches!(row.state.phase, RunPhase::Failed | RunPhase::Aborted))
+    });
+    Removal::plan(rows, store)?.execute("", (args.yes, args.dry_run), context, workspace, store)
+}
+
+impl Removal {
+    fn plan(runs: Vec<RunRow>, store: &Store) -> Result<Self, Failure> {
+        let named: BTreeSet<RunId> = runs.iter().map(|row| row.id).collect();
+        let mut needed = BTreeMap::new();
+        for row in store.runs()?.iter().filter(|row| !named.contains(&row.id)) {
+            if let Some(of) = &row.draft.spec.audit {
+                for run in std::iter::once(of.performance).chain(of.accuracy) {
+                    needed.insert(run, format!("audit {} ({}) refers to it", of.test, row.id));
+                }
+            }
+        }
+        let mut kept = BTreeMap::new();
+        for row in &runs {
+            let trees = store.trees_with(row.id)?;
+            let reason = match trees.iter().find(|tree| tree.exists()) {
+                Some(tree) => Some(format!("it is staged in {}", tree.display())),
+                None => needed.remove(&row.id),
+            };
+            if let Some(reason) = reason.or_else(|| undelivered(row)) {
+                kept.insert(row.id, reason);
+            }
+        }
+        Ok(Self { runs, kept })
+    }
+
+    fn reasons(&self) -> String {
+        let reasons: Vec<String> = self
+            .kept
+            .iter()
+            .map(|(run, reason)| format!("run {run}: {}", escape(reason)))
+            .collect();
+        reasons.join("; ")
+    }
+
+    /// Removes the runs that are not kept, after a confirmation.
+    fn execute(
+        &self,
+        forced: &str,
+        (yes, dry_run): (bool, bool),
+        context: &Context,
+        workspace: &Workspace,
+        store: &Store,
+    ) -> CommandResult {
+        let removed: Vec<&RunRow> = self
+            .runs
+            .iter()
+            .filter(|row| !self.kept.contains_key(&row.id))
+            .collect();
+        let bytes = removed
+            .iter()
+            .filter_map(|row| row.outcome.as_ref())
+            .map(|outcome| outcome.bytes)
+            .sum();
+        let what = format!("{} ({})", count(removed.len()), tables::bytes(bytes));
+        if !dry_run && !removed.is_empty() {
+            confirm(&format!("Remove {what} here and on their devices{forced}?"), yes)?;
+            for row in &removed {
+                remove_one(row, workspace, store)?;
+            }
+            sweep(workspace)?;
+        }
+        let kept: Vec<_> = self
+            .kept
+            .iter()
+            .map(|(run, reason)| json!({ "run": run, "reason": reason }))
+            .collect();
+        let ids: Vec<RunId> = removed.iter().map(|row| row.id).collect();
+        let document = json!({ "dry_run": dry_run, "removed": ids, "bytes": bytes, "kept": kept });
+        context.print(&document, || {
+            let mut text = match (dry_run, removed.is_empty()) {
+                (_, true) => "no run is removed".to_owned(),
+                (true, _) => format!("{}\nwould remove {what}", tables::runs(&self.rows_of(&ids))),
+                (false, _) => {
+                    format!("removed {what}; devices remove their copies when they are online and idle")
+                }
+            };
+            for (run, reason) in &self.kept {
+                // Writing to a `String` cannot fail.
+                let _ = write!(text, "\nkept {run}: {}", escape(reason));
+            }
+            text
+        })?;
+        Ok(exit::OK)
+    }
+
+    fn rows_of(&self, ids: &[RunId]) -> Vec<RunRow> {
+        self.runs
+            .iter()
+            .filter(|row| ids.contains(&row.id))
+            .cloned()
+            .collect()
+    }
+}
+
+/// Returns what is missing of a run that its device has and that did not arrive.
+fn undelivered(row: &RunRow) -> Option<String> {
+    let outcome = row.outcome.as_ref()?;
+    (!outcome.complete && !outcome.forgettable)
+        .then(|| "not all of its files arrived, and its device keeps them".to_owned())
+}
+
+fn count(runs: usize) -> String {
+    match runs {
+        1 => "1 run".to_owned(),
+        more => format!("{more} runs"),
+    }
+}
+
+/// Removes one run: first its directory's name, then its rows, then the files.
+fn remove_one(row: &RunRow, workspace: &Workspace, store: &Store) -> Result<(), Failure> {
+    let dir = workspace.run(row.id);
+    let aside = dir.path().with_extension(REMOVED);
+    let is_there = match fs::rename(dir.path(), &aside) {
+        Ok(()) => true,
+        // A run that was never sent has none.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(unusable(dir.path(), error)),
+    };
+    let removed = store.remove_run(row.id);
+    if is_there && !matches!(removed, Ok(true)) {
+        fs::rename(&aside, dir.path()).map_err(|error| unusable(&aside, error))?;
+    }
+    if !removed? {
+        return Err(
+            Failure::could_not(format!("run {} was reopened meanwhile", row.id))
+                .hint("`regatta runs list` shows its state"),
+        );
+    }
+    Ok(())
+}
+
+/// Deletes the directories of removed runs, also those that an interrupted removal left.
+fn sweep(workspace: &Workspace) -> Result<(), Failure> {
+    let runs = workspace.runs();
+    for entry in fs::read_dir(&runs).map_err(|error| unusable(&runs, error))? {
+        let path = entry.map_err(|error| unusable(&runs, error))?.path();
+        if path.extension().is_some_and(|extension| extension == REMOVED) {
+            fs::remove_dir_all(&path).map_err(|error| unusable(&path, error))?;
+        }
+    }
+    Ok(())
+}
+
+fn unusable(path: &Path, error: io::Error) -> Failure {
+    Failure::from(anyhow::Error::new(error).context(format!("cannot remove {}", path.display())))
+}

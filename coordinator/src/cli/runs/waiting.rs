@@ -1,0 +1,89 @@
+//! `regatta runs watch` and `runs wait`: wait until runs have ended, with and without progress. Their exit code is the runs' verdict.
+
+use std::time::Duration;
+
+use regatta_text::HumanDuration;
+use regatta_types::RunId;
+
+use super::super::{Context, lookup, report::report, wait::Wait};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    store::Store,
+    workspace::Workspace,
+};
+
+/// Flags of `runs watch`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct WatchArgs {
+    /// Ids, their beginnings or ends, or `last` [default: every run that is not over]
+    #[arg(value_name = "RUN")]
+    runs: Vec<String>,
+}
+
+/// Flags of `runs wait`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct WaitArgs {
+    /// Ids, their beginnings or ends, or `last`
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+    /// The longest wait, such as 30m; the exit code is 3 when it is over [default: until the runs have ended]
+    #[arg(long, value_name = "T")]
+    timeout: Option<HumanDuration>,
+}
+
+/// Shows progress until the runs have ended.
+pub(super) fn watch(
+    args: &WatchArgs,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> CommandResult {
+    let rows = if args.runs.is_empty() {
+        store.open_runs()?
+    } else {
+        lookup::runs(store, &args.runs)?
+    };
+    if rows.is_empty() {
+        return Err(
+            Failure::misuse("every run is over").hint("`regatta runs watch last` shows the last result")
+        );
+    }
+    let ids: Vec<RunId> = rows.iter().map(|row| row.id).collect();
+    until_over(&ids, (true, None), context, workspace, store)
+}
+
+/// Waits silently until the runs have ended.
+pub(super) fn wait(
+    args: &WaitArgs,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> CommandResult {
+    let ids: Vec<RunId> = lookup::runs(store, &args.runs)?
+        .iter()
+        .map(|row| row.id)
+        .collect();
+    let longest = args
+        .timeout
+        .map(|longest| Duration::from_millis(longest.millis()));
+    until_over(&ids, (false, longest), context, workspace, store)
+}
+
+fn until_over(
+    ids: &[RunId],
+    (shows_progress, longest): (bool, Option<Duration>),
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> CommandResult {
+    let wait = Wait {
+        context,
+        workspace,
+        store,
+        shows_progress,
+        longest,
+    };
+    let rows = wait.for_runs(ids)?;
+    let is_good = report(&rows, context)?;
+    Ok(if is_good { exit::OK } else { exit::NO })
+}

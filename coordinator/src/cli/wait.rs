@@ -1,0 +1,168 @@
+//! Waits for runs. It only reads the store, so it can be stopped and started at any time: Ctrl-C leaves the runs going, says how to watch
+//! or abort them, and a second one offers to abort them.
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_types::RunId;
+
+use super::{
+    Context,
+    context::tell,
+    interrupts::Interrupts,
+    progress::{View, rows},
+};
+use crate::{
+    exit::Failure,
+    store::{RunRow, Store},
+    workspace::Workspace,
+};
+
+/// The interval for polling the store.
+const PAUSE: Duration = Duration::from_millis(150);
+/// How long a second Ctrl-C is waited for.
+const SECOND_INTERRUPT: Duration = Duration::from_secs(5);
+
+/// What a wait needs to know.
+pub(super) struct Wait<'a> {
+    pub(super) context: &'a Context,
+    pub(super) workspace: &'a Workspace,
+    pub(super) store: &'a Store,
+    /// Whether progress is shown.
+    pub(super) shows_progress: bool,
+    /// The longest wait.
+    pub(super) longest: Option<Duration>,
+}
+
+impl Wait<'_> {
+    /// Waits until every run is recorded, and returns the runs in the order of `ids`.
+    ///
+    /// # Errors
+    /// Returns an error when the user interrupts, the time is over, the coordinator ends, or the store fails.
+    pub(super) fn for_runs(&self, ids: &[RunId]) -> Result<Vec<RunRow>, Failure> {
+        let interrupts = Interrupts::watch()?;
+        let begun = Instant::now();
+        let mut view = View::new(self.context.is_lively());
+        loop {
+            let rows = rows(self.store, ids)?;
+            if self.shows_progress {
+                for row in &rows {
+                    view.show(row, self.store.committed_bytes(row.id)?);
+                }
+            }
+            let open: Vec<RunId> = rows
+                .iter()
+                .filter(|row| !row.is_over())
+                .map(|row| row.id)
+                .collect();
+            if open.is_empty() {
+                view.end();
+                return Ok(rows);
+            }
+            let failure = if interrupts.count() > 0 {
+                view.end();
+                Some(self.interrupted(&open, &interrupts))
+            } else if self.longest.is_some_and(|longest| begun.elapsed() >= longest) {
+                Some(self.too_long(&open))
+            } else if !self.workspace.is_served() {
+                Some(self.unserved())
+            } else {
+                None
+            };
+            if let Some(failure) = failure {
+                view.end();
+                return Err(failure);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn unserved(&self) -> Failure {
+        Failure::could_not("the coordinator has ended").hint(format!(
+            "start it again, and the runs go on where they were: {}",
+            self.context.command("serve")
+        ))
+    }
+
+    fn too_long(&self, open: &[RunId]) -> Failure {
+        Failure::could_not(format!(
+            "{} in time",
+            count(open, "has not ended", "have not ended")
+        ))
+        .hint(self.next(open))
+    }
+
+    /// The commands for runs that go on.
+    fn next(&self, open: &[RunId]) -> String {
+        let ids: Vec<String> = open.iter().map(RunId::to_string).collect();
+        let ids = ids.join(" ");
+        format!(
+            "watch: {}\nabort: {}",
+            self.context.command(&format!("runs watch {ids}")),
+            self.context.command(&format!("runs abort {ids}"))
+        )
+    }
+
+    fn interrupted(&self, open: &[RunId], interrupts: &Interrupts) -> Failure {
+        let goes_on = format!("interrupted: {}", count(open, "goes on", "go on"));
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return Failure::interrupted(goes_on).hint(self.next(open));
+        }
+        let seconds = SECOND_INTERRUPT.as_secs();
+        let next = self.next(open).replace('\n', "\n  ");
+        tell(&format!(
+            "\n{}\n  {next}\nCtrl-C again within {seconds} s to abort",
+            count(open, "goes on", "go on")
+        ));
+        let leave = || Failure::interrupted(&goes_on);
+        if !interrupts.wait_for(2, SECOND_INTERRUPT) || !is_confirmed(&count(open, "", ""), interrupts) {
+            return leave();
+        }
+        let mut aborted = 0;
+        for run in open {
+            match self.store.request_abort(*run, "aborted by the user") {
+                Ok(changed) => aborted += usize::from(changed),
+                Err(error) => return Failure::from(error),
+            }
+        }
+        Failure::interrupted(format!(
+            "interrupted: {aborted} of {} asked to end",
+            count(open, "", "").trim()
+        ))
+    }
+}
+
+/// Asks whether to abort. Another Ctrl-C declines.
+fn is_confirmed(runs: &str, interrupts: &Interrupts) -> bool {
+    let mut terminal = io::stderr();
+    // Without a terminal there is no answer either.
+    let _ = write!(terminal, "\nAbort {}? [y/N] ", runs.trim());
+    let _ = terminal.flush();
+    let (answer, answers) = mpsc::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line).map(|_| line);
+        // The receiver has left when Ctrl-C was the answer.
+        let _ = answer.send(read.unwrap_or_default());
+    });
+    while interrupts.count() < 3 {
+        match answers.recv_timeout(PAUSE) {
+            Ok(line) => return matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return false,
+        }
+    }
+    false
+}
+
+/// A number of runs with its verb, such as `2 runs go on`.
+fn count(runs: &[RunId], one: &str, several: &str) -> String {
+    match runs.len() {
+        1 => format!("1 run {one}"),
+        more => format!("{more} runs {several}"),
+    }
+}
