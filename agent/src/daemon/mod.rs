@@ -15,44 +15,32 @@
 //! STATE/runs/RUN/files/                what was logged; each file is a stream
 //! ```
 
-mod active;
-mod assets;
-mod commands;
+mod announcements;
+mod cpu_exclusion;
 mod delivery;
+mod device;
 pub(crate) mod durable;
-mod ended;
-mod extras;
-mod fetching;
-mod inventory;
-pub mod journal;
+mod executor;
 mod lab;
-mod lifecycle;
 mod link;
-mod live;
-mod live_files;
-mod outbox;
-mod pace;
-mod process;
-mod recovery;
-mod run;
-mod run_dir;
-mod sealing;
-mod sealing_thread;
+mod runs;
+mod sealer;
 mod service;
-mod spec_check;
-mod spool;
 mod supervisor;
 mod trust;
-mod watch;
-mod window;
 
+pub use self::runs::journal;
 use std::{fs, io, path::PathBuf, sync::Arc};
 
 use regatta_board::FactsReader;
 use regatta_wire::topic::{Topic, agent_client_id};
 
 use self::{
+    announcements::publications,
+    device::Device,
+    executor::watch,
     link::{LinkSettings, MqttLink, SecureLink},
+    runs::{queue::RunQueue, storage::runs_dir},
     service::Service,
     supervisor::Supervisor,
     trust::Trust,
@@ -93,8 +81,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
             source,
         })
     };
-    let runs = config.state_dir.join("runs");
-    fs::create_dir_all(&runs).map_err(state_dir)?;
+    fs::create_dir_all(runs_dir(&config)).map_err(state_dir)?;
     let lock = durable::lock(&config.state_dir.join("lock")).map_err(state_dir)?;
     let Some(_held_until_the_end) = lock else {
         return Err(Failure::could_not(StartError::Locked {
@@ -120,8 +107,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         // This may take seconds if nvpmodel must run. The next run's own helper connection waits for it.
         std::thread::spawn(move || watch::put_back_leftovers(&socket));
         let trust = Trust::load(&config.state_dir, lab.coordinator_key).map_err(state_dir)?;
+        let config = Arc::new(config.clone());
         let facts = FactsReader::of_this_machine();
-        let last_will = service::hello(&config, &identity, &facts, Vec::new(), false);
+        let device = Device::new(Arc::clone(&config), Arc::clone(&identity), facts);
         let link = MqttLink::start(&LinkSettings {
             secure: lab.broker.tls.then(|| SecureLink {
                 state_dir: config.state_dir.clone(),
@@ -130,10 +118,10 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
             broker: lab.broker,
             client_id: agent_client_id(identity.id()),
             subscriptions: Topic::device_subscriptions(identity.id()).to_vec(),
-            last_will,
+            last_will: publications::hello(&device, Vec::new(), false),
         });
-        let service =
-            Service::recover(config.clone(), identity, trust, facts, runs, link).map_err(state_dir)?;
+        let runs = RunQueue::recover(&config).map_err(state_dir)?;
+        let service = Service::new(device, trust, runs, link).map_err(state_dir)?;
         service
             .run(&supervisor)
             .await

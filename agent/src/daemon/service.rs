@@ -1,375 +1,397 @@
-//! The daemon's event loop. It waits for the link, the run process, the sealing thread, timers and stop signals, and
-//! passes each event to its module. The loop owns all state, so no locks are needed.
+//! The daemon's event loop. It waits for the events of all components and routes each to the component that owns the
+//! affected state. What a component returns goes to the others. The loop itself only owns the link and the order to
+//! stop, so no locks are needed.
+
+mod commands;
+mod wakeups;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
     future::pending,
     io,
-    path::PathBuf,
-    sync::Arc,
+    ops::ControlFlow,
     time::{Duration, Instant},
 };
 
-use regatta_board::FactsReader;
-use regatta_types::{
-    RunId,
-    documents::{GpuFacts, RunState},
-};
-use regatta_wire::{
-    message::{Hello, Inventory, Message as _},
-    topic::{Leaf, Topic},
-};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    task::{JoinHandle, spawn_blocking},
-    time::{Interval, MissedTickBehavior, interval, sleep_until, timeout},
-};
+use regatta_wire::{message::Heartbeat, topic::Leaf};
+use tokio::time::{sleep_until, timeout};
 
+use self::wakeups::{Wakeup, Wakeups};
 use super::{
-    active::{Active, RunNews},
-    fetching::{FetchNews, Fetching},
-    inventory,
+    announcements::{Announcement, Announcements, publications},
+    delivery::{Delivery, DeliveryEvent},
+    device::Device,
+    executor::{Execution, Executor, ExecutorEvent, step::ExecutionStep},
     link::{Link, LinkEvent, Publication},
-    live_files::{LiveFiles, live_news},
-    pace::Pace,
-    run::{Run, Storage},
-    run_dir::RunDir,
-    sealing_thread::{Sealing, seal_news},
+    runs::{
+        events::{RunEvent, RunUpdate},
+        queue::{DeliveryProgress, RunQueue},
+    },
+    sealer::{SealEvent, Sealer, seal::SealRequest},
     supervisor::Supervisor,
     trust::Trust,
-};
-use crate::{
-    build_info::{AGENT_VERSION, ENGINES},
-    config::AgentConfig,
-    enrolment, gpus,
-    identity::DeviceIdentity,
 };
 
 /// Time that a stopping daemon waits for the run process and sealing, beyond the run process's grace period.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// Time that a stopping daemon waits until it can publish its farewell.
-const FAREWELL_PATIENCE: Duration = Duration::from_secs(1);
+/// Time that a stopping daemon waits until it can publish that it is offline.
+const OFFLINE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Interval between checks of the device certificate's expiry.
-const CERTIFICATE_LOOK: Duration = Duration::from_secs(24 * 3600);
-
-/// The daemon's state.
+/// The daemon's components and its connection to the broker.
 pub(crate) struct Service<L> {
-    pub(super) config: AgentConfig,
-    pub(super) identity: Arc<DeviceIdentity>,
-    pub(super) trust: Trust,
-    pub(super) facts: FactsReader,
-    pub(super) runs_dir: PathBuf,
-    pub(super) storage: Storage,
-    pub(super) link: L,
-    pub(super) connected: bool,
-    pub(super) runs: BTreeMap<RunId, Run>,
-    /// Runs whose state could not be read at the start. The daemon retries them.
-    pub(super) unreadable: BTreeMap<RunId, RunDir>,
-    /// Random number of this process.
-    pub(super) session: u64,
-    /// Number of inventories so far, and the time of the last.
-    pub(super) inventories: u32,
-    pub(super) last_inventory: Option<Instant>,
-    /// Time to repeat the hello and the inventory.
-    pub(super) repeat_at: Option<Instant>,
-    /// Rejected runs, newest last. Their states are only kept in memory and at the broker.
-    pub(super) refused: VecDeque<(RunId, RunState)>,
-    pub(super) next_arrival: u64,
-    pub(super) active: Option<Active>,
-    /// Asset download for the next run.
-    pub(super) fetching: Option<Fetching>,
-    pub(super) to_seal: VecDeque<RunId>,
-    pub(super) sealing: Option<Sealing>,
-    pub(super) due: Due,
-    pub(super) started: Instant,
-    pub(super) heartbeats: u64,
-    /// Time when a run last ended, and when the last acknowledgement arrived. The next run's start depends on both.
-    pub(super) last_ended: Option<Instant>,
-    pub(super) last_heard: Option<Instant>,
-    /// Growing files of the active run with live delivery.
-    pub(super) live: Option<LiveFiles>,
-    /// Rate limit for the logs of a live run.
-    pub(super) live_pace: Pace,
-    pub(super) stop_by: Option<Instant>,
+    device: Device,
+    trust: Trust,
+    link: L,
+    connected: bool,
+    runs: RunQueue,
+    executor: Executor,
+    sealer: Sealer,
+    delivery: Delivery,
+    announcements: Announcements,
+    started: Instant,
+    /// Time at which a stopping daemon ends, whatever is left to do.
+    stop_by: Option<Instant>,
 }
 
-/// Publications that are due.
-#[derive(Debug, Default)]
-pub(super) struct Due {
-    pub(super) hello: bool,
-    /// Pages of the inventory.
-    pub(super) inventory: VecDeque<Inventory>,
-    pub(super) heartbeat: bool,
-    pub(super) states: BTreeSet<RunId>,
-    /// Ids of pending `Examine` commands.
-    pub(super) examinations: BTreeSet<RunId>,
-    /// Runs whose retained state must be cleared.
-    pub(super) cleared: BTreeSet<RunId>,
+/// What the loop waits for.
+#[derive(Debug)]
+enum Event<Receipt> {
+    Link(LinkEvent<Receipt>),
+    Executor(ExecutorEvent),
+    Sealer(SealEvent),
+    Delivery(DeliveryEvent),
+    Wakeup(Wakeup),
+    Deadline,
 }
 
 impl<L: Link> Service<L> {
+    /// Returns the service for the runs in the queue.
+    ///
+    /// # Errors
+    /// When the system provides no random numbers.
+    pub(crate) fn new(device: Device, trust: Trust, runs: RunQueue, link: L) -> io::Result<Self> {
+        Ok(Self {
+            executor: Executor::new(device.shared_config()),
+            sealer: Sealer::new(runs.unsealed()),
+            delivery: Delivery::new(device.config().live_bytes_per_second),
+            announcements: Announcements::new()?,
+            device,
+            trust,
+            link,
+            connected: false,
+            runs,
+            started: Instant::now(),
+            stop_by: None,
+        })
+    }
+
     /// Runs until SIGTERM or SIGINT.
     pub(crate) async fn run(mut self, supervisor: &Supervisor) -> io::Result<()> {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut heartbeat = interval(self.config.heartbeat);
-        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut watchdog = supervisor.watchdog_interval().map(interval);
+        let mut wakeups = Wakeups::new(self.device.config().heartbeat, supervisor.watchdog_interval())?;
         supervisor.ready();
-        let mut certificate = interval(CERTIFICATE_LOOK);
-        let mut gpus = Some(spawn_blocking(gpus::probe));
         loop {
             let now = Instant::now();
-            self.go_on(now);
+            self.seal_next();
+            self.start_next_run(now);
             if self.has_stopped(now) {
                 break;
             }
-            let wants_to_publish = self.connected && self.has_publication(now);
-            let deadline = self.deadline(now);
-            let is_idle = self.active.is_none();
-            tokio::select! {
-                news = run_news(&mut self.active) => self.take_run_news(news),
-                event = self.link.next(wants_to_publish) => if self.take_link_event(event).is_break() { break },
-                news = fetch_news(&mut self.fetching) => self.take_fetch_news(news),
-                news = seal_news(&mut self.sealing) => self.take_seal_news(news),
-                news = live_news(&mut self.live) => self.take_live_news(news),
-                found = once(&mut gpus) => self.take_gpus(found),
-                _ = heartbeat.tick() => {
-                    self.due.heartbeat = self.connected;
-                    self.watch_free_space();
-                }
-                () = tick(&mut watchdog) => supervisor.alive(),
-                () = wait_until(deadline) => self.take_time(Instant::now()),
-                _ = certificate.tick(), if is_idle => self.look_at_certificate(),
-                _ = terminate.recv() => self.begin_to_stop(),
-                _ = interrupt.recv() => self.begin_to_stop(),
+            let event = self.next_event(&mut wakeups, now).await;
+            if self.handle(event, supervisor).is_break() {
+                break;
             }
         }
         supervisor.stopping();
-        self.take_leave().await;
+        self.publish_offline().await;
         Ok(())
     }
 
-    /// Starts sealing and the next run, where possible.
-    fn go_on(&mut self, now: Instant) {
-        self.seal_next();
-        if self.stop_by.is_none() {
-            self.start_next_run(now);
+    async fn next_event(&mut self, wakeups: &mut Wakeups, now: Instant) -> Event<L::Receipt> {
+        let wants_to_publish = self.connected && self.has_publication(now);
+        let deadline = self.deadline(now);
+        let has_active_run = self.executor.has_active_run();
+        tokio::select! {
+            event = self.executor.next() => Event::Executor(event),
+            event = self.link.next(wants_to_publish) => Event::Link(event),
+            event = self.sealer.next() => Event::Sealer(event),
+            event = self.delivery.next() => Event::Delivery(event),
+            wakeup = wakeups.next(has_active_run) => Event::Wakeup(wakeup),
+            () = wait_until(deadline) => Event::Deadline,
         }
     }
 
-    fn take_link_event(&mut self, event: LinkEvent<L::Receipt>) -> std::ops::ControlFlow<()> {
+    fn handle(&mut self, event: Event<L::Receipt>, supervisor: &Supervisor) -> ControlFlow<()> {
+        match event {
+            Event::Link(event) => return self.handle_link(event),
+            Event::Executor(event) => {
+                let bytes_sent = self.link.bytes_sent();
+                let execution = self
+                    .executor
+                    .handle(event, &self.device, bytes_sent, Instant::now());
+                self.route_execution(execution);
+            }
+            Event::Sealer(SealEvent::Flushed(run, on_disk))
+            | Event::Delivery(DeliveryEvent::Flushed(run, on_disk)) => {
+                self.runs.open_for_delivery(run, &on_disk);
+            }
+            Event::Sealer(SealEvent::Sealed(run, sealed)) => {
+                let event = self.runs.set_sealed(run, sealed);
+                self.route(event);
+            }
+            Event::Delivery(DeliveryEvent::FlushFailed(run, error)) => self.runs.set_unflushed(run, error),
+            Event::Delivery(DeliveryEvent::FlushingEnded) => {}
+            Event::Wakeup(Wakeup::Heartbeat) => {
+                if self.connected {
+                    self.announcements.queue_heartbeat();
+                }
+                let execution = self.executor.check_free_space();
+                self.route_execution(execution);
+            }
+            Event::Wakeup(Wakeup::Watchdog) => supervisor.alive(),
+            Event::Wakeup(Wakeup::CertificateCheck) => self.device.renew_certificate_when_due(),
+            Event::Wakeup(Wakeup::GpusFound(gpus)) => {
+                self.device.add_gpus(gpus);
+                self.announcements.queue_hello();
+            }
+            Event::Wakeup(Wakeup::Stop) => self.begin_to_stop(Instant::now()),
+            Event::Deadline => self.handle_deadline(Instant::now()),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn handle_link(&mut self, event: LinkEvent<L::Receipt>) -> ControlFlow<()> {
         match event {
             LinkEvent::Connected => {
                 tracing::info!("connected to the broker");
                 self.connected = true;
-                self.repeat_at = Some(Instant::now() + inventory::REPEAT_FIRST);
+                self.announcements.handle_connected(Instant::now());
                 self.publish_everything_again();
             }
             LinkEvent::Disconnected => {
                 self.connected = false;
-                self.due.heartbeat = false;
+                self.announcements.handle_disconnected();
             }
             LinkEvent::Message {
                 topic,
                 payload,
                 receipt,
             } => {
-                self.take_message(&topic, &payload);
+                self.handle_message(&topic, &payload);
                 self.link.settle(receipt);
             }
             LinkEvent::CanPublish => self.publish_next(Instant::now()),
-            LinkEvent::Closed => return std::ops::ControlFlow::Break(()),
+            LinkEvent::Closed => return ControlFlow::Break(()),
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
+    }
+
+    /// Routes what the run queue reports.
+    fn route(&mut self, events: impl IntoIterator<Item = RunEvent>) {
+        for event in events {
+            match event {
+                RunEvent::StateDue(run) => self.announcements.queue_state(run),
+                RunEvent::Removed(run) => self.announcements.queue_cleared_state(run),
+                RunEvent::SealingDue(run) => self.sealer.add(run),
+                RunEvent::StartDue(start) => {
+                    let execution = self.executor.start(start, &self.device);
+                    self.route_execution(Some(execution));
+                }
+                RunEvent::Unknown => self.answer_with_inventory(Instant::now()),
+            }
+        }
+    }
+
+    /// Routes what the executor reports.
+    fn route_execution(&mut self, execution: Option<Execution>) {
+        let Some(Execution { run, steps }) = execution else {
+            return;
+        };
+        for step in steps {
+            match step {
+                ExecutionStep::Update(update) => {
+                    if matches!(update, RunUpdate::Ended(_)) {
+                        self.delivery.end_run();
+                    }
+                    let event = self.runs.update(run, update, Instant::now());
+                    self.route(event);
+                }
+                ExecutionStep::Activated => {
+                    if let Some(run) = self.runs.get(run) {
+                        self.delivery.begin_run(run);
+                    }
+                }
+                ExecutionStep::ProcessStarted(process) => {
+                    if let Err(e) = self.runs.set_process(run, process) {
+                        self.executor.reject_process(e.into());
+                    }
+                }
+                ExecutionStep::LogsEnded => self.delivery.end_live(),
+            }
+        }
+    }
+
+    /// Seals the next run that has ended, but not while a run is active, nor before the last flush of a live run.
+    fn seal_next(&mut self) {
+        if self.executor.has_active_run() || self.delivery.is_flushing() {
+            return;
+        }
+        if let Some(run) = self
+            .sealer
+            .take_next()
+            .and_then(|run| self.runs.begin_sealing(run))
+        {
+            self.sealer.start(SealRequest::new(run, &self.device));
+        }
+    }
+
+    /// Returns whether another run may start, apart from the delivery of earlier ones.
+    fn may_start_run(&self) -> bool {
+        self.executor.is_idle() && self.sealer.is_idle() && self.stop_by.is_none()
+    }
+
+    fn delivery_progress(&self) -> DeliveryProgress {
+        DeliveryProgress {
+            connected: self.connected,
+            last_acknowledgement: self.delivery.last_acknowledgement(),
+        }
+    }
+
+    fn start_next_run(&mut self, now: Instant) {
+        if self.may_start_run() {
+            let events = self.runs.start_next(now, self.delivery_progress());
+            self.route(events);
+        }
     }
 
     /// Returns the next time at which the loop must act without an event.
     fn deadline(&self, now: Instant) -> Option<Instant> {
-        let delivery = self.delivery_deadline(now);
-        let process = self.active.as_ref().and_then(Active::deadline);
-        let start = self.next_start(now);
-        let live = self.live.as_ref().filter(|_| self.connected);
-        let pace = self.live_pace.free_at().filter(|at| live.is_some() && *at > now);
-        let live = live.and_then(LiveFiles::next_look);
-        let repetition = self.repeat_at.filter(|_| self.connected && self.active.is_none());
-        [delivery, process, start, live, pace, repetition, self.stop_by]
-            .into_iter()
-            .flatten()
-            .min()
+        let delivery = self
+            .connected
+            .then(|| self.delivery.deadline(self.runs.iter(), now));
+        let start = self
+            .may_start_run()
+            .then(|| self.runs.next_start(now, self.delivery_progress()));
+        let repeats = self.connected && !self.executor.has_active_run();
+        let repetition = self.announcements.repetition().filter(|_| repeats);
+        [
+            delivery.flatten(),
+            start.flatten(),
+            self.executor.deadline(),
+            repetition,
+            self.stop_by,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
-    /// Adds the GPUs that CUDA found to the facts and publishes them.
-    fn take_gpus(&mut self, found: Vec<GpuFacts>) {
-        if !found.is_empty() {
-            self.facts = self.facts.clone().with_gpus(found);
-            self.due.hello = self.connected;
-        }
-    }
-
-    fn take_time(&mut self, now: Instant) {
-        self.deliver_on_time(now);
-        if let Some(active) = &mut self.active {
-            active.on_time(now);
-        }
-        self.look_at_live_files(now);
-        self.repeat_hello(now);
-    }
-
-    /// Renews the device's certificate when it is due, on a separate thread because renewal waits for the coordinator.
-    fn look_at_certificate(&self) {
-        let (state_dir, identity) = (self.config.state_dir.clone(), Arc::clone(&self.identity));
-        let coordinator = self.config.coordinator.clone();
-        let look = move || enrolment::renew_when_due(&state_dir, coordinator.as_deref(), &identity);
-        if let Err(e) = std::thread::Builder::new().name("renewal".to_owned()).spawn(look) {
-            tracing::warn!("the certificate could not be looked at: {e}");
+    fn handle_deadline(&mut self, now: Instant) {
+        self.delivery.handle_deadline(self.runs.iter_mut(), now);
+        self.executor.handle_deadline(now);
+        // Not while a run is active, because the messages would fall into its measurement window.
+        if self.connected && !self.executor.has_active_run() && self.announcements.repeat_hello(now) {
+            let events = self.runs.retry_unreadable();
+            self.route(events);
         }
     }
 
-    fn begin_to_stop(&mut self) {
-        if self.stop_by.is_some() {
-            return;
+    /// Returns whether there is something to publish.
+    fn has_publication(&self, now: Instant) -> bool {
+        self.announcements.has_next(self.executor.has_active_run())
+            || (self.stop_by.is_none() && self.delivery.has_message(self.runs.iter(), now))
+    }
+
+    /// Publishes the most urgent item.
+    fn publish_next(&mut self, now: Instant) {
+        let publication = match self.announcements.next(self.executor.has_active_run()) {
+            Some(announcement) => self.publication(announcement, now),
+            None => self.next_log_message(now),
+        };
+        if publication.is_some_and(|publication| !self.link.publish(publication)) {
+            self.publish_everything_again();
         }
-        tracing::info!("stopping");
-        let now = Instant::now();
-        self.stop_by = Some(now + self.config.abort_grace + STOP_PATIENCE);
-        if let Some(fetching) = &self.fetching {
-            // Downloaded data is kept. The run continues when the daemon restarts.
-            fetching.cancel();
+    }
+
+    /// Marks everything for publication again, because earlier publications may be lost.
+    fn publish_everything_again(&mut self) {
+        self.announcements.repeat_all(self.runs.ids_with_state());
+        Delivery::restart(self.runs.iter_mut());
+    }
+
+    fn publication(&mut self, announcement: Announcement, now: Instant) -> Option<Publication> {
+        let device = &self.device;
+        match announcement {
+            Announcement::Hello => {
+                self.queue_inventory(now);
+                Some(publications::hello(&self.device, self.runs.known_ids(), true))
+            }
+            Announcement::Heartbeat(sequence) => {
+                let heartbeat = Heartbeat {
+                    sequence,
+                    uptime_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                    running: self.executor.measuring(),
+                    spooled_bytes: self.runs.backlog(),
+                };
+                publications::heartbeat(device, &heartbeat)
+            }
+            Announcement::InventoryPage(page) => publications::inventory_page(device, &page),
+            Announcement::ClearedState(run) => Some(publications::cleared_state(device, run)),
+            Announcement::State(run) => publications::state(device, &self.runs.report(run)?),
+            Announcement::Examination(command) => publications::examination(device, command),
         }
-        if let Some(active) = &mut self.active {
-            active.interrupt(
-                "interrupted: the agent was stopped",
-                now + self.config.abort_grace,
-            );
+    }
+
+    fn next_log_message(&mut self, now: Instant) -> Option<Publication> {
+        let (run, message) = self.delivery.next_message(self.runs.iter_mut(), now)?;
+        Some(Publication {
+            topic: self.device.topic(Leaf::Log(run, message.stream)),
+            payload: message.payload,
+            retain: false,
+            at_least_once: true,
+        })
+    }
+
+    fn queue_inventory(&mut self, now: Instant) {
+        let (held, newest) = (self.runs.inventory(), self.trust.newest());
+        self.announcements.queue_inventory(&held, newest, now);
+    }
+
+    /// Publishes the inventory, because the coordinator appears to have an outdated view.
+    fn answer_with_inventory(&mut self, now: Instant) {
+        if !self.executor.has_active_run() && self.announcements.may_answer_with_inventory(now) {
+            self.queue_inventory(now);
+        }
+    }
+
+    fn begin_to_stop(&mut self, now: Instant) {
+        if self.stop_by.is_none() {
+            tracing::info!("stopping");
+            self.stop_by = Some(now + self.device.config().abort_grace + STOP_PATIENCE);
+            self.executor.stop(now);
         }
     }
 
     fn has_stopped(&self, now: Instant) -> bool {
-        let at_rest = self.active.is_none() && self.sealing.is_none() && self.to_seal.is_empty();
-        let told = !self.connected || self.due.states.is_empty();
+        let at_rest = !self.executor.has_active_run() && self.sealer.is_idle();
+        let published = !self.connected || !self.announcements.has_states();
         self.stop_by
-            .is_some_and(|stop_by| (at_rest && told) || now >= stop_by)
+            .is_some_and(|stop_by| (at_rest && published) || now >= stop_by)
     }
 
     /// Publishes that the device goes offline, so that the coordinator does not have to wait for the last will.
-    async fn take_leave(&mut self) {
+    async fn publish_offline(&mut self) {
         if self.connected {
-            let room = async {
+            let can_publish = async {
                 while !matches!(
                     self.link.next(true).await,
                     LinkEvent::CanPublish | LinkEvent::Closed
                 ) {}
             };
-            if timeout(FAREWELL_PATIENCE, room).await.is_ok() {
-                let farewell = hello(
-                    &self.config,
-                    &self.identity,
-                    &self.facts,
-                    self.known_runs(),
-                    false,
-                );
-                self.link.publish(farewell);
+            if timeout(OFFLINE_PATIENCE, can_publish).await.is_ok() {
+                let hello = publications::hello(&self.device, self.runs.known_ids(), false);
+                self.link.publish(hello);
             }
         }
         self.link.close().await;
-    }
-
-    /// Returns the ids of all runs on the device, including unreadable and rejected ones.
-    pub(super) fn known_runs(&self) -> Vec<RunId> {
-        self.runs
-            .keys()
-            .chain(self.unreadable.keys())
-            .copied()
-            .chain(self.refused.iter().map(|(run, _)| *run))
-            .collect()
-    }
-
-    /// Returns a topic of this device.
-    pub(super) fn topic(&self, leaf: Leaf) -> String {
-        Topic {
-            device: self.identity.id().clone(),
-            leaf,
-        }
-        .to_string()
-    }
-}
-
-/// Returns the retained hello. `online` is `false` in the last will and in the farewell.
-pub(crate) fn hello(
-    config: &AgentConfig,
-    identity: &DeviceIdentity,
-    facts: &FactsReader,
-    runs: Vec<RunId>,
-    online: bool,
-) -> Publication {
-    let mut hello = Hello {
-        device: identity.id().clone(),
-        name: config.name.clone(),
-        public_key: identity.public_key(),
-        online,
-        agent: AGENT_VERSION.to_owned(),
-        engines: ENGINES.to_vec(),
-        facts_json: serde_json::to_vec(&facts.read()).unwrap_or_default(),
-        runs,
-    };
-    // The hello lists as many of the newest runs as fit. The inventory lists all of them.
-    let payload = loop {
-        match hello.to_frame() {
-            Ok(payload) => break payload,
-            Err(e) if hello.runs.is_empty() => {
-                tracing::error!("the hello is too large: {e}");
-                break Vec::new();
-            }
-            Err(_) => drop(hello.runs.drain(..hello.runs.len().div_ceil(2))),
-        }
-    };
-    let topic = Topic {
-        device: identity.id().clone(),
-        leaf: Leaf::Hello,
-    }
-    .to_string();
-    Publication {
-        topic,
-        payload,
-        retain: true,
-        at_least_once: true,
-    }
-}
-
-async fn run_news(active: &mut Option<Active>) -> RunNews {
-    match active {
-        Some(active) => active.next().await,
-        None => pending().await,
-    }
-}
-
-async fn fetch_news(fetching: &mut Option<Fetching>) -> FetchNews {
-    match fetching {
-        Some(fetching) => fetching.next().await,
-        None => pending().await,
-    }
-}
-
-/// Waits for a task and returns its result once. Returns the default if the task panicked.
-async fn once<T: Default>(task: &mut Option<JoinHandle<T>>) -> T {
-    match task {
-        Some(running) => {
-            let found = running.await.unwrap_or_default();
-            *task = None;
-            found
-        }
-        None => pending().await,
-    }
-}
-
-async fn tick(interval: &mut Option<Interval>) {
-    match interval {
-        Some(interval) => {
-            interval.tick().await;
-        }
-        None => pending().await,
     }
 }
 

@@ -1,0 +1,35 @@
+//! The scratch directory of a run process: the device's own, or links to the run's assets beside the device's files.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use crate::{
+    assets::{AssetStore, view},
+    config::AgentConfig,
+    daemon::runs::run_dir::RunDir,
+};
+
+/// Returns the scratch directory for a run's process.
+///
+/// # Errors
+/// The reason for the run's state, when the links to the assets cannot be created.
+pub(super) fn scratch_of(dir: &RunDir, config: &AgentConfig) -> Result<Option<PathBuf>, String> {
+    let assets = dir
+        .assets()
+        .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
+    let Some(assets) = assets else {
+        return Ok(config.scratch.clone());
+    };
+    let link_assets = || -> anyhow::Result<PathBuf> {
+        let store = AssetStore::open(&config.state_dir)?;
+        let places: BTreeMap<String, PathBuf> = assets
+            .needed
+            .iter()
+            .map(|asset| (asset.path.clone(), store.place(asset)))
+            .collect();
+        let scratch = dir.scratch();
+        view::make(&scratch, config.scratch.as_deref(), &places)?;
+        Ok(scratch)
+    };
+    let linked = link_assets().map_err(|e| format!("the run's assets cannot be laid out: {e:#}"))?;
+    Ok(Some(linked))
+}

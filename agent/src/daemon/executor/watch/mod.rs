@@ -1,0 +1,193 @@
+//! The state guard of a run, on its own thread. It sets the requested device state before the run process starts. It
+//! samples the device once a second, and restores the state when the process has ended. It writes `telemetry.csv` and
+//! reports findings to the daemon. It does not end runs; the daemon does.
+//!
+//! The thread does not run on LoadGen's processor. It owns the connection to the helper. If the daemon dies, the
+//! connection closes and the helper restores the state.
+
+mod column;
+mod finder;
+mod guard;
+mod plan;
+mod probe;
+mod sampler;
+mod tally;
+
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::{self, Write as _},
+    sync::mpsc as orders,
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_types::documents::{RunPhase, StateProof};
+use tokio::sync::mpsc;
+
+use self::{guard::Guard, sampler::Sampler, tally::Tally};
+pub(crate) use self::{guard::put_back_leftovers, plan::WatchPlan};
+use crate::daemon::cpu_exclusion::CpuExclusion;
+
+/// File name of the samples in the run's directory.
+pub(crate) const TELEMETRY: &str = "telemetry.csv";
+/// Sampling interval.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// An event of the guard to the daemon.
+#[derive(Debug)]
+pub(crate) enum GuardEvent {
+    /// The device is in the requested state and the run process may start. Contains the proof so far.
+    Ready(Box<StateProof>),
+    /// The device could not be set to the requested state, with the reason. `Ended` follows.
+    Refused(String),
+    /// The helper no longer holds the state, with the reason.
+    Lost(String),
+    /// The state is restored, or the proof says why not. This is the last event.
+    Ended(Box<StateProof>),
+}
+
+/// A command of the daemon to the guard.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    Phase(RunPhase),
+    Stop,
+}
+
+/// The daemon's handle to a run's guard.
+#[derive(Debug)]
+pub(crate) struct StateGuard {
+    orders: orders::Sender<Order>,
+    events: mpsc::UnboundedReceiver<GuardEvent>,
+}
+
+impl StateGuard {
+    /// Starts the guard.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub(crate) fn start(plan: WatchPlan) -> io::Result<Self> {
+        let (orders, inbox) = orders::channel();
+        let (sender, events) = mpsc::unbounded_channel();
+        thread::Builder::new()
+            .name("guard".to_owned())
+            .spawn(move || watch(&plan, &inbox, &sender))?;
+        Ok(Self { orders, events })
+    }
+
+    /// Returns the next event. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> GuardEvent {
+        let lost = || GuardEvent::Ended(Box::default());
+        self.events.recv().await.unwrap_or_else(lost)
+    }
+
+    /// Tells the guard that the run has entered a phase.
+    pub(crate) fn phase(&self, phase: RunPhase) {
+        self.order(Order::Phase(phase));
+    }
+
+    /// Tells the guard that the run process has ended or will not start.
+    pub(crate) fn stop(&self) {
+        self.order(Order::Stop);
+    }
+
+    fn order(&self, order: Order) {
+        // The guard may have ended already.
+        let _ = self.orders.send(order);
+    }
+}
+
+fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, events: &mpsc::UnboundedSender<GuardEvent>) {
+    // The receiver is gone when the daemon stops.
+    let say = |what| drop(events.send(what));
+    let mut guard = Guard::new(plan);
+    match guard.set() {
+        Ok(()) => say(GuardEvent::Ready(Box::new(guard.proof.clone()))),
+        Err(why) => {
+            say(GuardEvent::Refused(why));
+            say(GuardEvent::Ended(Box::new(guard.proof)));
+            return;
+        }
+    }
+    let _aside = plan.timing_cpu.and_then(CpuExclusion::from);
+    let mut tally = Tally::default();
+    if let Err(why) = look_on(plan, &mut guard, &mut tally, inbox) {
+        say(GuardEvent::Lost(why));
+        // Wait until the run process has ended, then ask the helper once more to restore the state.
+        while !matches!(inbox.recv(), Ok(Order::Stop) | Err(_)) {}
+    }
+    (guard.proof.telemetry, guard.proof.findings) = tally.result();
+    guard.put_back();
+    say(GuardEvent::Ended(Box::new(guard.proof)));
+}
+
+/// Takes one sample per second until the stop order.
+///
+/// # Errors
+/// A description, when the state is no longer held.
+fn look_on(
+    plan: &WatchPlan,
+    guard: &mut Guard,
+    tally: &mut Tally,
+    inbox: &orders::Receiver<Order>,
+) -> Result<(), String> {
+    let mut sampler = Sampler::open(&plan.root, guard.locks());
+    let mut file = table(plan, &sampler);
+    let begin = Instant::now();
+    let (mut next, mut phase) = (begin, RunPhase::Preparing);
+    loop {
+        match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(Order::Phase(now)) => {
+                tally.enter(now, Instant::now());
+                phase = now;
+            }
+            Ok(Order::Stop) | Err(orders::RecvTimeoutError::Disconnected) => {
+                tally.enter(RunPhase::Draining, Instant::now());
+                return Ok(());
+            }
+            Err(orders::RecvTimeoutError::Timeout) => {
+                let held = guard.look()?;
+                let sample = sampler.take(held);
+                let seconds = begin.elapsed().as_secs_f64();
+                let is_kept = file
+                    .as_mut()
+                    .is_some_and(|file| keep(file, seconds, phase, &sample));
+                tally.count((seconds, phase), sampler.meanings(), &sample, is_kept);
+                next += PERIOD;
+                // After a stall of several seconds, record gaps instead of a burst of samples.
+                while next < Instant::now() {
+                    next += PERIOD;
+                    tally.miss();
+                }
+            }
+        }
+    }
+}
+
+/// Creates the file with its header line. Returns `None` if it cannot be written; the run continues without it.
+fn table(plan: &WatchPlan, sampler: &Sampler) -> Option<File> {
+    let mut line = String::from("seconds,monotonic_ns,phase");
+    for (name, _) in sampler.meanings() {
+        let _ = write!(line, ",{name}");
+    }
+    line.push('\n');
+    let made = File::create(plan.files.join(TELEMETRY)).and_then(|mut file| {
+        file.write_all(line.as_bytes())?;
+        Ok(file)
+    });
+    made.inspect_err(|e| tracing::warn!("{TELEMETRY} cannot be written: {e}"))
+        .ok()
+}
+
+/// Appends a line. Returns whether the write succeeded.
+fn keep(file: &mut File, seconds: f64, phase: RunPhase, sample: &sampler::Sample) -> bool {
+    let mut line = format!("{seconds:.3},{},{phase}", sample.monotonic_ns);
+    for cell in &sample.cells {
+        match cell {
+            Some(value) => drop(write!(line, ",{value}")),
+            None => line.push(','),
+        }
+    }
+    line.push('\n');
+    file.write_all(line.as_bytes()).is_ok()
+}

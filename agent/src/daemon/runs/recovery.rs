@@ -1,0 +1,101 @@
+//! Recovery of a run after a restart of the daemon or a power cut: brings the run into a state from which the state
+//! machine can continue.
+
+use std::io;
+
+use regatta_types::{RunId, documents::RunPhase};
+
+use super::{
+    job::Ending,
+    leftover_process::kill_leftover,
+    run::Run,
+    run_dir::{RunDir, RunDirError},
+    storage::Storage,
+    window_policy::WindowPolicy,
+};
+
+/// The result of the recovery of a run.
+pub(super) enum Recovered {
+    /// The run continues.
+    Run(Box<Run>),
+    /// The run cannot be read now and is retried.
+    Unreadable(RunDir),
+    /// The run's documents do not parse, so a retry is useless.
+    LeftAlone,
+}
+
+/// Recovers a run from its directory.
+pub(super) fn recover_run(id: RunId, dir: RunDir, storage: &Storage) -> Recovered {
+    let job = match dir.read_job() {
+        Ok(job) => job,
+        Err(RunDirError::Io { source, path, .. }) if source.kind() != io::ErrorKind::NotFound => {
+            tracing::error!(
+                "run {id}: {} cannot be read: {source}; tried again later",
+                path.display()
+            );
+            return Recovered::Unreadable(dir);
+        }
+        Err(e) => {
+            tracing::error!("run {id}: left alone: {:#}", anyhow::Error::from(e));
+            return Recovered::LeftAlone;
+        }
+    };
+    // A run without a readable spec cannot start again. If it has ended, it is still delivered.
+    let window_policy = dir
+        .spec()
+        .inspect_err(|e| tracing::error!("run {id}: {e}"))
+        .map(|spec| WindowPolicy::from(&spec))
+        .unwrap_or_default();
+    let mut run = Run::open(id, dir, job, window_policy, storage);
+    if let Some(leftover) = run.take_process()
+        && kill_leftover(&leftover)
+    {
+        tracing::warn!("run {id}: its process had outlived the daemon and was killed");
+    }
+    if was_cut_off(&run) {
+        let reason = format!(
+            "interrupted: the agent or the device went down while the run was {}",
+            run.phase()
+        );
+        run.skip_revisions();
+        run.end(Ending {
+            phase: RunPhase::Failed,
+            reason: Some(reason),
+        });
+    }
+    // The run is delivered, but its last state was not written.
+    run.settle_delivery();
+    Recovered::Run(Box::new(run))
+}
+
+/// Returns whether the run was active when the daemon died, with an unknown end.
+fn was_cut_off(run: &Run) -> bool {
+    let on = !run.phase().is_final() && !run.waits_for_its_start();
+    on && run.job().ending.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::{durable::Reserve, runs::job::Job};
+
+    #[test]
+    fn a_run_that_was_cut_off_continues_above_every_published_revision() {
+        let runs = tempfile::tempdir().unwrap();
+        let storage = Storage {
+            window_chunks: 4,
+            reserve: Reserve::new(runs.path().join("reserve")),
+        };
+        let mut job = Job::queued(0);
+        job.state.phase = RunPhase::Running;
+        job.state.revision = 4;
+        let id = RunId::now();
+        let dir = RunDir::create(runs.path(), id, b"{}", &job).unwrap();
+        let Recovered::Run(run) = recover_run(id, dir.clone(), &storage) else {
+            panic!("the run is readable");
+        };
+        // A daemon with a full disk may have published revisions 5 and 6.
+        assert!(run.provable_state().revision > 1_000_000);
+        assert_eq!(dir.read_job().unwrap(), *run.job());
+    }
+}
