@@ -3,16 +3,16 @@
 //!
 //! ```text
 //! STATE/device.key                     the device's identity
-//! STATE/enrolment.json                 its place in a lab: certificate, authority, the coordinator's key (enrolment)
+//! STATE/enrolment.json                 its lab: certificate, authority, the coordinator's key (enrolment)
 //! STATE/commands.number                the newest command of the coordinator (trust)
-//! STATE/lock                           held while a daemon runs
+//! STATE/lock                           held while a daemon runs (durable)
 //! STATE/reserve                        space for the evidence of a run that fills the disk (durable)
-//! STATE/runs/RUN/spec.json             what was asked for, byte for byte
-//! STATE/runs/RUN/job.json              where the run stands (run_dir)
-//! STATE/runs/RUN/outbox.journal        how far it is delivered (journal)
-//! STATE/runs/RUN/scratch/              links to its assets and to the device's own files (assets)
+//! STATE/runs/RUN/spec.json             the requested run, byte for byte (runs::run_dir)
+//! STATE/runs/RUN/job.json              the run's progress (runs::job)
+//! STATE/runs/RUN/outbox.journal        the progress of its delivery (runs::journal)
+//! STATE/runs/RUN/scratch/              links to its assets and to the device's own files (executor::scratch)
+//! STATE/runs/RUN/files/                the run's logs; each file is a stream
 //! STATE/assets/                        models and data from the coordinator, shared by all runs (crate::assets)
-//! STATE/runs/RUN/files/                what was logged; each file is a stream
 //! ```
 
 mod announcements;
@@ -21,6 +21,7 @@ mod delivery;
 mod device;
 pub(crate) mod durable;
 mod executor;
+mod inbox;
 mod lab;
 mod link;
 mod runs;
@@ -39,6 +40,7 @@ use self::{
     announcements::publications,
     device::Device,
     executor::watch,
+    inbox::Inbox,
     link::{LinkSettings, MqttLink, SecureLink},
     runs::{queue::RunQueue, storage::runs_dir},
     service::Service,
@@ -120,8 +122,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
             subscriptions: Topic::device_subscriptions(identity.id()).to_vec(),
             last_will: publications::hello(&device, Vec::new(), false),
         });
+        let inbox = Inbox::new(identity.id().clone(), trust);
         let runs = RunQueue::recover(&config).map_err(state_dir)?;
-        let service = Service::new(device, trust, runs, link).map_err(state_dir)?;
+        let service = Service::new(device, inbox, runs, link).map_err(state_dir)?;
         service
             .run(&supervisor)
             .await

@@ -2,7 +2,7 @@
 //! affected state. What a component returns goes to the others. The loop itself only owns the link and the order to
 //! stop, so no locks are needed.
 
-mod commands;
+mod publishing;
 mod wakeups;
 
 use std::{
@@ -12,34 +12,36 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_wire::{message::Heartbeat, topic::Leaf};
-use tokio::time::{sleep_until, timeout};
+use regatta_text::escape;
+use regatta_types::RunId;
+use regatta_wire::message::Command;
+use tokio::time::sleep_until;
 
 use self::wakeups::{Wakeup, Wakeups};
 use super::{
-    announcements::{Announcement, Announcements, publications},
+    announcements::Announcements,
     delivery::{Delivery, DeliveryEvent},
     device::Device,
     executor::{Execution, Executor, ExecutorEvent, step::ExecutionStep},
-    link::{Link, LinkEvent, Publication},
+    inbox::{CoordinatorMessage, Inbox},
+    link::{Link, LinkEvent},
     runs::{
         events::{RunEvent, RunUpdate},
         queue::{DeliveryProgress, RunQueue},
     },
     sealer::{SealEvent, Sealer, seal::SealRequest},
     supervisor::Supervisor,
-    trust::Trust,
 };
 
 /// Time that a stopping daemon waits for the run process and sealing, beyond the run process's grace period.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// Time that a stopping daemon waits until it can publish that it is offline.
-const OFFLINE_PATIENCE: Duration = Duration::from_secs(1);
+/// Longest reason of an abort, in characters.
+const LONGEST_REASON: usize = 500;
 
 /// The daemon's components and its connection to the broker.
 pub(crate) struct Service<L> {
     device: Device,
-    trust: Trust,
+    inbox: Inbox,
     link: L,
     connected: bool,
     runs: RunQueue,
@@ -68,14 +70,14 @@ impl<L: Link> Service<L> {
     ///
     /// # Errors
     /// When the system provides no random numbers.
-    pub(crate) fn new(device: Device, trust: Trust, runs: RunQueue, link: L) -> io::Result<Self> {
+    pub(crate) fn new(device: Device, inbox: Inbox, runs: RunQueue, link: L) -> io::Result<Self> {
         Ok(Self {
             executor: Executor::new(device.shared_config()),
             sealer: Sealer::new(runs.unsealed()),
             delivery: Delivery::new(device.config().live_bytes_per_second),
             announcements: Announcements::new()?,
             device,
-            trust,
+            inbox,
             link,
             connected: false,
             runs,
@@ -175,13 +177,62 @@ impl<L: Link> Service<L> {
                 payload,
                 receipt,
             } => {
-                self.handle_message(&topic, &payload);
+                if let Some(message) = self.inbox.read(&topic, &payload) {
+                    self.handle_message(message, Instant::now());
+                }
                 self.link.settle(receipt);
             }
             LinkEvent::CanPublish => self.publish_next(Instant::now()),
             LinkEvent::Closed => return ControlFlow::Break(()),
         }
         ControlFlow::Continue(())
+    }
+
+    fn handle_message(&mut self, message: CoordinatorMessage, now: Instant) {
+        match message {
+            CoordinatorMessage::Command(run, command) => self.handle_command(run, command, now),
+            // The coordinator must learn why the command has no effect.
+            CoordinatorMessage::UnreadableCommand(run, error) => {
+                let error = anyhow::Error::from(error).context("the device cannot read the command");
+                let event = self.runs.refuse(run, format!("{error:#}"));
+                self.route(event);
+            }
+            // The inventory states the newest number.
+            CoordinatorMessage::OutdatedCommand => self.answer_with_inventory(now),
+            CoordinatorMessage::Acknowledgement(run, ack) => {
+                self.delivery.note_acknowledgement(now);
+                let event = self.runs.acknowledge(run, &ack, now);
+                self.route(event);
+            }
+        }
+    }
+
+    fn handle_command(&mut self, run: RunId, command: Command, now: Instant) {
+        let events = self.runs.retry_if_unreadable(run);
+        self.route(events);
+        match command {
+            Command::Start { spec_json } => {
+                let events = self.runs.accept(run, &spec_json, self.device.identity().id());
+                self.route(events);
+            }
+            Command::Abort { reason } => {
+                let reason = abort_reason(&reason);
+                if !self.executor.abort(run, &reason, now) {
+                    let event = self.runs.abort(run, reason, now);
+                    self.route(event);
+                }
+            }
+            Command::Forget => {
+                let event = self.runs.forget(run);
+                self.route(event);
+            }
+            Command::Release => self.runs.release(run),
+            Command::Resend { streams } => {
+                let event = self.runs.resend(run, &streams);
+                self.route([event]);
+            }
+            Command::Examine => self.announcements.queue_examination(run),
+        }
     }
 
     /// Routes what the run queue reports.
@@ -294,74 +345,6 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// Returns whether there is something to publish.
-    fn has_publication(&self, now: Instant) -> bool {
-        self.announcements.has_next(self.executor.has_active_run())
-            || (self.stop_by.is_none() && self.delivery.has_message(self.runs.iter(), now))
-    }
-
-    /// Publishes the most urgent item.
-    fn publish_next(&mut self, now: Instant) {
-        let publication = match self.announcements.next(self.executor.has_active_run()) {
-            Some(announcement) => self.publication(announcement, now),
-            None => self.next_log_message(now),
-        };
-        if publication.is_some_and(|publication| !self.link.publish(publication)) {
-            self.publish_everything_again();
-        }
-    }
-
-    /// Marks everything for publication again, because earlier publications may be lost.
-    fn publish_everything_again(&mut self) {
-        self.announcements.repeat_all(self.runs.ids_with_state());
-        Delivery::restart(self.runs.iter_mut());
-    }
-
-    fn publication(&mut self, announcement: Announcement, now: Instant) -> Option<Publication> {
-        let device = &self.device;
-        match announcement {
-            Announcement::Hello => {
-                self.queue_inventory(now);
-                Some(publications::hello(&self.device, self.runs.known_ids(), true))
-            }
-            Announcement::Heartbeat(sequence) => {
-                let heartbeat = Heartbeat {
-                    sequence,
-                    uptime_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-                    running: self.executor.measuring(),
-                    spooled_bytes: self.runs.backlog(),
-                };
-                publications::heartbeat(device, &heartbeat)
-            }
-            Announcement::InventoryPage(page) => publications::inventory_page(device, &page),
-            Announcement::ClearedState(run) => Some(publications::cleared_state(device, run)),
-            Announcement::State(run) => publications::state(device, &self.runs.report(run)?),
-            Announcement::Examination(command) => publications::examination(device, command),
-        }
-    }
-
-    fn next_log_message(&mut self, now: Instant) -> Option<Publication> {
-        let (run, message) = self.delivery.next_message(self.runs.iter_mut(), now)?;
-        Some(Publication {
-            topic: self.device.topic(Leaf::Log(run, message.stream)),
-            payload: message.payload,
-            retain: false,
-            at_least_once: true,
-        })
-    }
-
-    fn queue_inventory(&mut self, now: Instant) {
-        let (held, newest) = (self.runs.inventory(), self.trust.newest());
-        self.announcements.queue_inventory(&held, newest, now);
-    }
-
-    /// Publishes the inventory, because the coordinator appears to have an outdated view.
-    fn answer_with_inventory(&mut self, now: Instant) {
-        if !self.executor.has_active_run() && self.announcements.may_answer_with_inventory(now) {
-            self.queue_inventory(now);
-        }
-    }
-
     fn begin_to_stop(&mut self, now: Instant) {
         if self.stop_by.is_none() {
             tracing::info!("stopping");
@@ -376,23 +359,6 @@ impl<L: Link> Service<L> {
         self.stop_by
             .is_some_and(|stop_by| (at_rest && published) || now >= stop_by)
     }
-
-    /// Publishes that the device goes offline, so that the coordinator does not have to wait for the last will.
-    async fn publish_offline(&mut self) {
-        if self.connected {
-            let can_publish = async {
-                while !matches!(
-                    self.link.next(true).await,
-                    LinkEvent::CanPublish | LinkEvent::Closed
-                ) {}
-            };
-            if timeout(OFFLINE_PATIENCE, can_publish).await.is_ok() {
-                let hello = publications::hello(&self.device, self.runs.known_ids(), false);
-                self.link.publish(hello);
-            }
-        }
-        self.link.close().await;
-    }
 }
 
 async fn wait_until(deadline: Option<Instant>) {
@@ -400,4 +366,10 @@ async fn wait_until(deadline: Option<Instant>) {
         Some(deadline) => sleep_until(deadline.into()).await,
         None => pending().await,
     }
+}
+
+/// Returns the start of the coordinator's reason, safe for logs and JSON.
+fn abort_reason(reason: &str) -> String {
+    let start: String = reason.chars().take(LONGEST_REASON).collect();
+    escape(&start).into_owned()
 }

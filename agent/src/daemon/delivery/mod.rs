@@ -169,3 +169,6 @@ impl Delivery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

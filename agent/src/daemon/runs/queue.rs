@@ -350,3 +350,6 @@ impl RunQueue {
         changed.then_some(RunEvent::StateDue(id))
     }
 }
+
+#[cfg(test)]
+mod tests;

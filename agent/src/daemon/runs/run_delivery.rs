@@ -174,7 +174,7 @@ impl RunDelivery {
                         "run {}: {stream} cannot be read at {offset}: {e}; trying again later",
                         self.run
                     );
-                    self.outbox.put_off(&stream, now);
+                    self.outbox.delay(&stream, now);
                     return None;
                 }
             },
@@ -189,12 +189,12 @@ impl RunDelivery {
 
     /// Sends again where acknowledgements are overdue.
     pub(crate) fn handle_deadline(&mut self, now: Instant) {
-        self.outbox.on_time(now);
+        self.outbox.handle_deadline(now);
     }
 
     /// Restarts at the committed offsets, because unacknowledged chunks may be lost.
     pub(crate) fn restart(&mut self) {
-        self.outbox.start_again();
+        self.outbox.restart();
     }
 
     fn record(&mut self, record: &Record) {

@@ -1,9 +1,15 @@
 //! Tests of an outbox with a coordinator that follows the protocol, over links that lose, duplicate, reorder and break.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
+use regatta_wire::{chunk::MAX_DATA, message::StreamVerdict};
 use sha2::{Digest as _, Sha256};
 
-use super::*;
+use super::{
+    stream::{ACK_TIMEOUT, GAP_SIGNS},
+    *,
+};
 
 fn name(text: &str) -> StreamName {
     text.parse().unwrap()
@@ -63,7 +69,7 @@ fn the_end_follows_the_last_chunk_and_is_repeated_until_the_whole_is_equal() {
     outbox.acknowledge(&ack("a", 3, None), now);
     assert!(burst(&mut outbox, now).is_empty());
     let later = outbox.deadline().unwrap();
-    outbox.on_time(later);
+    outbox.handle_deadline(later);
     assert_eq!(burst(&mut outbox, later).len(), 2, "both ends again");
     let kept = outbox.acknowledge(&ack("a", 3, Some(StreamVerdict::Equal)), later);
     assert_eq!(kept, Some(Record::Whole { stream: name("a") }));
@@ -81,10 +87,10 @@ fn silence_goes_back_to_the_committed_offset_with_one_chunk() {
     outbox.acknowledge(&ack("a", chunk, None), now);
     burst(&mut outbox, now);
     let later = outbox.deadline().unwrap();
-    assert_eq!(later, now + SILENCE);
-    outbox.on_time(later);
+    assert_eq!(later, now + ACK_TIMEOUT);
+    outbox.handle_deadline(later);
     assert_eq!(offsets(&burst(&mut outbox, later)), [1]);
-    assert_eq!(outbox.deadline(), Some(later + SILENCE * 2));
+    assert_eq!(outbox.deadline(), Some(later + ACK_TIMEOUT * 2));
 }
 
 #[test]
@@ -151,7 +157,7 @@ fn a_different_whole_starts_over_after_a_pause_and_a_lower_offset_goes_back() {
     assert_eq!(kept, Some(Record::Restarted { stream: name("a") }));
     assert_eq!(outbox.take_next(now), None);
     let later = outbox.deadline().unwrap();
-    outbox.on_time(later);
+    outbox.handle_deadline(later);
     assert!(matches!(
         outbox.take_next(later),
         Some(Piece::Bytes {
@@ -239,12 +245,12 @@ proptest! {
                 break;
             }
             now += Duration::from_millis(50);
-            outbox.on_time(now);
+            outbox.handle_deadline(now);
             for piece in burst(&mut outbox, now) {
                 let times = match faults.next() {
                     Some(0..=1) => 0,
                     Some(2) => 2,
-                    Some(3) => { outbox.start_again(); 1 }
+                    Some(3) => { outbox.restart(); 1 }
                     Some(4) => { receiver.bytes.truncate(length / 2); 1 }
                     Some(5) => { receiver.bytes.iter_mut().for_each(|byte| *byte ^= 1); 1 }
                     _ => 1,
