@@ -16,6 +16,7 @@ mod handshake_limiter;
 mod ingest;
 mod keys;
 mod link;
+mod power;
 mod runs;
 mod store;
 mod tables;

@@ -102,7 +102,7 @@ enum Command {
     /// Runs and verifies audits (compliance tests)
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Judges power measurements
+    /// Makes, rehearses and judges power measurements
     #[command(subcommand)]
     Power(power::Command),
     /// Stages, infers, checks, truncates and packs submission trees

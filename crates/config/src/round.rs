@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 pub use benchmark::{AccuracyBound, BenchmarkRules, Scenarios, TokenLimits};
 pub use checker::{Checker, Engine, OfficialCheck, Trait};
 pub use endpoints::{Endpoints, EndpointsField};
-pub use power::{DurationRule, PowerRules};
+pub use power::{DurationRule, PowerRules, SIMULATION_MARK};
 use regatta_types::benchmark::Benchmark;
 use serde::{Deserialize, Serialize};
 pub use submission::{AccuracyForms, Inference, Layout, LowerAccuracy, ModelGuess, Submission};

@@ -13,6 +13,8 @@ mod subject;
 
 use std::path::PathBuf;
 
+pub(super) use agent::find_or_build;
+
 use regatta_text::HumanDuration;
 
 use super::{

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// What Regatta's simulated PTDaemon writes wherever PTDaemon names itself. No session with this mark is a measurement, in any round.
+pub const SIMULATION_MARK: &str = "FAKEPTD";
+
 /// How the checker treats a testing run that is shorter than the ranging run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

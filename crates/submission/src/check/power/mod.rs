@@ -12,7 +12,7 @@ mod session;
 
 use std::cell::RefCell;
 
-use regatta_config::round::PowerRules;
+use regatta_config::round::{PowerRules, SIMULATION_MARK};
 use serde::Serialize;
 pub(crate) use session::SessionLogs;
 use session::{Session, SessionFinding, Verdict};
@@ -84,6 +84,18 @@ pub(crate) fn review(
         }
         Err(reason) => (unread(reason), Vec::new()),
     }
+}
+
+/// Returns whether the session was made with Regatta's simulated PTDaemon, which measures nothing. The official program accepts it.
+#[must_use]
+pub fn is_simulated(tree: &Tree, directory: &str) -> bool {
+    let name = match directory {
+        "" => "power/server.json".to_owned(),
+        directory => format!("{directory}/power/server.json"),
+    };
+    let mark = SIMULATION_MARK.as_bytes();
+    let bytes = tree.read(&name, session::LONGEST).unwrap_or_default();
+    memchr::memmem::find(&bytes, mark).is_some()
 }
 
 fn unread(reason: String) -> PowerReport {

@@ -12,7 +12,7 @@ use super::ptd_log;
 use crate::{check::run_log::RunLog, tree::Tree};
 
 /// The largest description that is read, in bytes. Those of the client and server are shorter.
-const LONGEST: u64 = 64 << 20;
+pub(super) const LONGEST: u64 = 64 << 20;
 /// The fields that both descriptions must have.
 const FIELDS: [&str; 9] = [
     "version",

@@ -32,6 +32,8 @@ const FILES: [&str; 5] = [
 ];
 /// The longest accepted gap between samples, in seconds. PTDaemon samples once per second and may miss some samples.
 const LONGEST_GAP: f64 = 15.0;
+/// The finding about a rehearsal's session.
+const SIMULATED: &str = "the session was made with a simulated PTDaemon, which measures nothing";
 /// Name prefixes of the files that describe the meter.
 const DESCRIPTIONS: [&str; 2] = ["analyzer_table.", "power_settings."];
 
@@ -147,6 +149,11 @@ fn session(case: &Case<'_>, base: &str, known: SessionLogs<'_>, findings: &mut F
     let Some(rules_of) = &case.context.round.power else {
         return;
     };
+    if power::is_simulated(case.context.tree, base) {
+        let path = format!("{base}/power/server.json");
+        let fix = "measure with a power meter";
+        findings.error(rules::POWER_SESSION, &path, SIMULATED, fix);
+    }
     let (report, overlooked) = power::review(case.context.tree, base, rules_of, known);
     for check in report.checks {
         let (severity, reason) = match check.outcome {

@@ -1,4 +1,4 @@
-//! `regatta power`: judges measured sessions as the Power working group's checker does. Measuring them is not here.
+//! `regatta power check`: judges a measured session as the Power working group's checker does.
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
@@ -9,36 +9,24 @@ use regatta_submission::{
 use regatta_text::escape;
 use serde_json::json;
 
-use super::{Context, submission::inputs::rounds};
+use super::super::{Context, submission::inputs::rounds};
 use crate::exit::{self, CommandResult, Failure};
-
-/// What can be done with power measurements.
-#[derive(Debug, clap::Subcommand)]
-pub(super) enum Command {
-    /// Says whether a measured session is one that the round's power checker accepts
-    // `--version` is the round here, as in the official tools.
-    #[command(disable_version_flag = true)]
-    Check(CheckArgs),
-}
 
 /// Flags of `power check`.
 #[derive(Debug, clap::Args)]
-pub(super) struct CheckArgs {
+pub(in crate::cli) struct CheckArgs {
     /// The session: holds power/, ranging/ and run_1/
     #[arg(value_name = "DIR")]
     session: PathBuf,
     /// The round whose checker judges [default: the newest]
     #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
     round: Option<String>,
+    /// Only the official eleven checks
+    #[arg(long)]
+    as_official: bool,
 }
 
-pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
-    match command {
-        Command::Check(args) => check(args, context),
-    }
-}
-
-fn check(args: &CheckArgs, context: &Context) -> CommandResult {
+pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
     let rounds = rounds(context)?;
     let round = rounds.named(args.round.as_deref()).map_err(Failure::usage)?;
     let rules = round.power.as_ref().ok_or_else(|| {
@@ -52,11 +40,20 @@ fn check(args: &CheckArgs, context: &Context) -> CommandResult {
     })?;
     let tree = Tree::scan(&args.session)?;
     let report = power::check(&tree, "", rules);
+    let simulated = !args.as_official && power::is_simulated(&tree, "");
+    let passes = report.passes() && !simulated;
     let document = json!({
-        "verdict": if report.passes() { "pass" } else { "fail" }, "round": round.name, "checks": report.checks,
+        "verdict": if passes { "pass" } else { "fail" }, "round": round.name, "checks": report.checks,
+        "simulated": simulated,
     });
-    context.print(&document, || text(&report))?;
-    Ok(if report.passes() { exit::OK } else { exit::NO })
+    context.print(&document, || {
+        let mut text = text(&report);
+        if simulated {
+            text.push_str("\nREHEARSAL: made with a simulated PTDaemon (FAKEPTD), which measures nothing; not a valid session");
+        }
+        text
+    })?;
+    Ok(if passes { exit::OK } else { exit::NO })
 }
 
 /// The official program's marks, with a reason where there is one.

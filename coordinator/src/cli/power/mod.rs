@@ -1,0 +1,37 @@
+//! `regatta power`: makes sessions with the official programs, rehearses them, and judges them.
+
+mod check;
+mod lint;
+mod session_report;
+mod simulate;
+mod simulate_ptd;
+
+use super::Context;
+use crate::exit::CommandResult;
+
+/// What can be done with power measurements.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Says whether a measured session is one that the round's power checker accepts
+    // `--version` is the round here, as in the official tools.
+    #[command(disable_version_flag = true)]
+    Check(check::CheckArgs),
+    /// Says what is wrong with the official server's configuration
+    #[command(disable_version_flag = true)]
+    Lint(lint::LintArgs),
+    /// Rehearses a session on this machine: official client and server, a simulated PTDaemon, no measurement
+    #[command(disable_version_flag = true)]
+    Simulate(Box<simulate::SimulateArgs>),
+    /// Plays PTDaemon for the official server (what `simulate` starts); it measures nothing
+    #[command(disable_version_flag = true)]
+    SimulatePtd(Box<simulate_ptd::SimulatePtdArgs>),
+}
+
+pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
+    match command {
+        Command::Check(args) => check::check(args, context),
+        Command::Lint(args) => lint::lint(args, context),
+        Command::Simulate(args) => simulate::simulate(args, context),
+        Command::SimulatePtd(args) => simulate_ptd::serve(args),
+    }
+}

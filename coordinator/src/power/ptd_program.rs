@@ -1,0 +1,24 @@
+//! The simulated PTDaemon as one executable file, because `ptd` in server.conf takes no arguments.
+
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::quoted;
+
+/// Writes a program into `directory` that starts the simulated PTDaemon with these words before the official server's.
+pub(crate) fn write_ptd_program(directory: &Path, words: &[String]) -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let text = format!(
+        "#!/bin/sh\n# A simulated PTDaemon. It measures nothing.\nexec {} power simulate-ptd {} \"$@\"\n",
+        quoted(&own.display().to_string()),
+        words.join(" ")
+    );
+    let path = directory.join("simulated-ptd");
+    fs::write(&path, text)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    Ok(path)
+}

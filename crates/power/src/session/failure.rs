@@ -1,0 +1,159 @@
+//! Why a session failed, in one sentence with a remedy. The official programs' own last words are often about something else.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::phase::SessionPhase;
+use crate::server_conf::ConfError;
+
+/// A session that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// It began and failed.
+    #[error(transparent)]
+    Failed(#[from] SessionFailure),
+    /// Its configuration cannot be written.
+    #[error("the session's server.conf cannot be made")]
+    Conf(#[from] ConfError),
+    /// The system refused a file or a program.
+    #[error("cannot use {}", path.display())]
+    Io {
+        /// The file or the program.
+        path: PathBuf,
+        /// The system's reason.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl SessionError {
+    /// Adds the file or program to an error of the system.
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}
+
+/// How a session failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the session has failed while {phase}: {reason}")]
+pub struct SessionFailure {
+    /// The step.
+    pub phase: SessionPhase,
+    /// The reason.
+    pub reason: String,
+    /// What helps.
+    pub hint: &'static str,
+}
+
+/// What helps when nothing better is known.
+const OUTPUT: &str =
+    "server-output.txt and client-output.txt in the session's directory have all that both programs said";
+
+/// Words of a program, what they mean, and what helps. The first that is found counts.
+type Reasons = &'static [(&'static str, &'static str, &'static str)];
+
+const SERVER: Reasons = &[
+    (
+        "already occupied",
+        "PTDaemon's port is in use",
+        "end the other PTDaemon, or give the meter another --ptd-port",
+    ),
+    (
+        "Address already in use",
+        "the server's port is in use",
+        "end the other power server, or give the meter another --port",
+    ),
+    (
+        "Could not synchronize with NTP",
+        "the director has no NTP time within 400 ms",
+        "check the meter's --ntp server, and set the director's clock",
+    ),
+    (
+        "could not connect to PTDaemon",
+        "PTDaemon did not listen within 30 s",
+        "switch the meter on, and check its cable, device type, interface and device port",
+    ),
+    (
+        "says this is not PTDaemon",
+        "another program answers on PTDaemon's port",
+        "give the meter another --ptd-port",
+    ),
+    (
+        "PermissionError",
+        "a program or device must not be used by this user",
+        "make PTDaemon executable, and let the user write to the meter's device file",
+    ),
+    (
+        "FileNotFoundError",
+        "PTDaemon's program does not exist",
+        "correct the path with `regatta meter add --replace`",
+    ),
+    (
+        "PTDaemon unexpectedly terminated",
+        "PTDaemon has ended",
+        "check the meter's cable and power, and repeat the session",
+    ),
+    (
+        "got no reply from PTDaemon",
+        "PTDaemon has ended",
+        "check the meter's cable and power, and repeat the session",
+    ),
+    (
+        "Error setting",
+        "the meter refused a range of the testing run",
+        "the meter has no range for what ranging saw; check its shunt and wiring",
+    ),
+];
+
+const CLIENT: Reasons = &[
+    (
+        "to be a directory containing loadgen logs",
+        "no LoadGen log has power_begin and power_end within the workload's time",
+        "the workload must write its logs in UTC; check the device's clock",
+    ),
+    (
+        "Could not synchronize",
+        "the clocks of director and SUT differ by 400 ms or more, or NTP does not answer",
+        "set both clocks from the same NTP server",
+    ),
+    (
+        "returned non-zero exit status",
+        "the workload has failed",
+        "client-output.txt in the session's directory has what it said",
+    ),
+    (
+        "Error: exception",
+        "the official server refused a step",
+        "server-output.txt in the session's directory has the reason",
+    ),
+];
+
+impl SessionFailure {
+    /// Finds the reason in what both programs said; `observed` is what was seen from outside.
+    pub(super) fn explain(
+        phase: SessionPhase,
+        observed: String,
+        server: &[String],
+        client: &[String],
+    ) -> Self {
+        let reason = |lines: &[String], reasons: Reasons| {
+            let printed = |words: &str| lines.iter().any(|line| line.contains(words));
+            reasons.iter().find(|(words, ..)| printed(words))
+        };
+        match reason(server, SERVER).or_else(|| reason(client, CLIENT)) {
+            Some((_, meaning, hint)) => Self {
+                phase,
+                reason: format!("{meaning} ({observed})"),
+                hint,
+            },
+            None => Self {
+                phase,
+                reason: observed,
+                hint: OUTPUT,
+            },
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The steps of a session, and what is told of them.
+
+use std::fmt;
+
+/// The two runs of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The run from which the meter's ranges follow.
+    Ranging,
+    /// The run that is measured.
+    Testing,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ranging => "ranging",
+            Self::Testing => "testing",
+        })
+    }
+}
+
+/// The steps of a session, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionPhase {
+    /// The server compares its clock and tries PTDaemon.
+    StartingServer,
+    /// The client compares the clocks.
+    Connecting,
+    /// The meter settles before a run.
+    Before(Part),
+    /// The workload runs.
+    Workload(Part),
+    /// The meter settles after a run and is read.
+    After(Part),
+    /// The client collects the files.
+    Collecting,
+}
+
+impl fmt::Display for SessionPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StartingServer => f.write_str("starting the official server and PTDaemon"),
+            Self::Connecting => f.write_str("comparing clocks"),
+            Self::Before(part) => write!(f, "{part}: the meter settles for 10 s"),
+            Self::Workload(part) => write!(f, "{part}: the workload runs"),
+            Self::After(part) => write!(f, "{part}: the meter settles for 10 s and is read"),
+            Self::Collecting => f.write_str("collecting the session's files"),
+        }
+    }
+}
+
+/// What happens in a session.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SessionEvent {
+    /// A step begins.
+    Phase(SessionPhase),
+    /// The meter has a sample, in watts.
+    Watts(f64),
+}

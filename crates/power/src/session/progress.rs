@@ -1,0 +1,122 @@
+//! Where a session is, from what the official programs print.
+
+use std::time::{Duration, Instant};
+
+use super::{
+    child::Child,
+    failure::SessionFailure,
+    phase::{Part, SessionEvent, SessionPhase},
+};
+
+/// The state of a session.
+pub(super) struct Progress<'a> {
+    tell: &'a mut dyn FnMut(&SessionEvent),
+    phase: SessionPhase,
+    server_is_ready: bool,
+    step: Instant,
+    sampled: Instant,
+    server: Vec<String>,
+    client: Vec<String>,
+}
+
+impl<'a> Progress<'a> {
+    pub(super) fn new(tell: &'a mut dyn FnMut(&SessionEvent)) -> Self {
+        Self {
+            tell,
+            phase: SessionPhase::StartingServer,
+            server_is_ready: false,
+            step: Instant::now(),
+            sampled: Instant::now(),
+            server: Vec::new(),
+            client: Vec::new(),
+        }
+    }
+
+    pub(super) fn phase(&self) -> SessionPhase {
+        self.phase
+    }
+
+    pub(super) fn enter(&mut self, phase: SessionPhase) {
+        (self.phase, self.step, self.sampled) = (phase, Instant::now(), Instant::now());
+        (self.tell)(&SessionEvent::Phase(phase));
+    }
+
+    pub(super) fn sample(&mut self, watts: f64) {
+        self.sampled = Instant::now();
+        (self.tell)(&SessionEvent::Watts(watts));
+    }
+
+    pub(super) fn server_is_ready(&self) -> bool {
+        self.server_is_ready
+    }
+
+    /// The run whose workload is under way.
+    pub(super) fn workload(&self) -> Option<Part> {
+        match self.phase {
+            SessionPhase::Workload(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The time since the last sample, or since the step began.
+    pub(super) fn since_sample(&self) -> Duration {
+        self.sampled.elapsed()
+    }
+
+    /// The time since the step began.
+    pub(super) fn since_step(&self) -> Duration {
+        self.step.elapsed()
+    }
+
+    /// Takes what both programs have printed.
+    pub(super) fn read(&mut self, server: &mut Child, client: Option<&mut Child>) {
+        for line in server.new_lines() {
+            if line.contains("Ready to accept connections") {
+                self.server_is_ready = true;
+                self.enter(SessionPhase::Connecting);
+            }
+            self.server.push(line);
+        }
+        for line in client.map(Child::new_lines).unwrap_or_default() {
+            if let Some(phase) = self.phase_of(&line) {
+                self.enter(phase);
+            }
+            self.client.push(line);
+        }
+    }
+
+    /// The step that a line of the client begins.
+    fn phase_of(&self, line: &str) -> Option<SessionPhase> {
+        let sent = line
+            .split_once("Sending command to the server: 'session,")
+            .map(|(_, rest)| rest.trim_end_matches('\''));
+        let part = |word: &str| match word {
+            "ranging" => Some(Part::Ranging),
+            "testing" => Some(Part::Testing),
+            _ => None,
+        };
+        match sent
+            .and_then(|sent| sent.split_once(','))
+            .map(|(_, command)| command)
+        {
+            Some("done") => Some(SessionPhase::Collecting),
+            Some(command) => {
+                let (verb, word) = command.split_once(',')?;
+                match verb {
+                    "start" => part(word).map(SessionPhase::Before),
+                    _ => part(word).map(SessionPhase::After),
+                }
+            }
+            None if line.contains("Running the workload ") => match self.phase {
+                SessionPhase::Before(part) => Some(SessionPhase::Workload(part)),
+                _ => None,
+            },
+            None => None,
+        }
+    }
+
+    /// What stopped the session, from both programs' words where they say it better.
+    pub(super) fn failure(&self, phase: SessionPhase, reason: String) -> SessionFailure {
+        SessionFailure::explain(phase, reason, &self.server, &self.client)
+    }
+}

@@ -1,0 +1,90 @@
+//! PTDaemon's own file of samples, followed while it grows. The official server keeps it in its temporary directory.
+
+use std::{
+    fs::{self, File},
+    io::{Read as _, Seek as _, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+/// The name that the official server gives to the file of the first analyzer.
+const NAME: &str = "ptd_logfile_1.log";
+
+/// A file of samples that is read as far as it has been written.
+pub(super) struct SampleLog {
+    /// The directory whose subdirectories are the server's temporary ones.
+    temporary: PathBuf,
+    position: u64,
+    /// The beginning of a line that is not complete.
+    rest: String,
+}
+
+impl SampleLog {
+    pub(super) fn new(temporary: &Path) -> Self {
+        Self {
+            temporary: temporary.to_owned(),
+            position: 0,
+            rest: String::new(),
+        }
+    }
+
+    /// The watts of the samples since the last call. A file that cannot be read yet has none.
+    pub(super) fn read(&mut self) -> Vec<f64> {
+        let Some(text) = self.new_text() else {
+            return Vec::new();
+        };
+        self.rest.push_str(&text);
+        let complete = self.rest.rfind('\n').map_or(0, |at| at + 1);
+        let lines: String = self.rest.drain(..complete).collect();
+        lines.lines().filter_map(watts).collect()
+    }
+
+    fn new_text(&mut self) -> Option<String> {
+        let entries = fs::read_dir(&self.temporary).ok()?;
+        let path = entries
+            .flatten()
+            .map(|entry| entry.path().join(NAME))
+            .find(|path| path.is_file())?;
+        let mut file = File::open(path).ok()?;
+        // PTDaemon is started anew for the session, and begins its file anew.
+        if file.metadata().ok()?.len() < self.position {
+            self.position = 0;
+            self.rest.clear();
+        }
+        file.seek(SeekFrom::Start(self.position)).ok()?;
+        let mut bytes = Vec::new();
+        self.position += file.read_to_end(&mut bytes).ok()? as u64;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// The watts of a line `Time,<time>,Watts,<watts>,...`.
+fn watts(line: &str) -> Option<f64> {
+    let mut fields = line.split(',');
+    let is_sample = fields.next() == Some("Time") && fields.nth(1) == Some("Watts");
+    is_sample.then(|| fields.next()?.trim().parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn follows_a_file_that_grows_and_begins_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut log = SampleLog::new(directory.path());
+        assert!(log.read().is_empty());
+        let below = directory.path().join("tmpx");
+        fs::create_dir(&below).unwrap();
+        let mut file = File::create(below.join(NAME)).unwrap();
+        file.write_all(b"banner\nTime,07-30-2022 04:40:04.430,Watts,11.47,Volts,206.7\nTime,07-30-")
+            .unwrap();
+        assert_eq!(log.read(), [11.47]);
+        file.write_all(b"2022 04:40:05.430,Watts,12.5,Volts\n").unwrap();
+        assert_eq!(log.read(), [12.5]);
+        assert!(log.read().is_empty());
+        fs::write(below.join(NAME), "Time,x,Watts,1,\n").unwrap();
+        assert_eq!(log.read(), [1.0]);
+    }
+}

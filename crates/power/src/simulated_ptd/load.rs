@@ -1,0 +1,112 @@
+//! What the simulated meter shows: watts of each part of a session, with noise.
+
+/// The measurement that a mark of the official server names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// `..._ranging`
+    Ranging,
+    /// `..._testing`
+    Testing,
+    /// Any other mark.
+    Other,
+}
+
+impl Part {
+    pub(super) fn of_mark(mark: &str) -> Self {
+        match mark.rsplit('_').next() {
+            Some("ranging") => Self::Ranging,
+            Some("testing") => Self::Testing,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The figures of the simulated meter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SimulatedLoad {
+    /// Watts outside of ranging and testing.
+    pub idle_watts: f64,
+    /// Watts during ranging.
+    pub ranging_watts: f64,
+    /// Watts during testing.
+    pub testing_watts: f64,
+    /// The largest deviation of a sample, as a share of its watts.
+    pub noise: f64,
+    /// Effective volts.
+    pub volts: f64,
+    /// The power factor.
+    pub power_factor: f64,
+}
+
+/// One sample of one channel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    pub(super) watts: f64,
+    pub(super) volts: f64,
+    pub(super) amps: f64,
+    pub(super) power_factor: f64,
+}
+
+impl SimulatedLoad {
+    /// Returns sample `number` of a measurement on one of `channels` equal channels. The same number gives the same sample.
+    pub(super) fn sample(&self, part: Part, number: u64, channels: usize) -> Sample {
+        let watts = match part {
+            Part::Ranging => self.ranging_watts,
+            Part::Testing => self.testing_watts,
+            Part::Other => self.idle_watts,
+        };
+        let watts = watts * (1.0 + self.noise * spread(number)) / channels as f64;
+        Sample {
+            watts,
+            volts: self.volts,
+            amps: watts / (self.volts * self.power_factor),
+            power_factor: self.power_factor,
+        }
+    }
+}
+
+impl Sample {
+    /// The fields of PTDaemon's lines.
+    pub(super) fn fields(&self) -> String {
+        format!(
+            "Watts,{:.6},Volts,{:.6},Amps,{:.6},PF,{:.6}",
+            self.watts, self.volts, self.amps, self.power_factor
+        )
+    }
+}
+
+/// A number from -1 to 1 that looks random (splitmix64).
+fn spread(number: u64) -> f64 {
+    let mut bits = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^= bits >> 31;
+    (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_stay_within_the_noise_and_have_its_mean() {
+        let load = SimulatedLoad {
+            idle_watts: 5.0,
+            ranging_watts: 100.0,
+            testing_watts: 90.0,
+            noise: 0.05,
+            volts: 230.0,
+            power_factor: 0.9,
+        };
+        let watts: Vec<f64> = (0..1000)
+            .map(|number| load.sample(Part::Ranging, number, 1).watts)
+            .collect();
+        assert!(watts.iter().all(|watts| (95.0..=105.0).contains(watts)));
+        let mean = watts.iter().sum::<f64>() / 1000.0;
+        assert!((99.5..100.5).contains(&mean), "{mean}");
+        let halves = load.sample(Part::Testing, 7, 2);
+        assert_eq!(halves.watts * 2.0, load.sample(Part::Testing, 7, 1).watts);
+        assert_eq!(Part::of_mark("2026-01-01_00-00-00_lab_testing"), Part::Testing);
+        assert_eq!(Part::of_mark("x"), Part::Other);
+    }
+}
