@@ -23,11 +23,12 @@ use regatta_loadgen::{
     },
     timing::{Timing, TimingRequest, TimingThread},
 };
+use regatta_text::ErrorChain;
 use regatta_types::{Mode, Scenario};
 
 use crate::{
     face::{Callbacks, Face, OK, Sample},
-    sink::{Ended, Sink, chain},
+    sink::{Ended, Sink},
 };
 
 /// Time for issue threads to register with LoadGen. LoadGen checks once and otherwise waits for ten seconds.
@@ -132,7 +133,7 @@ impl Bridge {
         self.sink.gate.leave();
         let reason = match result {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => format!("{what} failed: {}", chain(&*error)),
+            Ok(Err(error)) => format!("{what} failed: {}", ErrorChain(&*error)),
             Err(panic) => format!("{what} panicked: {}", panic_words(&*panic)),
         };
         self.sink.give_up(reason);

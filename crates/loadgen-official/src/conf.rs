@@ -1,6 +1,6 @@
 //! Conversion of a run's request to LoadGen's own settings: conf files by `FromConfig`, the rest field by field.
 
-use std::{fs, path::PathBuf};
+use std::{fs, io, path::PathBuf};
 
 use regatta_conf::{Conf, ConfKind, TestSettings};
 use regatta_loadgen::{
@@ -36,17 +36,48 @@ pub(crate) struct Prepared<'a> {
     pub(crate) _files: TempDir,
 }
 
+/// Why the conf files of a run cannot be prepared for LoadGen.
+#[derive(Debug, thiserror::Error)]
+enum PrepareError {
+    /// There is no directory for the files.
+    #[error("no temporary directory for conf files can be created")]
+    Directory {
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// LoadGen could not allocate its settings.
+    #[error("there is no memory for LoadGen's settings")]
+    Memory,
+    /// A file cannot be written.
+    #[error("{} cannot be written", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// LoadGen takes paths as text.
+    #[error("the temporary directory {} is not UTF-8", .0.display())]
+    NotUtf8(PathBuf),
+}
+
+impl From<PrepareError> for LoadgenError {
+    fn from(error: PrepareError) -> Self {
+        Self::Prepare(error.into())
+    }
+}
+
 /// Converts a request to settings.
 pub(crate) fn prepare<'a>(
     face: &'a Face,
     source: ConfSource,
     request: &RunRequest,
 ) -> Result<Prepared<'a>, LoadgenError> {
-    let files = TempDir::with_prefix("regatta-loadgen-")
-        .map_err(|e| LoadgenError::Prepare(format!("no temporary directory for conf files: {e}")))?;
-    let mut settings = face
-        .settings()
-        .ok_or_else(|| LoadgenError::Prepare("no memory for settings".to_owned()))?;
+    let files =
+        TempDir::with_prefix("regatta-loadgen-").map_err(|source| PrepareError::Directory { source })?;
+    let mut settings = face.settings().ok_or(PrepareError::Memory)?;
     let explain = |refusal| explain(request, refusal);
     settings
         .set_text(c"scenario", request.scenario.as_str())
@@ -271,15 +302,15 @@ fn after_audit(before: &TestSettings, request: &RunRequest) -> Result<TestSettin
 
 fn write_file(files: &TempDir, name: &str, conf: &ConfText) -> Result<PathBuf, LoadgenError> {
     let path = files.path().join(name);
-    fs::write(&path, &conf.text)
-        .map_err(|e| LoadgenError::Prepare(format!("{} cannot be written: {e}", path.display())))?;
-    Ok(path)
+    match fs::write(&path, &conf.text) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(PrepareError::Write { path, source }.into()),
+    }
 }
 
 fn path_text(path: &std::path::Path) -> Result<String, LoadgenError> {
-    let problem =
-        || LoadgenError::Prepare(format!("the temporary directory {} is not UTF-8", path.display()));
-    path.to_str().map(str::to_owned).ok_or_else(problem)
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| PrepareError::NotUtf8(path.to_owned()).into())
 }
 
 fn explain(request: &RunRequest, refusal: Refusal) -> LoadgenError {

@@ -1,6 +1,7 @@
 //! A run's outcome, read from the logs that LoadGen wrote. No value is recomputed.
 
 use std::{
+    error::Error,
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
     path::Path,
@@ -16,8 +17,6 @@ use regatta_loadgen::{
 };
 use regatta_mllog::read::{DetailLog, Summary, Value, Verdict, detail_file, summary_file};
 use regatta_types::Scenario;
-
-use crate::sink::chain;
 
 /// The facts of a run that its logs do not contain.
 pub(crate) struct Facts<'a> {
@@ -41,12 +40,12 @@ pub(crate) fn read(facts: Facts<'_>) -> Result<Outcome, LoadgenError> {
     // An abandoned run has no summary, and its logs end where it was abandoned.
     let summary = if facts.ended {
         check_accuracy_log(&logs.path("accuracy"))?;
-        Some(summary_file(&summary_path).map_err(|e| unreadable(&summary_path, &e))?)
+        Some(summary_file(&summary_path).map_err(|e| unreadable(&summary_path, e))?)
     } else {
         None
     };
     let detail = match detail_file(&detail_path) {
-        Err(error) if facts.ended => return Err(unreadable(&detail_path, &error)),
+        Err(error) if facts.ended => return Err(unreadable(&detail_path, error)),
         read => read.unwrap_or_default(),
     };
     let verdict = summary
@@ -177,9 +176,9 @@ fn check_accuracy_log(path: &Path) -> Result<(), LoadgenError> {
     )))
 }
 
-fn unreadable(path: &Path, error: &(dyn std::error::Error + 'static)) -> LoadgenError {
+fn unreadable(path: &Path, error: impl Error + Send + Sync + 'static) -> LoadgenError {
     LoadgenError::Log {
         path: path.to_owned(),
-        source: io::Error::other(chain(error)),
+        source: io::Error::other(error),
     }
 }

@@ -91,7 +91,8 @@ impl Run<'_> {
     }
 
     fn names(&self) -> Result<(std::ffi::CString, std::ffi::CString), LoadgenError> {
-        let plain = |refusal: Refusal| LoadgenError::Prepare(format!("a name in the log: {}", refusal.words));
+        let plain =
+            |refusal: Refusal| LoadgenError::Prepare(format!("a name in the log: {}", refusal.words).into());
         Ok((
             c_string(self.sut.name()).map_err(plain)?,
             c_string(self.qsl.name()).map_err(plain)?,

@@ -12,6 +12,7 @@ use std::{
 };
 
 use regatta_loadgen::sut::{CompletionSink, QuerySampleResponse, SutError};
+use regatta_text::ErrorChain;
 
 use crate::{
     answers::{Answers, NotOutstanding},
@@ -179,7 +180,7 @@ impl CompletionSink for Sink {
     }
 
     fn fail(&self, error: SutError) {
-        self.give_up(format!("the system under test failed: {}", chain(&*error)));
+        self.give_up(format!("the system under test failed: {}", ErrorChain(&*error)));
     }
 }
 
@@ -194,10 +195,4 @@ fn foreign(id: u64, response: &QuerySampleResponse<'_>) -> Response {
 
 fn loadgen_threw(refusal: &Refusal) -> String {
     format!("LoadGen failed while it took an answer: {}", refusal.words)
-}
-
-/// Formats an error and its causes in one line.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |e| e.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

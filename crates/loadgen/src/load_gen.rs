@@ -1,6 +1,6 @@
 //! The trait that both LoadGens implement, and the observer of a running LoadGen.
 
-use std::{io, path::PathBuf};
+use std::{error::Error, io, path::PathBuf};
 
 pub use crate::identity::LoadgenIdentity;
 use regatta_conf::ConfError;
@@ -94,8 +94,8 @@ pub enum LoadgenError {
         source: io::Error,
     },
     /// Memory or another resource for the run is missing.
-    #[error("the run cannot be prepared: {0}")]
-    Prepare(String),
+    #[error("the run cannot be prepared")]
+    Prepare(#[source] Box<dyn Error + Send + Sync>),
     /// The error of a LoadGen plug-in.
     #[error("the LoadGen plug-in failed: {0}")]
     Plugin(String),

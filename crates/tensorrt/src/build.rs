@@ -1,6 +1,7 @@
 //! Builds an engine from an ONNX file: settings, progress and output. Writes no file: see `engine_cache`.
 
 use std::{
+    error::Error,
     ffi::{CStr, c_char, c_void},
     path::PathBuf,
     ptr,
@@ -104,7 +105,7 @@ struct Sink<'a, 'c> {
     output: Mutex<BuildOutput>,
     progress: Mutex<&'a mut dyn FnMut(&BuildPhase) -> bool>,
     calibration: Mutex<Option<&'c mut dyn Calibrator>>,
-    calibration_failure: Mutex<Option<String>>,
+    calibration_failure: Mutex<Option<Box<dyn Error + Send + Sync>>>,
     /// The source of TensorRT's messages about a layer.
     tensorrt: &'a TensorRt,
 }

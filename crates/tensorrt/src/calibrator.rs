@@ -65,7 +65,7 @@ impl FfiInputs {
 /// Passes the next batch's addresses to TensorRT. Returns whether there was a batch.
 ///
 /// # Errors
-/// The calibrator's error with its causes, or a number of addresses that differs from the network's inputs.
+/// The calibrator's error, or a number of addresses that differs from the network's inputs.
 ///
 /// # Safety
 /// `names` and `buffers` have `count` elements; each name is a C string or null.
@@ -74,7 +74,7 @@ pub(crate) unsafe fn fill_batch(
     names: *const *const c_char,
     buffers: *mut *mut c_void,
     count: i32,
-) -> Result<bool, String> {
+) -> Result<bool, Box<dyn Error + Send + Sync>> {
     let count = usize::try_from(count).unwrap_or(0);
     let mut samples = lock(samples);
     let Some(samples) = samples.as_mut().filter(|_| count > 0) else {
@@ -88,26 +88,18 @@ pub(crate) unsafe fn fill_batch(
         )
     };
     let names: Vec<String> = names.iter().map(|&name| text(name)).collect();
-    let Some(addresses) = samples
-        .next_batch(&names)
-        .map_err(|error| chain(error.as_ref()))?
-    else {
+    let Some(addresses) = samples.next_batch(&names)? else {
         return Ok(false);
     };
     if addresses.len() != count {
         return Err(format!(
             "the samples are for {} inputs, the network has {count}",
             addresses.len()
-        ));
+        )
+        .into());
     }
     for (buffer, address) in buffers.iter_mut().zip(addresses) {
         *buffer = std::ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
     }
     Ok(true)
-}
-
-/// Formats an error and its causes as one line.
-fn chain(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |&error| error.source());
-    causes.fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
 }

@@ -1,6 +1,6 @@
 //! The errors of the crate, by operation. They contain TensorRT's own messages unchanged.
 
-use std::{io, path::PathBuf};
+use std::{error::Error, io, path::PathBuf};
 
 use crate::version::Version;
 
@@ -71,7 +71,7 @@ pub enum TensorRtOpenError {
 }
 
 /// The error when an engine cannot be built, or cannot be loaded on this machine.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// TensorRT cannot use the ONNX file.
     #[error("TensorRT rejects the model: {0}")]
@@ -94,8 +94,8 @@ pub enum BuildError {
         layers: usize,
     },
     /// The calibrator could not provide its samples.
-    #[error("the calibration failed: {0}")]
-    Calibration(String),
+    #[error("the calibration failed")]
+    Calibration(#[source] Box<dyn Error + Send + Sync>),
     /// The user cancelled the build.
     #[error("the build was cancelled")]
     Cancelled,

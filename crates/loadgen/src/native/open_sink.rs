@@ -11,11 +11,11 @@ use std::sync::{
 };
 
 use regatta_mllog::trace::SampleTrace;
+use regatta_text::ErrorChain;
 
 use super::{
     clock::now_ns,
     faults::{Faults, lock},
-    guard::chain,
     tap::{AccuracyTap, Answer},
     tokens::TokenRecorder,
     wait::IssuerWaker,
@@ -337,7 +337,7 @@ impl CompletionSink for OpenSink {
 
     fn fail(&self, error: SutError) {
         self.faults
-            .give_up(|| format!("the SUT gave up: {}", chain(&*error)));
+            .give_up(|| format!("the SUT gave up: {}", ErrorChain(&*error)));
         self.waker.ring();
     }
 }

@@ -63,8 +63,8 @@ impl<'a> Run<'a> {
     ) -> Result<Self, LoadgenError> {
         let resolved = request.resolve().map_err(LoadgenError::Conf)?;
         let requested_ns = now_ns();
-        let sut_name =
-            guard::call("the SUT's name", || Ok(sut.name().to_owned())).map_err(LoadgenError::Prepare)?;
+        let sut_name = guard::call("the SUT's name", || Ok(sut.name().to_owned()))
+            .map_err(|error| LoadgenError::Prepare(error.into()))?;
         let name_took_ns = now_ns() - requested_ns;
         let (qsl_name, library) = guard::call("the sample library", || {
             let library = LibraryCounts {
@@ -73,7 +73,7 @@ impl<'a> Run<'a> {
             };
             Ok((qsl.name().to_owned(), library))
         })
-        .map_err(LoadgenError::Prepare)?;
+        .map_err(|error| LoadgenError::Prepare(error.into()))?;
         let (effective, setting_errors) = EffectiveSettings::new(&resolved.settings, library);
         let check = footprint::series_check(request);
         check.run(&resolved, library)?;
@@ -257,14 +257,14 @@ impl<'a> Run<'a> {
         let loaded = guard::call("the library's load_samples_to_ram", || {
             self.qsl.load_samples_to_ram(&set.samples)
         });
-        loaded.map_err(|fault| self.fault("error_runtime", &fault))
+        loaded.map_err(|error| self.fault("error_runtime", &error.fault()))
     }
 
     pub(super) fn unload(&mut self, set: &LoadableSet) -> Result<(), PartFailed> {
         let unloaded = guard::call("the library's unload_samples_from_ram", || {
             self.qsl.unload_samples_from_ram(&set.samples)
         });
-        unloaded.map_err(|fault| self.fault("error_runtime", &fault))
+        unloaded.map_err(|error| self.fault("error_runtime", &error.fault()))
     }
 
     pub(super) fn fault(&mut self, key: &str, text: &str) -> PartFailed {

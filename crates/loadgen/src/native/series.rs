@@ -70,15 +70,15 @@ impl SeriesInput<'_> {
     #[inline]
     pub(super) fn hand_over(&self, query: Query<'_>, completer: &Completer, faults: &Faults) {
         let issue = || self.sut.issue_query(query, completer);
-        if let Err(fault) = guard::call("the SUT's issue_query", issue) {
-            faults.give_up(|| fault);
+        if let Err(error) = guard::call("the SUT's issue_query", issue) {
+            faults.give_up(|| error.fault());
         }
     }
 
     /// Signals the SUT that the series has no more queries.
     pub(super) fn flush(&self, faults: &Faults) {
-        if let Err(fault) = guard::call("the SUT's flush_queries", || self.sut.flush_queries()) {
-            faults.give_up(|| fault);
+        if let Err(error) = guard::call("the SUT's flush_queries", || self.sut.flush_queries()) {
+            faults.give_up(|| error.fault());
         }
     }
 

@@ -7,10 +7,11 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering},
 };
 
+use regatta_text::ErrorChain;
+
 use super::{
     clock::now_ns,
     faults::Faults,
-    guard::chain,
     tap::{AccuracyTap, Answer},
     tokens::TokenRecorder,
     wait::IssuerWaker,
@@ -231,7 +232,7 @@ impl CompletionSink for StreamSink {
 
     fn fail(&self, error: SutError) {
         self.faults
-            .give_up(|| format!("the SUT gave up: {}", chain(&*error)));
+            .give_up(|| format!("the SUT gave up: {}", ErrorChain(&*error)));
         self.waker.ring();
     }
 }

@@ -103,9 +103,8 @@ fn one_that_cannot_even_count_ends_the_run_before_it_begins() {
     let dir = tempfile::tempdir().unwrap();
     let request = request(Scenario::Offline, Mode::PerformanceOnly, dir.path());
     let error = run(&Sut(answer_all), &library, &request).unwrap_err();
-    assert!(matches!(error, LoadgenError::Prepare(_)), "{error}");
-    assert!(
-        error.to_string().contains("the sample library panicked: no list"),
-        "{error}"
-    );
+    let LoadgenError::Prepare(cause) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(cause.to_string(), "the sample library panicked: no list");
 }

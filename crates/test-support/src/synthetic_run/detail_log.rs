@@ -2,11 +2,11 @@
 
 use regatta_conf::TestSettings;
 use regatta_loadgen::effective::EffectiveSettings;
-use regatta_mllog::format::detail;
+use regatta_mllog::{format::detail, latency_keys::LatencyKeys};
 use regatta_types::{Mode, Scenario};
 use serde_json::{Value, json};
 
-use super::{Figures, PERCENTILES, SyntheticRun, TOO_MANY, common_settings, log_line, parameters};
+use super::{Figures, SyntheticRun, TOO_MANY, common_settings, log_line, parameters};
 
 impl SyntheticRun {
     /// Formats the run's `mlperf_log_detail.txt`.
@@ -227,17 +227,8 @@ fn results(run: &SyntheticRun, figures: &Figures, log: &mut Log) {
             log.put("early_stopping_latency_ms", json!(estimate));
         }
         Scenario::MultiStream => {
-            for which in ["min", "max", "mean"] {
-                log.put(
-                    &format!("result_{which}_query_latency_ns"),
-                    json!(figures.latency),
-                );
-            }
-            for share in PERCENTILES {
-                log.put(
-                    &format!("result_{share}_percentile_per_query_latency_ns"),
-                    json!(figures.latency),
-                );
+            for key in LatencyKeys::QUERIES.all() {
+                log.put(&key, json!(figures.latency));
             }
             log.put("early_stopping_latency_ms", json!(figures.latency));
         }
@@ -248,14 +239,8 @@ fn results(run: &SyntheticRun, figures: &Figures, log: &mut Log) {
         }
         Scenario::Offline => log.float("result_samples_per_second", figures.rate()),
     }
-    for which in ["min", "max", "mean"] {
-        log.put(&format!("result_{which}_latency_ns"), json!(figures.latency));
-    }
-    for share in PERCENTILES {
-        log.put(
-            &format!("result_{share}_percentile_latency_ns"),
-            json!(figures.latency),
-        );
+    for key in LatencyKeys::SAMPLES.all() {
+        log.put(&key, json!(figures.latency));
     }
     if tokens {
         token_results(run, figures, log);
@@ -268,25 +253,10 @@ fn token_results(run: &SyntheticRun, figures: &Figures, log: &mut Log) {
     if run.settings.scenario == Scenario::Offline {
         return log.float("result_tokens_per_second", tokens / figures.seconds());
     }
-    for which in ["min", "max", "mean"] {
-        log.put(
-            &format!("result_first_token_{which}_latency_ns"),
-            json!(run.first_token_ns),
-        );
-        log.put(
-            &format!("result_time_to_output_token_{which}"),
-            json!(run.later_token_ns),
-        );
-    }
-    for share in PERCENTILES {
-        log.put(
-            &format!("result_first_token_{share}_percentile_latency_ns"),
-            json!(run.first_token_ns),
-        );
-        log.put(
-            &format!("result_time_per_output_token_{share}_percentile_ns"),
-            json!(run.later_token_ns),
-        );
+    let (first, later) = (LatencyKeys::FIRST_TOKENS.all(), LatencyKeys::OUTPUT_TOKENS.all());
+    for (first, later) in first.iter().zip(&later) {
+        log.put(first, json!(run.first_token_ns));
+        log.put(later, json!(run.later_token_ns));
     }
     log.float(
         "result_token_throughput",

@@ -16,9 +16,6 @@ use regatta_mllog::format::fixed;
 use regatta_types::{Mode, Scenario};
 use serde_json::{Value, json};
 
-/// The listed percentiles, as LoadGen writes them.
-const PERCENTILES: [&str; 6] = ["50.00", "90.00", "95.00", "97.00", "99.00", "99.90"];
-
 /// Smallest library size for which the sample order is not generated.
 const TOO_MANY: u64 = 131_073;
 

@@ -1,10 +1,13 @@
 //! The summary of a synthetic run.
 
-use regatta_mllog::format::{detail, fixed};
+use regatta_mllog::{
+    format::{detail, fixed},
+    latency_keys::LISTED_PERCENTILES,
+};
 use regatta_types::{Mode, Scenario};
 use serde_json::Value;
 
-use super::{Figures, PERCENTILES, SyntheticRun, parameters};
+use super::{Figures, SyntheticRun, parameters};
 
 impl SyntheticRun {
     /// Formats the run's `mlperf_log_summary.txt`.
@@ -44,8 +47,9 @@ impl SyntheticRun {
         for (label, value) in [("Min", latency), ("Max", latency), ("Mean", latency)] {
             text += &format!("{label} latency (ns)                : {value}\n");
         }
-        for share in PERCENTILES {
-            text += &format!("{share} percentile latency (ns)   : {latency}\n");
+        for percentile in LISTED_PERCENTILES {
+            let name = percentile.name;
+            text += &format!("{name} percentile latency (ns)   : {latency}\n");
         }
         text += &format!("\n{bar}\nTest Parameters Used\n{bar}\n");
         for (label, value) in parameters(&figures.effective) {
