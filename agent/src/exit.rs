@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use regatta_config::catalogue::CatalogueError;
 use regatta_text::ErrorChain;
 
 /// Success.
@@ -60,6 +61,18 @@ impl fmt::Display for Failure {
     /// Formats the chain of causes as one sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         ErrorChain(self.error.as_ref()).fmt(f)
+    }
+}
+
+/// A wrong name or file content is a usage error; a file that cannot be read is a failure.
+impl From<CatalogueError> for Failure {
+    fn from(error: CatalogueError) -> Self {
+        match error {
+            CatalogueError::Io { .. } | CatalogueError::BuiltIn(_) => Self::could_not(error),
+            CatalogueError::Unknown { .. }
+            | CatalogueError::NothingForRun { .. }
+            | CatalogueError::File { .. } => Self::usage(error),
+        }
     }
 }
 

@@ -3,9 +3,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::{Context, anyhow};
-use regatta_config::known;
-use regatta_fsutil::regular_file;
+use anyhow::anyhow;
+use regatta_config::catalogue::{BenchmarkCatalogue, CatalogueError};
 use regatta_types::{
     benchmark::{Accuracy, Benchmark, Dataset, Dtype, Metric, Model, Response},
     documents::EngineKind,
@@ -48,18 +47,20 @@ pub(crate) fn benchmark(args: &Named<'_>) -> Result<Benchmark, Failure> {
         return Err(Failure::usage(reason));
     }
     let found = match args.file {
-        Some(file) => Some(from_file(file, args.model)?),
-        None => from_program(args.model)?,
+        Some(file) => Ok(from_file(file, args.model)?),
+        None => BenchmarkCatalogue::read(None)?.named(args.model).cloned(),
     };
     match (found, counts) {
-        (Some(benchmark), None) => Ok(benchmark),
-        (Some(mut benchmark), Some((total, performance))) => {
+        (Ok(benchmark), None) => Ok(benchmark),
+        (Ok(mut benchmark), Some((total, performance))) => {
             benchmark.dataset.total_samples = total;
             benchmark.dataset.performance_samples = performance;
             Ok(benchmark)
         }
-        (None, Some((total, performance))) => Ok(nameless(args.model, total, performance)),
-        (None, None) => Err(Failure::usage(unknown(args)?)),
+        (Err(CatalogueError::Unknown { .. }), Some((total, performance))) => {
+            Ok(nameless(args.model, total, performance))
+        }
+        (Err(error), _) => Err(with_hint(error, args.sut)),
     }
 }
 
@@ -96,29 +97,8 @@ pub(crate) fn in_form(
     }
 }
 
-/// Returns the benchmark that a file describes.
-///
-/// # Errors
-/// [`Failure`] when the file cannot be read or does not describe a benchmark.
-pub(crate) fn benchmark_in(path: &Path) -> Result<Benchmark, Failure> {
-    let text = regular_file::read_text(path)
-        .with_context(|| format!("the benchmark file {} cannot be read", path.display()))?;
-    Benchmark::from_toml(&text).map_err(|error| {
-        let before = error
-            .span()
-            .and_then(|span| text.get(..span.start))
-            .unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        Failure::usage(anyhow!(
-            "{} line {line}: no benchmark's description: {}",
-            path.display(),
-            error.message()
-        ))
-    })
-}
-
 fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
-    let benchmark = benchmark_in(path)?;
+    let benchmark = BenchmarkCatalogue::read_file(path)?;
     if benchmark.is_called(model) {
         return Ok(benchmark);
     }
@@ -128,24 +108,16 @@ fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
     )))
 }
 
-fn from_program(name: &str) -> Result<Option<Benchmark>, Failure> {
-    let known = known::benchmarks().map_err(Failure::could_not)?;
-    Ok(known.into_iter().find(|benchmark| benchmark.is_called(name)))
-}
-
-fn unknown(args: &Named<'_>) -> Result<anyhow::Error, Failure> {
-    let known = known::benchmarks().map_err(Failure::could_not)?;
-    let names: Vec<_> = known.into_iter().map(|benchmark| benchmark.name).collect();
-    let way_out = if args.sut.computes() {
-        "describe your own with --benchmark-file"
-    } else {
-        "describe your own with --benchmark-file, or give --total-samples and --performance-samples"
+/// Adds a hint to the error for an unknown benchmark.
+fn with_hint(error: CatalogueError, sut: EngineKind) -> Failure {
+    let hint = match &error {
+        CatalogueError::Unknown { .. } if sut.computes() => "describe your own with --benchmark-file",
+        CatalogueError::Unknown { .. } => {
+            "describe your own with --benchmark-file, or set --total-samples and --performance-samples"
+        }
+        _ => return error.into(),
     };
-    Ok(anyhow!(
-        "unknown benchmark `{}`; known are {}; {way_out}",
-        args.model,
-        names.join(", ")
-    ))
+    Failure::usage(anyhow!("{error}; hint: {hint}"))
 }
 
 /// Returns a benchmark with only a name and counts, for comparisons of LoadGens with any model's settings.

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use anyhow::anyhow;
 use regatta_board::FactsReader;
 use regatta_conf::Conf;
-use regatta_config::system::{Chosen, SystemCatalogue, SystemChoiceError, Wanted};
+use regatta_config::{
+    catalogue::SystemCatalogue,
+    system::{Chosen, Wanted},
+};
 use regatta_loadgen::request::ConfText;
 use regatta_types::documents::DeviceFacts;
 
@@ -20,12 +23,9 @@ const AUTO: &str = "auto";
 /// # Errors
 /// [`Failure`] when the system does not exist, its file does not parse, or it has no values for the run.
 pub(crate) fn chosen(given: &str, wanted: &Wanted<'_>) -> Result<Chosen, Failure> {
-    let systems = SystemCatalogue::read(None).map_err(Failure::could_not)?;
+    let systems = SystemCatalogue::read(None)?;
     if given != AUTO {
-        return systems.named(given, AUTO, wanted).map_err(|error| match error {
-            SystemChoiceError::Io(..) => Failure::could_not(error),
-            error => Failure::usage(error),
-        });
+        return Ok(systems.named(given, AUTO, wanted)?);
     }
     let facts = FactsReader::of_this_machine().read();
     let module = facts.module.clone();

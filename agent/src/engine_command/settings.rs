@@ -1,11 +1,11 @@
 //! The flags of `engine build`, converted to build settings and checked.
 
 use anyhow::Context as _;
+use regatta_config::catalogue::BenchmarkCatalogue;
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_tensorrt::{BuildSettings, DlaSettings, InputShape, IoFormat, Model, Precision, Version};
 
 use crate::{
-    bench::choice::benchmark_in,
     cli::{EngineBuildArgs, EnginePrecision},
     exit::Failure,
 };
@@ -72,7 +72,7 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
     let Some(file) = &args.benchmark_file else {
         return Ok(args.input_shapes.clone());
     };
-    let model = benchmark_in(file)?.model;
+    let model = BenchmarkCatalogue::read_file(file)?.model;
     let shapes = model.inputs().map(|input| {
         let dims: Vec<String> = input.shape.iter().map(ToString::to_string).collect();
         let name = input.name.map(|name| format!("{name}=")).unwrap_or_default();

@@ -23,7 +23,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
-use regatta_config::{known, system::Wanted};
+use regatta_config::{catalogue::RoundCatalogue, system::Wanted};
 use regatta_fsutil::regular_file;
 use regatta_text::EscapedText;
 use regatta_types::{
@@ -244,8 +244,8 @@ impl Tuning<'_> {
             Some(path) => regular_file::read_text(path)
                 .with_context(|| format!("--mlperf-conf names {}, which cannot be read", path.display()))?,
             None => {
-                let rounds = known::rounds().map_err(Failure::could_not)?;
-                let newest = rounds.last().context("no round comes with this program")?;
+                let rounds = RoundCatalogue::read(None)?;
+                let newest = rounds.named(None)?;
                 newest.render_mlperf_conf(&benchmark.mlperf_conf)
             }
         };

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 pub(super) use args::Args;
 use args::no_scratch;
 use official::ScriptOutput;
+use regatta_config::catalogue::Catalogue;
 use regatta_types::{benchmark::Benchmark, documents::AccuracyResult};
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::{
     exit::{self, CommandResult, Failure},
-    runs::{Catalogue, judge_accuracy},
+    runs::judge_accuracy,
     workspace::Workspace,
 };
 
@@ -33,7 +34,8 @@ struct Judged {
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
-    let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
+    let catalogue =
+        Catalogue::read(workspace.as_ref().map(Workspace::configs).as_deref()).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
     // Labels are optional only for the reference script, which may read them from elsewhere.
     let scratch = match labels(args.scratch.as_deref(), workspace.as_ref()) {

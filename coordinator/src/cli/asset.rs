@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use regatta_config::catalogue::Catalogue;
 use regatta_prep::bundled;
 use regatta_types::{assets::is_inner_path, benchmark::Dtype, layout::Layout, samples::Form};
 use serde::Serialize;
@@ -10,7 +11,6 @@ use super::{Context, context::tell};
 use crate::{
     assets::{AssetStore, AssetStoreError, LockedAssetStore},
     exit::{self, CommandResult, Failure},
-    runs::Catalogue,
     store::{AssetRow, Store},
     tables,
     workspace::Workspace,
@@ -133,7 +133,7 @@ fn sources_of(
     layout: Option<Layout>,
     workspace: &Workspace,
 ) -> Result<Vec<Source>, Failure> {
-    let catalogue = Catalogue::read(Some(workspace)).map_err(Failure::usage)?;
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(name).map_err(Failure::usage)?;
     let form = match (dtype, layout) {
         (None, None) => benchmark.form(),

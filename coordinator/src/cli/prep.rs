@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
+use regatta_config::catalogue::Catalogue;
 use regatta_prep::{
     PrepError, PrepReport, bundled, convert_samples, prepare, raw_data_dir, read_calibration_scale,
 };
@@ -17,7 +18,7 @@ use serde::Serialize;
 use super::Context;
 use crate::{
     exit::{self, CommandResult, Failure},
-    runs::Catalogue,
+    workspace::Workspace,
 };
 
 /// Flags of `prep`.
@@ -73,7 +74,8 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
-    let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
+    let catalogue =
+        Catalogue::read(workspace.as_ref().map(Workspace::configs).as_deref()).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
     let out = match (&args.out, &workspace) {
         (Some(out), _) => out.clone(),

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use regatta_config::{
+    catalogue::Catalogue,
     engine_settings::EngineSettings,
     system::{Chosen, Wanted},
 };
@@ -18,7 +19,7 @@ use regatta_types::{
 use super::lookup;
 use crate::{
     exit::Failure,
-    runs::{Catalogue, Request, Words},
+    runs::{Request, Words},
     store::{DeviceRow, RunDraft, Store},
 };
 

@@ -5,6 +5,7 @@ mod dry_run;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use regatta_config::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
 use regatta_types::RunId;
 
@@ -15,7 +16,7 @@ use super::{
 use crate::{
     assets,
     exit::{self, CommandResult, Failure},
-    runs::{Catalogue, Plan, StateWords, Words, repetitions, take_form},
+    runs::{Plan, StateWords, Words, repetitions, take_form},
     store::{DeviceRow, RunDraft, Store},
     tables,
     workspace::Workspace,
@@ -132,7 +133,7 @@ impl Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
-    let catalogue = Catalogue::read(Some(&workspace)).map_err(Failure::usage)?;
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let requests = match &args.plan {
         None => vec![args.words()],
         Some(path) => {

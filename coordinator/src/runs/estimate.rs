@@ -113,13 +113,14 @@ impl Past<'_> {
 
 #[cfg(test)]
 mod tests {
+    use regatta_config::catalogue::Catalogue;
     use regatta_types::documents::{
         Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState,
     };
 
     use super::*;
     use crate::{
-        runs::{Catalogue, Request},
+        runs::Request,
         store::{Rates, RunOutcome},
     };
 

@@ -1,11 +1,12 @@
 //! A draft for tests of the store, the ingest and the evidence, which do not depend on its content.
 
+use regatta_config::catalogue::Catalogue;
 use regatta_types::{
     DeviceId, Mode, Scenario,
     documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength},
 };
 
-use super::{Catalogue, Request};
+use super::Request;
 use crate::store::RunDraft;
 
 /// A performance run of the bundled benchmark on a device.

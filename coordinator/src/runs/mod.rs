@@ -1,6 +1,6 @@
 //! Runs, from a user's request to the record of the outcome.
 //!
-//! [`catalogue`] has benchmarks and rounds. [`request`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from
+//! [`request`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from
 //! past runs, [`repetition`] repeats runs whose rate was a guess, and [`form`] selects the samples that the settings need. [`dispatch`] sends runs, [`missing`] finds undelivered files,
 //! [`logged`] reads logs, and [`finish`] judges and records.
 //!
@@ -9,7 +9,6 @@
 
 mod accuracy;
 pub(crate) mod audit;
-mod catalogue;
 mod device_state;
 mod dispatch;
 mod estimate;
@@ -29,7 +28,6 @@ mod retry_schedule;
 mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
-pub(crate) use catalogue::{Catalogue, Rounds};
 pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
 #[cfg(test)]

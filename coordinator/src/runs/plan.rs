@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn the_plan_that_comes_along_is_of_full_length_and_resolves() {
         let plan = Plan::from_toml(include_str!("../../../configs/plans/digits-full.toml")).unwrap();
-        let catalogue = crate::runs::Catalogue::read(None).unwrap();
+        let catalogue = regatta_config::catalogue::Catalogue::read(None).unwrap();
         for words in &plan.run {
             assert!(catalogue.benchmark(&words.benchmark).is_ok());
             assert!(!words.test_run && words.duration.is_none(), "full length");

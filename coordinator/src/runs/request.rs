@@ -181,7 +181,7 @@ mod tests {
     use regatta_types::documents::{EngineKind, PowerSetting};
 
     use super::*;
-    use crate::runs::Catalogue;
+    use regatta_config::catalogue::Catalogue;
 
     fn draft(change: impl FnOnce(&mut Request<'_>)) -> Result<RunDraft, RequestError> {
         let catalogue = Catalogue::read(None).unwrap();

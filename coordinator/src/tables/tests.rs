@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use regatta_config::catalogue::Catalogue;
 use regatta_types::{
     Mode, Scenario,
     documents::{
@@ -16,7 +17,7 @@ use super::{
     why_not,
 };
 use crate::{
-    runs::{Catalogue, Request},
+    runs::Request,
     store::{DeviceRow, Metric, RunOutcome, RunRow},
 };
 

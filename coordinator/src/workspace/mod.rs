@@ -145,9 +145,9 @@ impl Workspace {
         self.root.join("mosquitto")
     }
 
-    /// The directory of the user's own files of one kind, for example `benchmarks` or `rounds`.
-    pub(crate) fn configs(&self, kind: &str) -> PathBuf {
-        self.root.join("configs").join(kind)
+    /// The directory of the user's own configuration files: `benchmarks`, `rounds` and `systems` in it.
+    pub(crate) fn configs(&self) -> PathBuf {
+        self.root.join("configs")
     }
 
     /// The directory of data and models: the configured one, otherwise `MLPERF_SCRATCH_PATH`, otherwise `scratch/`.

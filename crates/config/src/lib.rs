@@ -2,6 +2,7 @@
 //!
 //! The crate only reads and checks configuration. It touches no network and starts no run.
 
+pub mod catalogue;
 pub mod engine_settings;
 pub mod known;
 pub mod procedures;

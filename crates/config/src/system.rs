@@ -2,7 +2,6 @@
 //! Published configurations, values derived by a stated rule, and results of `regatta-agent tune` have the same form. This module reads
 //! and selects; it detects no board and measures nothing.
 
-mod catalogue;
 mod choice;
 mod expected;
 mod generic;
@@ -14,7 +13,6 @@ use regatta_types::{
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    catalogue::{SystemCatalogue, SystemChoiceError},
     choice::{Chosen, Wanted},
     expected::Expected,
     generic::{BoardFacts, generic},

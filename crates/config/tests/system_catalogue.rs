@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use regatta_config::{
-    known,
-    system::{SystemCatalogue, Wanted},
-};
+use regatta_config::{catalogue::SystemCatalogue, known, system::Wanted};
 use regatta_types::{
     Scenario,
     benchmark::Benchmark,
@@ -75,7 +72,8 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
         .unwrap();
     assert_eq!(named.settings["gpu_batch_size"], "64");
 
-    let path = own.path().join("boat.toml");
+    fs::create_dir(own.path().join("systems")).unwrap();
+    let path = own.path().join("systems/boat.toml");
     fs::write(&path, OWN).unwrap();
     let systems = SystemCatalogue::read(Some(own.path())).unwrap();
     let file = path.display().to_string();
@@ -129,7 +127,11 @@ fn what_cannot_be_used_is_told() {
     );
     let missing = own.path().join("missing.toml").display().to_string();
     assert_eq!(refused(&missing), format!("cannot read {missing}"));
-    fs::write(own.path().join("broken.toml"), "schema = ").unwrap();
-    let error = SystemCatalogue::read(Some(own.path())).unwrap_err();
-    assert!(error.to_string().ends_with("broken.toml"), "{error}");
+    fs::create_dir(own.path().join("systems")).unwrap();
+    fs::write(own.path().join("systems/broken.toml"), "schema = ").unwrap();
+    let error = SystemCatalogue::read(Some(own.path())).unwrap_err().to_string();
+    assert!(
+        error.ends_with("systems/broken.toml is not a valid system file"),
+        "{error}"
+    );
 }

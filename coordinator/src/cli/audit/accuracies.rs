@@ -2,6 +2,7 @@
 
 use std::{error::Error, path::Path, process::Command};
 
+use regatta_config::catalogue::Catalogue;
 use regatta_submission::audit::{
     Request,
     part_three::{AccuracyScript, compare_accuracies, limits, limits_by_name},
@@ -9,10 +10,7 @@ use regatta_submission::audit::{
 use regatta_types::documents::AccuracyDelta;
 
 use super::super::{Context, accuracy::labels};
-use crate::{
-    exit::Failure,
-    runs::{Catalogue, accuracy_line},
-};
+use crate::{exit::Failure, runs::accuracy_line};
 
 /// The truncated log of the accuracy run, stored beside the audit's directory while scripts read it. It is not part of a submission.
 const BASELINE: &str = "mlperf_log_accuracy_baseline.json";

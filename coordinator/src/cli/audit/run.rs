@@ -1,14 +1,12 @@
 //! `regatta audit run`: audits of finished runs, on the device that made them.
 
+use regatta_config::catalogue::Catalogue;
 use regatta_types::{Scenario, benchmark::Benchmark};
 
 use super::super::{Context, context::shell_word, lookup, run::finish};
 use crate::{
     exit::{CommandResult, Failure},
-    runs::{
-        Catalogue,
-        audit::{PlanError, drafts, find},
-    },
+    runs::audit::{PlanError, drafts, find},
     store::{DeviceRow, RunDraft, Store},
     workspace::Workspace,
 };
@@ -38,7 +36,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
-    let catalogue = Catalogue::read(Some(&workspace)).map_err(Failure::usage)?;
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
     let devices = match args.device.as_slice() {
         [] => vec![lookup::device(&store, None)?],

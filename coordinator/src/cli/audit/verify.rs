@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use regatta_config::catalogue::Catalogue;
 use regatta_submission::audit::{self, AuditError, Report, Request, explain};
 use regatta_text::{Escaped, escape};
 use serde_json::{Value, json};
@@ -9,12 +10,13 @@ use serde_json::{Value, json};
 use super::{super::Context, accuracies, verification_input::VerificationInput, verify_args::Args};
 use crate::{
     exit::{self, CommandResult, Failure},
-    runs::Catalogue,
+    workspace::Workspace,
 };
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
-    let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
+    let catalogue =
+        Catalogue::read(workspace.as_ref().map(Workspace::configs).as_deref()).map_err(Failure::usage)?;
     let input = VerificationInput::of(args, context)?;
     let round = catalogue.round(input.round.as_deref()).map_err(Failure::usage)?;
     let request = Request {

@@ -1,14 +1,12 @@
 //! The quickstart's audits: all audits of the round, for every scenario of an edge submission.
 
+use regatta_config::catalogue::Catalogue;
 use regatta_types::{DeviceId, benchmark::Benchmark};
 
 use super::{agent::Agent, flow::Session, subject::EDGE};
 use crate::{
     exit::Failure,
-    runs::{
-        Catalogue,
-        audit::{drafts, find},
-    },
+    runs::audit::{drafts, find},
     store::{RunRow, Store},
     tables,
 };

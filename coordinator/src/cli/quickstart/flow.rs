@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_config::catalogue::Catalogue;
 use regatta_types::{Mode, RunId, Scenario, documents::RunPhase};
 use tokio::{
     runtime::Runtime,
@@ -27,7 +28,7 @@ use crate::{
     cli::{self, View},
     daemon::Daemon,
     exit::{self, CommandResult, Failure},
-    runs::{Catalogue, Words, repetitions},
+    runs::{Words, repetitions},
     store::{RunDraft, RunRow, Store},
     tables,
     workspace::Workspace,
@@ -58,7 +59,7 @@ pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
     let place = Place::lay_out(&options.dir)?;
     let binary = agent::find_or_build(&tell)?;
     let workspace = place.open()?;
-    let catalogue = Catalogue::read(Some(&workspace)).map_err(Failure::usage)?;
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(BENCHMARK).map_err(Failure::usage)?;
     for scratch in [place.device_scratch(), workspace.scratch()] {
         regatta_prep::bundled::install(benchmark, &scratch, &mut |_, _| {})?;

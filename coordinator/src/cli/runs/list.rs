@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
+use regatta_config::catalogue::Catalogue;
 use regatta_submission::check::format::csv_field;
 use regatta_text::{HumanDuration, escape};
 use regatta_types::{
@@ -20,7 +21,7 @@ use super::super::{
 };
 use crate::{
     exit::Failure,
-    runs::{Catalogue, count_runs_not_in_store},
+    runs::count_runs_not_in_store,
     store::{RunRow, Store},
     tables,
     workspace::Workspace,
@@ -208,7 +209,7 @@ fn selection<'a>(
     let devices = any_devices(store, &args.device)?;
     let mut benchmarks = BTreeSet::new();
     if !args.benchmark.is_empty() {
-        let catalogue = Catalogue::read(Some(workspace)).map_err(Failure::usage)?;
+        let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
         for name in &args.benchmark {
             // A benchmark whose file was removed still has runs.
             let benchmark = match catalogue.benchmark(name) {

@@ -2,13 +2,15 @@
 
 use std::{fs, path::Path};
 
+use regatta_config::catalogue::RoundCatalogue;
+
 use super::super::Context;
-use crate::{exit::Failure, runs::Rounds};
+use crate::{exit::Failure, workspace::Workspace};
 
 /// Reads the rounds that a user may name.
-pub(in crate::cli) fn rounds(context: &Context) -> Result<Rounds, Failure> {
+pub(in crate::cli) fn rounds(context: &Context) -> Result<RoundCatalogue, Failure> {
     let workspace = context.open_if_there()?;
-    Rounds::read(workspace.as_ref()).map_err(Failure::usage)
+    RoundCatalogue::read(workspace.as_ref().map(Workspace::configs).as_deref()).map_err(Failure::usage)
 }
 
 /// Rejects a missing tree, which the library would treat as an empty one.

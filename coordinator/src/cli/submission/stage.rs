@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_config::catalogue::Catalogue;
 use regatta_config::round::Round;
 use regatta_fsutil::regular_file;
 use regatta_submission::{
@@ -25,7 +26,6 @@ use serde_json::{Value, json};
 use super::super::{Context, context::tell, lookup::any_devices};
 use crate::{
     exit::{self, CommandResult, Failure},
-    runs::Catalogue,
     workspace::Workspace,
 };
 
@@ -65,7 +65,8 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
-    let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
+    let catalogue =
+        Catalogue::read(workspace.as_ref().map(Workspace::configs).as_deref()).map_err(Failure::usage)?;
     let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
     let (runs, keys) = offered(args, round, context, workspace.as_ref())?;
     let mut answers = read_answers(args.answers.as_deref())?;

@@ -4,6 +4,7 @@
 use std::{fs, path::Path};
 
 use anyhow::Context as _;
+use regatta_config::catalogue::Catalogue;
 use regatta_fsutil::{
     atomic_file::AtomicFile,
     regular_file::{self, LARGEST_DOCUMENT},
@@ -25,7 +26,7 @@ use regatta_types::{
 };
 
 use crate::{
-    runs::{self, Catalogue},
+    runs,
     store::{RunOutcome, RunRow, Store},
     workspace::Workspace,
 };
@@ -145,7 +146,7 @@ impl Verifier<'_> {
     fn result(&self) -> anyhow::Result<AuditResult> {
         let accuracy = self.of.accuracy.unwrap_or(self.of.performance);
         expect_proven(self.workspace, self.store, self.spec.run, self.of)?;
-        let catalogue = Catalogue::read(Some(self.workspace))?;
+        let catalogue = Catalogue::read(Some(&self.workspace.configs()))?;
         let audited = Audited {
             performance: self.workspace.run(self.of.performance).files(),
             accuracy: self.workspace.run(accuracy).files(),
