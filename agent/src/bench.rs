@@ -9,7 +9,7 @@ pub(crate) mod system;
 use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
 use anyhow::{Context, anyhow};
-use regatta_config::system::Wanted;
+use regatta_config::system::SystemRequest;
 use regatta_fsutil::regular_file;
 use regatta_loadgen::request::{ConfText, RunRequest};
 use regatta_types::{
@@ -103,7 +103,7 @@ fn take_system(
     request: &mut RunRequest,
     settings: &mut BTreeMap<String, String>,
 ) -> Result<SystemUse, Failure> {
-    let wanted = Wanted {
+    let wanted = SystemRequest {
         benchmark,
         scenario: args.scenario,
         power: args.power_setting,

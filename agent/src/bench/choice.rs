@@ -77,18 +77,19 @@ pub(crate) fn in_form(
 ) -> Result<Benchmark, Failure> {
     let own = benchmark.form();
     // Invalid values are reported later, with all other settings.
-    let asked = Form::asked(settings, own).ok().flatten();
-    let Some(asked) = asked.filter(|&asked| sut == EngineKind::Tensorrt && asked != own) else {
+    let requested = Form::requested(settings, own).ok().flatten();
+    let Some(requested) = requested.filter(|&requested| sut == EngineKind::Tensorrt && requested != own)
+    else {
         return Ok(benchmark);
     };
-    match benchmark.in_form(asked) {
+    match benchmark.in_form(requested) {
         // Keep the benchmark's description: the engine checks its input against it.
-        Err(_) if own.dtype == asked.dtype => Ok(benchmark),
+        Err(_) if own.dtype == requested.dtype => Ok(benchmark),
         Err(error) => Err(Failure::usage(error)),
         Ok(changed) => {
             let directory = scratch.unwrap_or(Path::new("")).join(&changed.dataset.dir);
             let is_made = directory.join(SampleSet::FILE).is_file();
-            Ok(if own.converts_to(asked) && !is_made {
+            Ok(if own.converts_to(requested) && !is_made {
                 benchmark
             } else {
                 changed

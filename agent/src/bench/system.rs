@@ -8,7 +8,7 @@ use regatta_board::FactsReader;
 use regatta_conf::Conf;
 use regatta_config::{
     catalogue::SystemCatalogue,
-    system::{Chosen, Wanted},
+    system::{SystemRequest, SystemValues},
 };
 use regatta_loadgen::request::ConfText;
 use regatta_types::documents::DeviceFacts;
@@ -22,7 +22,7 @@ const AUTO: &str = "auto";
 ///
 /// # Errors
 /// [`Failure`] when the system does not exist, its file does not parse, or it has no values for the run.
-pub(crate) fn chosen(given: &str, wanted: &Wanted<'_>) -> Result<Chosen, Failure> {
+pub(crate) fn chosen(given: &str, wanted: &SystemRequest<'_>) -> Result<SystemValues, Failure> {
     let systems = SystemCatalogue::read(None)?;
     if given != AUTO {
         return Ok(systems.named(given, AUTO, wanted)?);
@@ -47,7 +47,7 @@ pub(crate) fn chosen(given: &str, wanted: &Wanted<'_>) -> Result<Chosen, Failure
 pub(crate) fn conf_over(
     lines: &BTreeMap<String, String>,
     model: &str,
-    wanted: &Wanted<'_>,
+    wanted: &SystemRequest<'_>,
     conf: ConfText,
 ) -> Result<ConfText, Failure> {
     let own = Conf::parse(&conf.name, &conf.text).map_err(Failure::usage)?;

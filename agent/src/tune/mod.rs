@@ -23,7 +23,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
-use regatta_config::{catalogue::RoundCatalogue, system::Wanted};
+use regatta_config::{catalogue::RoundCatalogue, system::SystemRequest};
 use regatta_fsutil::regular_file;
 use regatta_text::EscapedText;
 use regatta_types::{
@@ -223,7 +223,7 @@ impl Tuning<'_> {
         let Some(given) = &self.args.system else {
             return Ok(Vec::new());
         };
-        let wanted = Wanted {
+        let wanted = SystemRequest {
             benchmark,
             scenario,
             power: self.args.power_setting,

@@ -107,7 +107,7 @@ fn an_audit_config_that_lies_about_is_told_and_not_used() {
     assert!(
         ended
             .stdout
-            .contains("An audit.config lies in the working directory and is not used"),
+            .contains("The audit.config in the working directory is not used"),
         "{}",
         ended.stdout
     );

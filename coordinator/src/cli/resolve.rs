@@ -5,7 +5,7 @@ use std::str::FromStr;
 use regatta_config::{
     catalogue::Catalogue,
     engine_settings::EngineSettings,
-    system::{Chosen, Wanted},
+    system::{SystemRequest, SystemValues},
 };
 use regatta_text::HumanDuration;
 use regatta_types::{
@@ -59,7 +59,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
     for &mode in &modes {
         for &scenario in &scenarios {
             let state = state(words, &facts, benchmark, scenario)?;
-            let requested = Wanted {
+            let requested = SystemRequest {
                 benchmark,
                 scenario,
                 power: match &state {
@@ -159,8 +159,8 @@ fn system(
     words: &Words,
     catalogue: &Catalogue,
     facts: &DeviceFacts,
-    requested: &Wanted<'_>,
-) -> Result<Option<Chosen>, Failure> {
+    requested: &SystemRequest<'_>,
+) -> Result<Option<SystemValues>, Failure> {
     /// The name that selects no system's values.
     const NONE: &str = "none";
     let systems = catalogue.systems();

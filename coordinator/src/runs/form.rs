@@ -50,7 +50,7 @@ pub(crate) fn take(
 ) -> Result<(), NoForm> {
     let (benchmark, own) = (&spec.benchmark, spec.benchmark.form());
     let requested = match spec.engine.kind {
-        EngineKind::Tensorrt => Form::asked(&spec.engine.settings, own)?,
+        EngineKind::Tensorrt => Form::requested(&spec.engine.settings, own)?,
         _ => None,
     };
     let Some(requested) = requested.filter(|&requested| requested != own) else {

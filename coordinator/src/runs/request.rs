@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_conf::{Conf, ConfError, ConfKind, SettingError, SettingSources, TestSettings};
-use regatta_config::{round::Round, system::Chosen};
+use regatta_config::{round::Round, system::SystemValues};
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     benchmark::Benchmark,
@@ -61,7 +61,7 @@ pub(crate) struct Request<'a> {
     /// When logs are delivered.
     pub(crate) delivery: Delivery,
     /// The values of the device's system file for this run, if it has any.
-    pub(crate) system: Option<Chosen>,
+    pub(crate) system: Option<SystemValues>,
     /// The user's lines for `user.conf`, by key or by `model.scenario.key`.
     pub(crate) conf: BTreeMap<String, String>,
     /// The requested device state. `None` does not change the state.
@@ -177,7 +177,7 @@ fn concerns(key: &str, scenario: Scenario) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use regatta_config::system::{System, Wanted};
+    use regatta_config::system::{System, SystemRequest};
     use regatta_types::documents::{EngineKind, PowerSetting};
 
     use super::*;
@@ -244,7 +244,7 @@ mod tests {
         .unwrap();
         let drafted = |user_settings: Option<&str>| {
             draft(|request| {
-                let requested = Wanted {
+                let requested = SystemRequest {
                     benchmark: request.benchmark,
                     scenario: request.scenario,
                     power: PowerSetting::MaxP,

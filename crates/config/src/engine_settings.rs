@@ -42,12 +42,12 @@ pub enum EngineSettingError {
         name: &'static str,
     },
     /// The value is not of the setting's type, or out of range.
-    #[error("the engine setting {name} is `{given}`, but must be {expected}")]
+    #[error("the engine setting {name} is `{value}`, but must be {expected}")]
     Value {
         /// The setting.
         name: &'static str,
         /// The invalid value.
-        given: String,
+        value: String,
         /// The accepted values.
         expected: ValueType,
     },
@@ -95,10 +95,10 @@ impl Setting {
 
     /// Returns the error for an invalid value.
     #[must_use]
-    pub fn refuse(&'static self, given: &str) -> EngineSettingError {
+    pub fn refuse(&'static self, value: &str) -> EngineSettingError {
         EngineSettingError::Value {
             name: self.name,
-            given: given.to_owned(),
+            value: value.to_owned(),
             expected: self.value_type,
         }
     }
@@ -109,9 +109,9 @@ impl EngineSettings {
     ///
     /// # Errors
     /// [`EngineSettingError`] for the first unknown name or invalid value.
-    pub fn read(engine: EngineKind, given: &BTreeMap<String, String>) -> Result<Self, EngineSettingError> {
+    pub fn read(engine: EngineKind, values: &BTreeMap<String, String>) -> Result<Self, EngineSettingError> {
         let mut settings = Self::default();
-        for (name, value) in given {
+        for (name, value) in values {
             let setting = Setting::named(name).ok_or_else(|| EngineSettingError::Unknown {
                 engine,
                 name: name.clone(),

@@ -13,7 +13,7 @@ use regatta_types::{
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    choice::{Chosen, Wanted},
+    choice::{SystemRequest, SystemValues},
     expected::Expected,
     generic::{BoardFacts, generic},
 };
@@ -221,7 +221,7 @@ impl SystemRun {
         before
             .iter()
             .find(same)
-            .map(|_| format!("stands here a second time for the engine {}", self.engine))
+            .map(|_| format!("is in the file a second time, for the engine {}", self.engine))
     }
 }
 

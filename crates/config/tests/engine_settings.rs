@@ -43,16 +43,16 @@ fn several() -> impl Strategy<Value = (EngineKind, BTreeMap<String, String>)> {
             proptest::option::of(valid(setting)).prop_map(|value| Some((setting.name.to_owned(), value?)))
         });
         let settings: Vec<_> = settings.collect();
-        settings.prop_map(move |given| (engine, given.into_iter().flatten().collect()))
+        settings.prop_map(move |values| (engine, values.into_iter().flatten().collect()))
     })
 }
 
 proptest! {
     #[test]
-    fn what_is_written_reads_as_the_same_settings((engine, given) in several()) {
-        let settings = EngineSettings::read(engine, &given).unwrap();
+    fn what_is_written_reads_as_the_same_settings((engine, values) in several()) {
+        let settings = EngineSettings::read(engine, &values).unwrap();
         let texts = settings.texts();
-        prop_assert!(texts.keys().eq(given.keys()), "{given:?} {texts:?}");
+        prop_assert!(texts.keys().eq(values.keys()), "{values:?} {texts:?}");
         prop_assert_eq!(&EngineSettings::read(engine, &texts).unwrap(), &settings);
         prop_assert_eq!(settings.texts(), texts, "the second writing is the first");
         prop_assert!(settings.check_engine(engine).is_ok());
@@ -60,8 +60,8 @@ proptest! {
 
     /// TOML has no integers above those of 64 bits with a sign.
     #[test]
-    fn a_systems_file_holds_the_same_settings((engine, given) in several()) {
-        let settings = EngineSettings::read(engine, &given).unwrap();
+    fn a_systems_file_holds_the_same_settings((engine, values) in several()) {
+        let settings = EngineSettings::read(engine, &values).unwrap();
         let lines: Vec<String> = settings.texts().into_iter().map(|(name, text)| {
             let bare = match Setting::named(&name).unwrap().value_type {
                 ValueType::Integer { .. } => text.parse::<i64>().is_ok(),
@@ -70,7 +70,7 @@ proptest! {
             };
             format!("{name} = {}", if bare { text } else { serde_json::to_string(&text).unwrap() })
         }).collect();
-        let too_large = given.iter().any(|(name, text)| {
+        let too_large = values.iter().any(|(name, text)| {
             matches!(Setting::named(name).unwrap().value_type, ValueType::Integer { .. }) && text.parse::<i64>().is_err()
         });
         let file = format!(
@@ -85,8 +85,8 @@ proptest! {
     #[test]
     fn garbage_is_refused_or_reads_back(name in proptest::sample::select(SETTINGS), text in "\\PC{0,12}") {
         let engine = name.engines[0];
-        let given = BTreeMap::from([(name.name.to_owned(), text)]);
-        match EngineSettings::read(engine, &given) {
+        let values = BTreeMap::from([(name.name.to_owned(), text)]);
+        match EngineSettings::read(engine, &values) {
             Ok(settings) => prop_assert_eq!(EngineSettings::read(engine, &settings.texts()).unwrap(), settings),
             Err(error) => prop_assert!(error.to_string().contains(name.name)),
         }
@@ -120,8 +120,8 @@ fn a_value_out_of_range_is_refused_by_every_setting_with_a_range() {
             ValueType::Text(_) => vec![String::new()],
         };
         for text in outside {
-            let given = BTreeMap::from([(setting.name.to_owned(), text.clone())]);
-            let refused = EngineSettings::read(setting.engines[0], &given).unwrap_err();
+            let values = BTreeMap::from([(setting.name.to_owned(), text.clone())]);
+            let refused = EngineSettings::read(setting.engines[0], &values).unwrap_err();
             assert_eq!(
                 refused.to_string(),
                 format!(
@@ -136,10 +136,10 @@ fn a_value_out_of_range_is_refused_by_every_setting_with_a_range() {
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     let refused = |engine, name: &str, value: &str| {
-        let given = BTreeMap::from([(name.to_owned(), value.to_owned())]);
-        EngineSettings::read(engine, &given).unwrap_err().to_string()
+        let values = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        EngineSettings::read(engine, &values).unwrap_err().to_string()
     };
-    let told = [
+    let messages = [
         refused(EngineKind::Tract, "batch_sise", "8"),
         refused(EngineKind::Tract, "Batch-Size", "8"),
         refused(EngineKind::Tract, "streams_of_consciousness", "8"),
@@ -157,7 +157,7 @@ fn what_cannot_be_is_refused_by_name() {
         refused(EngineKind::Sim, "sim_units", "gpu=1"),
         refused(EngineKind::Sim, "sim_jitter", "NaN"),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(messages.join("\n"));
 }
 
 #[test]

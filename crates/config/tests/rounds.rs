@@ -205,7 +205,7 @@ fn audit_configs_are_the_official_files_to_the_byte() {
 }
 
 #[test]
-fn a_benchmark_is_asked_for_its_audits_and_one_of_no_round_rehearses_all() {
+fn a_benchmark_needs_its_rounds_audits_and_one_outside_every_round_rehearses_all() {
     let digits = known::benchmarks().unwrap().remove(0);
     let mut resnet = digits.clone();
     resnet.name = "resnet50".to_owned();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use regatta_config::{catalogue::SystemCatalogue, known, system::Wanted};
+use regatta_config::{catalogue::SystemCatalogue, known, system::SystemRequest};
 use regatta_types::{
     Scenario,
     benchmark::Benchmark,
@@ -21,8 +21,8 @@ fn orin(module: &str) -> DeviceFacts {
     }
 }
 
-fn wanted(benchmark: &Benchmark, engine: EngineKind) -> Wanted<'_> {
-    Wanted {
+fn request(benchmark: &Benchmark, engine: EngineKind) -> SystemRequest<'_> {
+    SystemRequest {
         benchmark,
         scenario: Scenario::Offline,
         power: PowerSetting::MaxP,
@@ -36,14 +36,14 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
     let mut benchmark = known::benchmarks().unwrap().remove(0);
     let of_device = |systems: &SystemCatalogue, facts: &DeviceFacts, benchmark: &Benchmark, engine| {
         let module = facts.module.as_deref();
-        let chosen = systems.of_device(module, || facts.clone(), &wanted(benchmark, engine))?;
+        let chosen = systems.of_device(module, || facts.clone(), &request(benchmark, engine))?;
         Some((
             chosen.settings["gpu_batch_size"].clone(),
             chosen.from.system,
             chosen.from.file,
         ))
     };
-    let told =
+    let values =
         |batch: &str, system: &str, file: &str| Some((batch.to_owned(), system.to_owned(), file.to_owned()));
     let systems = SystemCatalogue::read(Some(own.path())).unwrap();
     let (tensorrt, facts) = (EngineKind::Tensorrt, orin("p3701-0005"));
@@ -54,7 +54,7 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
         "generic"
     );
     benchmark.aliases.push("resnet50".to_owned());
-    let built_in = told("256", "agx-orin-64gb", "configs/systems/agx-orin-64gb.toml");
+    let built_in = values("256", "agx-orin-64gb", "configs/systems/agx-orin-64gb.toml");
     assert_eq!(of_device(&systems, &facts, &benchmark, tensorrt), built_in);
     let unknown = orin("p9999-0000");
     assert_eq!(
@@ -68,7 +68,7 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
         "the generic rule is for tensorrt alone"
     );
     let named = systems
-        .named("xavier-nx", "none", &wanted(&benchmark, tensorrt))
+        .named("xavier-nx", "none", &request(&benchmark, tensorrt))
         .unwrap();
     assert_eq!(named.settings["gpu_batch_size"], "64");
 
@@ -79,10 +79,10 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
     let file = path.display().to_string();
     assert_eq!(
         of_device(&systems, &facts, &benchmark, tensorrt),
-        told("3", "boat", &file)
+        values("3", "boat", &file)
     );
     let by_path = systems
-        .named(&file, "none", &wanted(&benchmark, tensorrt))
+        .named(&file, "none", &request(&benchmark, tensorrt))
         .unwrap();
     assert_eq!(by_path.from.sha256.as_deref().map(str::len), Some(64));
     assert_eq!((by_path.from.system.as_str(), by_path.from.file), ("boat", file));
@@ -90,7 +90,7 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
 
 /// On a device they start CUDA.
 #[test]
-fn facts_are_asked_for_the_generic_rule_alone() {
+fn facts_are_read_only_for_the_generic_rule() {
     let systems = SystemCatalogue::read(None).unwrap();
     let mut benchmark = known::benchmarks().unwrap().remove(0);
     benchmark.aliases.push("resnet50".to_owned());
@@ -98,19 +98,19 @@ fn facts_are_asked_for_the_generic_rule_alone() {
     let chosen = systems.of_device(
         Some("p3701-0005"),
         unneeded,
-        &wanted(&benchmark, EngineKind::Tensorrt),
+        &request(&benchmark, EngineKind::Tensorrt),
     );
     assert!(chosen.is_some());
 }
 
 #[test]
-fn what_cannot_be_used_is_told() {
+fn an_unusable_system_is_refused_with_the_reason() {
     let own = tempfile::tempdir().unwrap();
     let systems = SystemCatalogue::read(Some(&own.path().join("not-there"))).unwrap();
     let benchmark = known::benchmarks().unwrap().remove(0);
-    let refused = |given: &str| {
-        let wanted = wanted(&benchmark, EngineKind::Tensorrt);
-        systems.named(given, "`none`", &wanted).unwrap_err().to_string()
+    let refused = |name: &str| {
+        let request = request(&benchmark, EngineKind::Tensorrt);
+        systems.named(name, "`none`", &request).unwrap_err().to_string()
     };
     let unknown = refused("agx-orin");
     assert!(

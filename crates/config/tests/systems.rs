@@ -10,7 +10,7 @@ use std::{
 
 use regatta_config::{
     known,
-    system::{BoardFacts, System, SystemRun, Wanted, generic},
+    system::{BoardFacts, System, SystemRequest, SystemRun, generic},
 };
 use regatta_types::{
     Scenario,
@@ -151,14 +151,14 @@ fn results_and_rates_are_those_of_the_published_tables() {
         let (published, rate) = &tables[&key];
         assert_eq!(result, published.parse::<f64>().unwrap(), "{key}");
         compared += 1;
-        // What a derived run is to expect is what the published run was told.
+        // A derived run expects the rate that the published run was set to.
         if run.derived {
             let rate: f64 = rate.parse().unwrap();
-            let told = run.expected.conf(run.scenario);
+            let conf = run.expected.conf(run.scenario);
             let expected = match run.scenario {
-                Scenario::Offline | Scenario::Server => told["target_qps"].parse::<f64>().unwrap(),
+                Scenario::Offline | Scenario::Server => conf["target_qps"].parse::<f64>().unwrap(),
                 Scenario::SingleStream | Scenario::MultiStream => {
-                    1e3 / told["target_latency"].parse::<f64>().unwrap()
+                    1e3 / conf["target_latency"].parse::<f64>().unwrap()
                 }
             };
             assert!(
@@ -208,7 +208,7 @@ const LEAST: &str = "schema = 1\nname = 'x'\ntitle = 'X'\n";
 #[test]
 fn what_is_no_systems_file_is_refused_with_its_place() {
     let run = "[[run]]\nbenchmark = 'resnet50'\nscenario = 'Offline'\nsource = { round = 'v3.0', submitter = 'NVIDIA' }\n";
-    for (text, told) in [
+    for (text, expected) in [
         ("schema = 9\nname = 'x'\ntitle = 'X'\n".to_owned(), "schema 9"),
         (
             format!("{LEAST}{run}[run.settings]\ngpu_batch = 4"),
@@ -232,7 +232,7 @@ fn what_is_no_systems_file_is_refused_with_its_place() {
         ),
         (
             format!("{LEAST}{run}{run}"),
-            "line 8: resnet50 Offline MaxP: stands here a second time",
+            "line 8: resnet50 Offline MaxP: is in the file a second time",
         ),
         (format!("{LEAST}{run}clocks = true"), "line 8, column 1"),
         (
@@ -245,11 +245,11 @@ fn what_is_no_systems_file_is_refused_with_its_place() {
         ),
     ] {
         let error = System::from_toml(&text).unwrap_err();
-        let said = format!(
+        let message = format!(
             "{error}: {}",
             std::error::Error::source(&error).map_or_else(String::new, ToString::to_string)
         );
-        assert!(said.contains(told), "{text}\n{said}");
+        assert!(message.contains(expected), "{text}\n{message}");
     }
 }
 
@@ -261,8 +261,8 @@ fn resnet50() -> Benchmark {
     benchmark
 }
 
-fn wanted(benchmark: &Benchmark, power: PowerSetting, engine: EngineKind) -> Wanted<'_> {
-    Wanted {
+fn request(benchmark: &Benchmark, power: PowerSetting, engine: EngineKind) -> SystemRequest<'_> {
+    SystemRequest {
         benchmark,
         scenario: Scenario::Offline,
         power,
@@ -271,21 +271,24 @@ fn wanted(benchmark: &Benchmark, power: PowerSetting, engine: EngineKind) -> Wan
 }
 
 #[test]
-fn a_run_takes_what_was_not_given_and_the_record_says_what() {
+fn a_run_takes_the_settings_that_the_user_did_not_set_and_records_them() {
     let systems = known::systems().unwrap();
     let orin = systems.iter().find(|system| system.is_for("p3701-0000")).unwrap();
     let benchmark = resnet50();
     let mut chosen = orin
         .choose(
-            &wanted(&benchmark, PowerSetting::MaxP, EngineKind::Tensorrt),
+            &request(&benchmark, PowerSetting::MaxP, EngineKind::Tensorrt),
             "agx-orin-devkit-32gb",
             None,
         )
         .unwrap();
-    let mut given = BTreeMap::from([("gpu_batch_size".to_owned(), "64".to_owned())]);
-    chosen.merge_under(&mut given);
+    let mut settings = BTreeMap::from([("gpu_batch_size".to_owned(), "64".to_owned())]);
+    chosen.merge_under(&mut settings);
     assert_eq!(
-        (given["gpu_batch_size"].as_str(), given["dla_batch_size"].as_str()),
+        (
+            settings["gpu_batch_size"].as_str(),
+            settings["dla_batch_size"].as_str()
+        ),
         ("64", "2")
     );
     assert!(!chosen.from.settings.contains(&"gpu_batch_size".to_owned()));
@@ -298,13 +301,13 @@ fn a_run_takes_what_was_not_given_and_the_record_says_what() {
     assert!(!chosen.from.derived);
 
     let tract = orin.choose(
-        &wanted(&benchmark, PowerSetting::MaxP, EngineKind::Tract),
+        &request(&benchmark, PowerSetting::MaxP, EngineKind::Tract),
         "f",
         None,
     );
     assert_eq!(tract, None, "another engine's settings are not for it");
     let sim = orin.choose(
-        &wanted(&benchmark, PowerSetting::MaxP, EngineKind::Sim),
+        &request(&benchmark, PowerSetting::MaxP, EngineKind::Sim),
         "f",
         None,
     );
@@ -322,7 +325,7 @@ fn the_other_state_of_the_board_lends_its_settings_but_not_its_rate() {
     let benchmark = resnet50();
     let chosen = nano
         .choose(
-            &wanted(&benchmark, PowerSetting::MaxQ, EngineKind::Tensorrt),
+            &request(&benchmark, PowerSetting::MaxQ, EngineKind::Tensorrt),
             "f",
             None,
         )

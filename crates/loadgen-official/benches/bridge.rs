@@ -1,7 +1,7 @@
 //! What the Rust side costs per query.
 //!
 //! First the bridge alone, under a LoadGen that only asks (`fake_loadgen.c`): against a SUT in C that it calls itself. Then
-//! under the official LoadGen 6.0.17, against a SUT in C that talks to the C face (`driver.c`). Rounds alternate; minima are
+//! under the official LoadGen 6.0.17, against a SUT in C that talks to the C interface (`driver.c`). Rounds alternate; minima are
 //! shown, as whatever else runs on the machine only ever adds, and the first column again shows the noise.
 //!
 //! `cargo bench -p regatta-loadgen-official`; queries and rounds may be given after `--`.

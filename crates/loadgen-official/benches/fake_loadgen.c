@@ -1,4 +1,4 @@
-/* A LoadGen that does nothing but ask: the bench's way to see the bridge alone. It has the plug-in's C face, issues queries in
+/* A LoadGen that does nothing but ask: the bench's way to see the bridge alone. It has the plug-in's C interface, issues queries in
  * a tight loop, counts answers, and writes the nanoseconds per query to the file `ns` in the log directory. With the
  * environment's FAKE_DIRECT it asks a SUT in C instead of the one it was given. */
 #include <pthread.h>

@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   }
   FIND(rlg_abi_version);
   if (rlg_abi_version_() != RLG_ABI_VERSION) {
-    fprintf(stderr, "driver: C face version %u, needed %u\n", rlg_abi_version_(), RLG_ABI_VERSION);
+    fprintf(stderr, "driver: C interface version %u, needed %u\n", rlg_abi_version_(), RLG_ABI_VERSION);
     return 3;
   }
   FIND(rlg_build_info);

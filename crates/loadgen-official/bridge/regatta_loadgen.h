@@ -1,7 +1,7 @@
-/* The C face of a LoadGen plug-in: what libregatta_loadgen-<revision>.so offers to whoever loads it.
+/* The C interface of a LoadGen plug-in: the functions of libregatta_loadgen-<revision>.so.
  *
- * It says nothing about queries' lifetimes beyond LoadGen's own rules, keeps no registry of ids and checks no answer:
- * an id must be one that issue_query handed out and that has had no final answer yet. The Rust side sees to that.
+ * LoadGen's own rules apply to the lifetimes of queries. The plug-in keeps no registry of ids and checks no response:
+ * an id must come from issue_query and must not have a final response yet. The Rust side ensures both.
  *
  * Strings are UTF-8 and end in NUL. Strings that the plug-in returns live as long as the process.
  * Nothing throws out of these functions, and no callback may unwind into them.
@@ -65,7 +65,7 @@ typedef struct rlg_callbacks {
 
 typedef struct rlg_settings rlg_settings;
 
-/* The version of this face. The one function whose meaning never changes: ask it before anything else. */
+/* The version of this interface. This function never changes; call it before all others. */
 uint32_t rlg_abi_version(void);
 
 /* How the plug-in was built: one JSON object (see docs/loadgen-official.md). */

@@ -1,4 +1,4 @@
-// Ties the C face to LoadGen: one run at a time, on a thread of its own, with nothing thrown across the edge.
+// Connects the C interface to LoadGen: one run at a time, on a thread of its own, with nothing thrown across the edge.
 // LoadGen's sources are compiled beside this file and are not changed.
 
 #include <pthread.h>

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use crate::face::Sample;
+use crate::ffi::Sample;
 
 /// Entries in the first chunk. Each further chunk is twice as large as the previous one.
 const FIRST_CHUNK: u64 = 1 << 12;
@@ -135,7 +135,7 @@ fn outstanding(entry: &AtomicU64) -> Result<u64, NotOutstanding> {
 /// Returns the chunk of a number and the offset in that chunk.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "an offset lies within a chunk, which lies in memory"
+    reason = "an offset is within a chunk, which is in memory"
 )]
 const fn place(number: u64) -> (usize, usize) {
     let shifted = number + FIRST_CHUNK;

@@ -1,4 +1,4 @@
-//! Callbacks from LoadGen to the SUT and QSL. They pass the gate and catch panics. A call after the run is given up never returns to
+//! Callbacks from LoadGen to the SUT and QSL. They pass the gate and catch panics. A call after the run is abandoned never returns to
 //! LoadGen.
 
 use std::{
@@ -27,8 +27,8 @@ use regatta_text::ErrorChain;
 use regatta_types::{Mode, Scenario};
 
 use crate::{
-    face::{Callbacks, Face, OK, Sample},
-    sink::{Ended, Sink},
+    ffi::{Callbacks, OK, PluginFunctions, Sample},
+    sink::{LoadgenEnd, Sink},
 };
 
 /// Time for issue threads to register with LoadGen. LoadGen checks once and otherwise waits for ten seconds.
@@ -37,7 +37,7 @@ const REGISTRATION: Duration = Duration::from_millis(50);
 /// Context of a run's callbacks. Its creator extends the borrows to `'static`. They may only be used between
 /// [`Gate::enter`](crate::gate::Gate::enter) and `leave`.
 pub(crate) struct Bridge {
-    pub(crate) face: Arc<Face>,
+    pub(crate) functions: Arc<PluginFunctions>,
     pub(crate) sink: Arc<Sink>,
     pub(crate) completer: Completer,
     pub(crate) sut: &'static dyn SystemUnderTest,
@@ -119,7 +119,7 @@ impl Bridge {
         }
     }
 
-    /// Calls the SUT or the QSL. `Err` means that the call failed and the run has been given up.
+    /// Calls the SUT or the QSL. `Err` means that the call failed and the run has been abandoned.
     fn guarded(
         &self,
         samples: usize,
@@ -140,7 +140,7 @@ impl Bridge {
         Err(())
     }
 
-    /// Blocks LoadGen's thread for ever. It must not continue a run that has been given up, and it cannot unwind through C++.
+    /// Blocks LoadGen's thread for ever. It must not continue an abandoned run, and it cannot unwind through C++.
     fn park(&self) -> ! {
         let sink = Arc::clone(&self.sink);
         sink.tell(|events| events.parked = true);
@@ -241,11 +241,11 @@ impl Bridge {
             return;
         }
         for _ in 0..self.issue_threads {
-            let (face, sink) = (Arc::clone(&self.face), Arc::clone(&self.sink));
+            let (functions, sink) = (Arc::clone(&self.functions), Arc::clone(&self.sink));
             let (timing_request, timing) = (self.timing_request.clone(), Arc::clone(&self.timing));
             let thread = thread::Builder::new().name("issue".to_owned()).spawn(move || {
                 enter_timing(&timing_request, &timing);
-                if let Err(refusal) = face.register_issue_thread() {
+                if let Err(refusal) = functions.register_issue_thread() {
                     sink.give_up(format!("LoadGen failed on an issue thread: {}", refusal.words));
                 }
             });
@@ -312,10 +312,10 @@ extern "C" fn ended(context: *const c_void, code: c_int, message: *const c_char)
     // SAFETY: the run has not ended before this call reports its end.
     let sink = unsafe { Arc::clone(&bridge(context).sink) };
     let how = if code == OK {
-        Ended::Returned
+        LoadgenEnd::Returned
     } else {
         // SAFETY: a string that lives until this returns.
-        Ended::Threw(unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned())
+        LoadgenEnd::Threw(unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned())
     };
     // After this call the bridge may be gone.
     sink.tell(|events| events.ended = Some(how));

@@ -11,7 +11,7 @@ use regatta_types::Mode;
 use tempfile::TempDir;
 
 use crate::{
-    face::{Face, NOT_IN_REVISION, Refusal, Settings},
+    ffi::{NOT_IN_REVISION, PluginFunctions, Refusal, Settings},
     fields::{FIELDS, Number},
 };
 
@@ -71,13 +71,13 @@ impl From<PrepareError> for LoadgenError {
 
 /// Converts a request to settings.
 pub(crate) fn prepare<'a>(
-    face: &'a Face,
+    functions: &'a PluginFunctions,
     source: ConfSource,
     request: &RunRequest,
 ) -> Result<Prepared<'a>, LoadgenError> {
     let files =
         TempDir::with_prefix("regatta-loadgen-").map_err(|source| PrepareError::Directory { source })?;
-    let mut settings = face.settings().ok_or(PrepareError::Memory)?;
+    let mut settings = functions.settings().ok_or(PrepareError::Memory)?;
     let explain = |refusal| explain(request, refusal);
     settings
         .set_text(c"scenario", request.scenario.as_str())
@@ -87,18 +87,18 @@ pub(crate) fn prepare<'a>(
         .map_err(explain)?;
     set_logs(&mut settings, request).map_err(explain)?;
 
-    let given = as_given(request)?;
+    let from_request = settings_of_request(request)?;
     match source {
-        ConfSource::Request => write_fields(&mut settings, &given, request)?,
+        ConfSource::Request => write_fields(&mut settings, &from_request, request)?,
         ConfSource::LoadGen => {
-            read_confs(face, &mut settings, request, &files)?;
+            read_confs(functions, &mut settings, request, &files)?;
             write_overrides(&mut settings, request)?;
         }
     }
     let mut before_audit = read_fields(&settings, request)?;
-    before_audit.mode = given.mode; // `mode` is not a number, and a user.conf may set it
+    before_audit.mode = from_request.mode; // `mode` is not a number, and a user.conf may set it
     if let (ConfSource::LoadGen, Some(conf)) = (source, &request.mlperf_conf) {
-        refuse_other_conf(&before_audit, &given, &conf.name, request)?;
+        refuse_other_conf(&before_audit, &from_request, &conf.name, request)?;
     }
     if let Some(audit) = &request.audit_config {
         let path = write_file(&files, "audit.config", audit)?;
@@ -145,17 +145,17 @@ fn set_logs(settings: &mut Settings<'_>, request: &RunRequest) -> Result<(), Ref
 
 /// Reads LoadGen's own conf and then the user's, as every harness does.
 fn read_confs(
-    face: &Face,
+    functions: &PluginFunctions,
     settings: &mut Settings<'_>,
     request: &RunRequest,
     files: &TempDir,
 ) -> Result<(), LoadgenError> {
     let explain = |refusal| explain(request, refusal);
     let (model, scenario) = (request.model.as_str(), request.scenario.as_str());
-    if face.mlperf_conf().is_none() {
+    if functions.mlperf_conf().is_none() {
         let Some(conf) = &request.mlperf_conf else {
             let problem =
-                "this LoadGen has no mlperf.conf compiled in, so the round's must be given".to_owned();
+                "this LoadGen has no mlperf.conf compiled in; hint: set the round's mlperf.conf".to_owned();
             return Err(LoadgenError::Settings {
                 scenario: request.scenario,
                 problem,
@@ -196,15 +196,15 @@ fn write_overrides(settings: &mut Settings<'_>, request: &RunRequest) -> Result<
 /// Sets every field. A field that this LoadGen lacks may only have its default.
 fn write_fields(
     settings: &mut Settings<'_>,
-    wanted: &TestSettings,
+    requested: &TestSettings,
     request: &RunRequest,
 ) -> Result<(), LoadgenError> {
     let defaults = TestSettings::default();
     settings
-        .set_text(c"mode", wanted.mode.as_str())
+        .set_text(c"mode", requested.mode.as_str())
         .map_err(|refusal| explain(request, refusal))?;
     for field in FIELDS {
-        let value = (field.get)(wanted);
+        let value = (field.get)(requested);
         match settings.set(field.key, value) {
             Err(refusal) if refusal.code == NOT_IN_REVISION && value == (field.get)(&defaults) => {}
             result => result.map_err(|refusal| explain(request, refusal))?,
@@ -227,7 +227,7 @@ fn read_fields(settings: &Settings<'_>, request: &RunRequest) -> Result<TestSett
 }
 
 /// Returns the settings from the request's conf texts and overrides. LoadGen itself applies `audit.config` and TEST05 later.
-fn as_given(request: &RunRequest) -> Result<TestSettings, LoadgenError> {
+fn settings_of_request(request: &RunRequest) -> Result<TestSettings, LoadgenError> {
     let mut settings = TestSettings::new(request.scenario, request.mode);
     for (conf, kind) in [
         (&request.mlperf_conf, ConfKind::Mlperf),
@@ -255,19 +255,19 @@ fn apply(
 /// Refuses a request whose `mlperf.conf` has other values than the one that is compiled into LoadGen.
 fn refuse_other_conf(
     compiled: &TestSettings,
-    given: &TestSettings,
+    from_request: &TestSettings,
     name: &str,
     request: &RunRequest,
 ) -> Result<(), LoadgenError> {
     let differing: Vec<_> = FIELDS
         .iter()
-        .filter(|field| (field.get)(compiled) != (field.get)(given))
+        .filter(|field| (field.get)(compiled) != (field.get)(from_request))
         .map(|field| {
             let key = field.key.to_string_lossy();
             format!(
                 "{key} is {} there and {} in {name}",
                 (field.get)(compiled),
-                (field.get)(given)
+                (field.get)(from_request)
             )
         })
         .collect();
@@ -275,8 +275,8 @@ fn refuse_other_conf(
         return Ok(());
     }
     let problem = format!(
-        "the official LoadGen has its mlperf.conf compiled in and it says otherwise: {}; take a plug-in of the \
-         round's revision, or leave the conf out",
+        "the official LoadGen has its mlperf.conf compiled in, with other values: {}; hint: use a plug-in of the \
+         round's revision, or leave out the conf",
         differing.join(", ")
     );
     Err(LoadgenError::Settings {

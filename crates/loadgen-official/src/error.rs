@@ -7,25 +7,25 @@ use std::{fmt::Write as _, io, path::PathBuf};
 pub enum PluginError {
     /// There is no plug-in of that revision.
     #[error(
-        "no LoadGen plug-in {} was found{}; build one with `crates/loadgen-official/bridge/build.sh --source CHECKOUT --out DIR` \
+        "no LoadGen plug-in {} was found{}; hint: build one with `crates/loadgen-official/bridge/build.sh --source CHECKOUT --out DIR` \
          from a checkout of mlcommons/inference at a revision that the round accepts, and put it there or name its \
          directory in REGATTA_PLUGINS",
-        wanted_words(wanted.as_deref()),
+        revision_words(requested.as_deref()),
         searched_words(searched, others)
     )]
     Missing {
         /// The requested revision; `None` for any.
-        wanted: Option<String>,
+        requested: Option<String>,
         /// The searched directories.
         searched: Vec<PathBuf>,
         /// The plug-ins of other revisions that were found.
         others: Vec<PathBuf>,
     },
     /// More than one plug-in matches.
-    #[error("{} plug-ins fit revision {wanted}: {}; give more of its digits", found.len(), list(found))]
+    #[error("{} plug-ins match revision {requested}: {}; hint: name more of its digits", found.len(), list(found))]
     Ambiguous {
         /// The requested revision.
-        wanted: String,
+        requested: String,
         /// The matching plug-ins.
         found: Vec<PathBuf>,
     },
@@ -42,7 +42,7 @@ pub enum PluginError {
         source: libloading::Error,
     },
     /// The file lacks a function of the C interface.
-    #[error("{} is no LoadGen plug-in: it has no `{symbol}`", path.display())]
+    #[error("{} is not a LoadGen plug-in: it has no `{symbol}`", path.display())]
     NotAPlugin {
         /// The file.
         path: PathBuf,
@@ -51,8 +51,8 @@ pub enum PluginError {
     },
     /// The plug-in has another version of the C interface.
     #[error(
-        "the LoadGen plug-in {} has C face version {found}, this program needs version {needed}; \
-         build it anew with this program's crates/loadgen-official/bridge/build.sh",
+        "the LoadGen plug-in {} has version {found} of the C interface, this program needs version {needed}; \
+         hint: build it again with this program's crates/loadgen-official/bridge/build.sh",
         path.display()
     )]
     AbiVersion {
@@ -83,8 +83,8 @@ pub enum PluginError {
     },
 }
 
-fn wanted_words(wanted: Option<&str>) -> String {
-    wanted.map_or_else(
+fn revision_words(requested: Option<&str>) -> String {
+    requested.map_or_else(
         || "(libregatta_loadgen-*.so)".to_owned(),
         |w| format!("of revision {w}"),
     )

@@ -1,6 +1,6 @@
 //! An atomic word that controls the calls between LoadGen and the SUT: outstanding samples, calls inside the SUT, closed flag.
 //!
-//! A run that has been given up must be left in a state that can never end by itself. No call may be inside the caller's SUT when it is
+//! An abandoned run must be left in a state that can never end by itself. No call may be inside the caller's SUT when it is
 //! returned to the caller. One atomic word holds both facts. Giving up therefore has a defined order relative to every query and response.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_out_when_it_closes_is_told_once() {
+    fn samples_outstanding_when_it_closes_are_reported_once() {
         let gate = Gate::default();
         assert!(gate.enter(8));
         assert!(gate.occupied());

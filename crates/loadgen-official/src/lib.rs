@@ -21,7 +21,7 @@ mod bridge;
 mod build_info;
 mod conf;
 mod error;
-mod face;
+mod ffi;
 mod fields;
 mod footprint;
 mod gate;

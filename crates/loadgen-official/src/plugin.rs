@@ -12,12 +12,14 @@ use regatta_loadgen::{
     sut::{QuerySampleLibrary, SystemUnderTest},
 };
 
-use crate::{build_info::BuildInfo, conf::ConfSource, error::PluginError, face::Face, footprint, run::Run};
+use crate::{
+    build_info::BuildInfo, conf::ConfSource, error::PluginError, ffi::PluginFunctions, footprint, run::Run,
+};
 
 /// A plug-in. It stays loaded until the process ends.
 #[derive(Debug, Clone)]
 pub struct Plugin {
-    face: Arc<Face>,
+    functions: Arc<PluginFunctions>,
     build_info: BuildInfo,
 }
 
@@ -27,15 +29,15 @@ impl Plugin {
     /// # Errors
     /// When the file cannot be loaded, is not a plug-in, or has another version of the C interface.
     pub fn open(path: &Path) -> Result<Self, PluginError> {
-        let face = Face::load(path)?;
-        let build_info = serde_json::from_slice(face.build_info().to_bytes()).map_err(|source| {
+        let functions = PluginFunctions::load(path)?;
+        let build_info = serde_json::from_slice(functions.build_info().to_bytes()).map_err(|source| {
             PluginError::BuildInfo {
                 path: path.to_owned(),
                 source,
             }
         })?;
         Ok(Self {
-            face: Arc::new(face),
+            functions: Arc::new(functions),
             build_info,
         })
     }
@@ -49,7 +51,7 @@ impl Plugin {
     /// Returns the compiled-in `mlperf.conf`; `None` in LoadGens without one.
     #[must_use]
     pub fn mlperf_conf(&self) -> Option<String> {
-        self.face
+        self.functions
             .mlperf_conf()
             .map(|text| text.to_string_lossy().into_owned())
     }
@@ -117,7 +119,7 @@ impl LoadGen for OfficialLoadGen {
         self.check(request, counts)?;
         let run = Run {
             counts,
-            face: &self.plugin.face,
+            functions: &self.plugin.functions,
             source: self.source,
             identity: self.identity(),
             sut,

@@ -23,18 +23,18 @@ use regatta_types::Scenario;
 use crate::{
     bridge::Bridge,
     conf::{self, ConfSource},
-    face::{Face, Refusal, c_string},
+    ffi::{PluginFunctions, Refusal, c_string},
     outcome::{self, Facts},
-    sink::{Ended, Sink},
+    sink::{LoadgenEnd, Sink},
 };
 
-/// Interval at which the waiting thread checks for calls that are still inside a SUT that has been given up.
+/// Interval at which the waiting thread checks for calls that are still inside an abandoned SUT.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Everything that a run needs.
 pub(crate) struct Run<'a> {
     pub(crate) counts: LibraryCounts,
-    pub(crate) face: &'a Arc<Face>,
+    pub(crate) functions: &'a Arc<PluginFunctions>,
     pub(crate) source: ConfSource,
     pub(crate) identity: LoadgenIdentity,
     pub(crate) sut: &'a dyn SystemUnderTest,
@@ -47,16 +47,16 @@ impl Run<'_> {
     /// Executes the run to its end.
     pub(crate) fn run(&self) -> Result<Outcome, LoadgenError> {
         create_logs(self.request)?;
-        let prepared = conf::prepare(self.face, self.source, self.request)?;
+        let prepared = conf::prepare(self.functions, self.source, self.request)?;
         let effective = EffectiveSettings::new(&prepared.requested, self.counts).0;
-        let sink = Arc::new(Sink::new(Arc::clone(self.face)));
+        let sink = Arc::new(Sink::new(Arc::clone(self.functions)));
         // Boxed: an abandoned run's callbacks may access it until the process ends.
         let bridge = Box::new(self.bridge(&sink, &prepared.requested, &effective));
         let names = self.names()?;
         let callbacks = bridge.callbacks(&names.0, &names.1);
         // SAFETY: bridge, names and settings outlive the run: they are dropped after `ended`, or else leaked below. SUT, QSL and observer,
         // whose borrows the bridge extends, are not used once `wait` has returned.
-        unsafe { self.face.start_test(&prepared.settings, &callbacks) }
+        unsafe { self.functions.start_test(&prepared.settings, &callbacks) }
             .map_err(|refusal| LoadgenError::Plugin(refusal.words))?;
         let ended = self.wait(&sink);
         let (accuracy, performance) = bridge.issued();
@@ -110,7 +110,7 @@ impl Run<'_> {
             )
         };
         Bridge {
-            face: Arc::clone(self.face),
+            functions: Arc::clone(self.functions),
             sink: Arc::clone(sink),
             completer: Completer::new(Arc::clone(sink) as Arc<_>),
             sut,
@@ -140,7 +140,7 @@ impl Run<'_> {
                 drop(events);
                 return note_end(sink, how);
             }
-            if let Some(lost) = events.given_up {
+            if let Some(lost) = events.lost_samples {
                 if (events.parked || lost > 0) && !sink.gate.occupied() {
                     break;
                 }
@@ -165,7 +165,7 @@ impl Run<'_> {
         }
         drop(events);
         // SAFETY: LoadGen's thread is parked in the bridge, or waits for responses that the closed gate withholds.
-        if let Err(refusal) = unsafe { self.face.abort_test() } {
+        if let Err(refusal) = unsafe { self.functions.abort_test() } {
             sink.tell(|e| {
                 e.faults
                     .push(format!("LoadGen could not write out its logs: {}", refusal.words))
@@ -176,9 +176,9 @@ impl Run<'_> {
 }
 
 /// Handles the end of LoadGen's thread. No further call into the SUT starts, but one may still be returning.
-fn note_end(sink: &Sink, how: Ended) -> bool {
-    let returned = how == Ended::Returned;
-    if let Ended::Threw(words) = how {
+fn note_end(sink: &Sink, how: LoadgenEnd) -> bool {
+    let returned = how == LoadgenEnd::Returned;
+    if let LoadgenEnd::Threw(words) = how {
         sink.give_up(format!("LoadGen threw an exception: {words}"));
     }
     while sink.gate.occupied() {

@@ -39,7 +39,7 @@ impl SearchPath {
     /// When no plug-in matches, or when several with different file names match.
     pub fn find(&self, revision: Option<&str>) -> Result<PathBuf, PluginError> {
         let all = self.plugins()?;
-        let Some(wanted) = revision else {
+        let Some(requested) = revision else {
             return all
                 .iter()
                 .max_by_key(|path| age(path))
@@ -47,27 +47,27 @@ impl SearchPath {
                 .ok_or_else(|| self.missing(None, all.clone()));
         };
         let name = |path: &PathBuf| revision_of(path).unwrap_or_default().to_owned();
-        if let Some(exact) = all.iter().find(|path| name(path) == wanted) {
+        if let Some(exact) = all.iter().find(|path| name(path) == requested) {
             return Ok(exact.clone());
         }
-        let mut fitting: Vec<_> = all
+        let mut matching: Vec<_> = all
             .iter()
-            .filter(|path| same_commit(&name(path), wanted))
+            .filter(|path| same_commit(&name(path), requested))
             .cloned()
             .collect();
         // A later directory's plug-in of the same revision is hidden; it does not make the choice ambiguous.
         let mut seen = Vec::new();
-        fitting.retain(|path| {
+        matching.retain(|path| {
             let new = !seen.contains(&name(path));
             seen.push(name(path));
             new
         });
-        match fitting.as_slice() {
-            [] => Err(self.missing(Some(wanted), all)),
+        match matching.as_slice() {
+            [] => Err(self.missing(Some(requested), all)),
             [one] => Ok(one.clone()),
             _ => Err(PluginError::Ambiguous {
-                wanted: wanted.to_owned(),
-                found: fitting,
+                requested: requested.to_owned(),
+                found: matching,
             }),
         }
     }
@@ -99,9 +99,9 @@ impl SearchPath {
         Ok(found)
     }
 
-    fn missing(&self, wanted: Option<&str>, others: Vec<PathBuf>) -> PluginError {
+    fn missing(&self, requested: Option<&str>, others: Vec<PathBuf>) -> PluginError {
         PluginError::Missing {
-            wanted: wanted.map(str::to_owned),
+            requested: requested.map(str::to_owned),
             searched: self.0.clone(),
             others,
         }
@@ -163,21 +163,21 @@ mod tests {
         let plugins = directory(&["b66003e10e", "75f297d44c", "6.0.17-NA"]);
         fs::write(plugins.path().join("libother.so"), "").unwrap();
         let path = SearchPath::new(vec![plugins.path().to_owned(), PathBuf::from("/nowhere")]);
-        for wanted in [
+        for requested in [
             "b66003e",
             "b66003e10e",
             "B66003E10E00000000000000000000000000abcd",
         ] {
             assert_eq!(
-                found(&path, Some(wanted)),
+                found(&path, Some(requested)),
                 Ok("b66003e10e".to_owned()),
-                "{wanted}"
+                "{requested}"
             );
         }
         assert_eq!(found(&path, Some("6.0.17-NA")), Ok("6.0.17-NA".to_owned()));
-        for wanted in ["b66003", "6.0.17", "deadbeef00"] {
-            let error = found(&path, Some(wanted)).unwrap_err();
-            assert!(error.contains(wanted) && error.contains("/nowhere"), "{error}");
+        for requested in ["b66003", "6.0.17", "deadbeef00"] {
+            let error = found(&path, Some(requested)).unwrap_err();
+            assert!(error.contains(requested) && error.contains("/nowhere"), "{error}");
             assert!(
                 error.contains("75f297d44c") && error.contains("build.sh"),
                 "{error}"
@@ -189,7 +189,7 @@ mod tests {
     fn two_commits_that_begin_alike_are_not_guessed_between() {
         let plugins = directory(&["b66003e10e", "b66003e20e"]);
         let error = found(&SearchPath::new(vec![plugins.path().to_owned()]), Some("b66003e")).unwrap_err();
-        assert!(error.starts_with("2 plug-ins fit revision b66003e:"), "{error}");
+        assert!(error.starts_with("2 plug-ins match revision b66003e:"), "{error}");
     }
 
     #[test]

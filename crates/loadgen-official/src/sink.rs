@@ -16,7 +16,7 @@ use regatta_text::ErrorChain;
 
 use crate::{
     answers::{Answers, NotOutstanding},
-    face::{Face, Refusal, Response},
+    ffi::{PluginFunctions, Refusal, Response},
     gate::Gate,
 };
 
@@ -25,7 +25,7 @@ const PART: usize = 4096;
 
 /// How a run's LoadGen thread ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum LoadgenEnd {
     /// `StartTest` returned.
     Returned,
     /// LoadGen threw an exception; the logs are written.
@@ -35,9 +35,9 @@ pub(crate) enum Ended {
 /// Events for the thread that waits for a run's end.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    pub(crate) ended: Option<Ended>,
-    /// Set when the run is given up: the number of samples that will never get a response.
-    pub(crate) given_up: Option<u64>,
+    pub(crate) ended: Option<LoadgenEnd>,
+    /// Set when the run is abandoned: the number of samples that will never get a response.
+    pub(crate) lost_samples: Option<u64>,
     /// Whether LoadGen's thread is parked in the bridge.
     pub(crate) parked: bool,
     /// The faults of the run, in order.
@@ -47,7 +47,7 @@ pub(crate) struct Events {
 /// One run's sink.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    face: Arc<Face>,
+    functions: Arc<PluginFunctions>,
     pub(crate) gate: Gate,
     pub(crate) answers: Answers,
     unknown: AtomicU64,
@@ -57,9 +57,9 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    pub(crate) fn new(face: Arc<Face>) -> Self {
+    pub(crate) fn new(functions: Arc<PluginFunctions>) -> Self {
         Self {
-            face,
+            functions,
             gate: Gate::default(),
             answers: Answers::new(),
             unknown: AtomicU64::new(0),
@@ -97,7 +97,7 @@ impl Sink {
         let lost = self.gate.close();
         self.tell(|events| {
             events.faults.push(reason);
-            events.given_up = events.given_up.or(lost);
+            events.lost_samples = events.lost_samples.or(lost);
         });
     }
 
@@ -137,8 +137,8 @@ impl Sink {
             return;
         }
         // SAFETY: every id has just been taken from the table, which returns each outstanding id once. LoadGen keeps a sample until it
-        // gets its response. The open gate shows that the run has not been given up.
-        if let Err(refusal) = unsafe { self.face.samples_complete(responses) } {
+        // gets its response. The open gate shows that the run has not been abandoned.
+        if let Err(refusal) = unsafe { self.functions.samples_complete(responses) } {
             self.give_up(loadgen_threw(&refusal));
         }
     }
@@ -149,7 +149,7 @@ impl Sink {
             Err(why) => return self.refuse(why),
         };
         // SAFETY: the sample is outstanding and held: its final response waits until it is released.
-        let result = unsafe { self.face.first_token_complete(&[foreign(id, response)]) };
+        let result = unsafe { self.functions.first_token_complete(&[foreign(id, response)]) };
         self.answers.release(response.id.0, id);
         if let Err(refusal) = result {
             self.give_up(loadgen_threw(&refusal));

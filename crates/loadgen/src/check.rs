@@ -85,7 +85,7 @@ impl SeriesCheck {
         };
         passes.iter().try_for_each(check).map_err(|error| {
             fail(if error.is_about_size() {
-                format!("{error}; asked for: {}", sizes(requested))
+                format!("{error}; requested: {}", sizes(requested))
             } else {
                 error.to_string()
             })

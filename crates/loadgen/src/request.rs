@@ -261,7 +261,7 @@ pub enum LogTiming {
 pub struct IssueSettings {
     /// What the issuing thread does while it waits.
     pub wait: Wait,
-    /// The run is given up and invalid when responses are due and none arrives for this long. `None` waits for ever, as the official
+    /// The run ends and is invalid when responses are due and none arrives for this long. `None` waits for ever, as the official
     /// LoadGen does.
     pub stall_timeout: Option<Duration>,
     /// How each issuing thread runs during the timed window.

@@ -1,4 +1,4 @@
-/* The C face between the agent and one version of TensorRT.
+/* The C interface between the agent and one version of TensorRT.
  *
  * One source (shim.cc) is compiled against the headers of each TensorRT version into libregatta_trt-<version>.so; the
  * agent asks the installed library for its version, opens the shim that fits, and the shim opens TensorRT by path.

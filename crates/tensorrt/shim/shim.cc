@@ -1,4 +1,4 @@
-// The C face of regatta_trt.h over one version of TensorRT: 8.5 to 11, and TensorRT-RTX. What a version does not have
+// The C interface of regatta_trt.h over one version of TensorRT: 8.5 to 11, and TensorRT-RTX. What a version does not have
 // is told apart by its own version macros, in one place each. CUDA is not linked here: streams and addresses are the caller's.
 
 #include "regatta_trt.h"

@@ -74,7 +74,7 @@ impl FromStr for ElementType {
         let found = TYPES.iter().find(|(word, _)| *word == text);
         found.map(|(_, element)| *element).ok_or_else(|| UnknownWord {
             kind: "type",
-            given: text.to_owned(),
+            text: text.to_owned(),
             known: "fp32, fp16, int8, int32, int64",
         })
     }

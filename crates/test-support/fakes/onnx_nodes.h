@@ -1,4 +1,4 @@
-/* The nodes of an ONNX file, for the shim's twin (trt_shim.c): each one's name and kind, in the file's order. Goes through
+/* The nodes of an ONNX file, for the fake shim (trt_shim.c): each one's name and kind, in the file's order. Goes through
  * ModelProto.graph (7), GraphProto.node (1), NodeProto.name (3) and .op_type (4); knows nothing else of a network. */
 #include <stdint.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@ static int onnx_field(onnx_bytes* in, onnx_bytes* field) {
     }
     return 0;
 }
-static void onnx_word(onnx_bytes from, char* word, size_t room) {
-    size_t length = (size_t)(from.end - from.at) < room ? (size_t)(from.end - from.at) : room - 1;
+static void onnx_word(onnx_bytes from, char* word, size_t capacity) {
+    size_t length = (size_t)(from.end - from.at) < capacity ? (size_t)(from.end - from.at) : capacity - 1;
     memcpy(word, from.at, length), word[length] = 0;
 }
 

@@ -1,4 +1,4 @@
-/* A twin of a TensorRT shim for tests: the face of crates/tensorrt/shim/regatta_trt.h without TensorRT behind it. Never shipped.
+/* A fake TensorRT shim for tests: the interface of crates/tensorrt/shim/regatta_trt.h without TensorRT. Never shipped.
  *
  * It stands for the headers in its own file's name (libregatta_trt-10.3.0.so), and for the library whose number is TWIN_TRT_VERSION
  * (8502 unless it is set): optimisation levels from headers of 8.6 on, progress from 10 on, types from the network alone from 11 on,

@@ -26,21 +26,21 @@ impl FakeTensorrt {
 
     /// Compiles the fakes; `flags` apply to the shim.
     pub fn with_shim(flags: &[&str]) -> Self {
-        let twins = Self {
+        let fakes = Self {
             directory: tempfile::tempdir().unwrap(),
         };
-        for place in [twins.cuda(), twins.libraries(), twins.shims()] {
+        for place in [fakes.cuda(), fakes.libraries(), fakes.shims()] {
             fs::create_dir(place).unwrap();
         }
-        twins.compile_cuda(&[]);
-        compile("version", &twins.libraries().join(LIBRARY), &[]);
-        let face = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/tensorrt/shim");
+        fakes.compile_cuda(&[]);
+        compile("version", &fakes.libraries().join(LIBRARY), &[]);
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/tensorrt/shim");
         compile(
             "trt_shim",
-            &twins.shims().join(SHIM),
-            &[&["-I", face.to_str().unwrap()], flags].concat(),
+            &fakes.shims().join(SHIM),
+            &[&["-I", include.to_str().unwrap()], flags].concat(),
         );
-        twins
+        fakes
     }
 
     /// Renames the library to that of another major version, and replaces the shim of 8.5.2 by shims of these versions. The environment
@@ -105,19 +105,19 @@ impl FakeTensorrt {
 
 /// Compiles one of `crates/test-support/fakes`. A board needs no compiler: with `REGATTA_TWINS` set, the compiled library is copied from
 /// there. Its name consists of the source's name and the macros (cross/test-archive.sh).
-fn compile(twin: &str, library: &Path, flags: &[&str]) {
+fn compile(fake: &str, library: &Path, flags: &[&str]) {
     if let Some(made) = env::var_os("REGATTA_TWINS") {
         let macros: String = flags
             .iter()
             .copied()
             .filter(|flag| flag.starts_with("-D"))
             .collect();
-        let made = Path::new(&made).join(format!("{twin}{macros}.so"));
+        let made = Path::new(&made).join(format!("{fake}{macros}.so"));
         assert!(fs::copy(&made, library).is_ok(), "{} is missing", made.display());
         return;
     }
     let source =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../crates/test-support/fakes/{twin}.c"));
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../crates/test-support/fakes/{fake}.c"));
     let output = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])
         .arg(library)

@@ -65,13 +65,13 @@ impl AssetKind {
 impl FromStr for AssetKind {
     type Err = crate::UnknownWord;
 
-    fn from_str(given: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         [Self::File, Self::Tree]
             .into_iter()
-            .find(|kind| kind.as_str() == given)
+            .find(|kind| kind.as_str() == text)
             .ok_or_else(|| crate::UnknownWord {
                 kind: "kind of asset",
-                given: given.to_owned(),
+                text: text.to_owned(),
                 known: "file, tree",
             })
     }

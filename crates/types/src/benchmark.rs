@@ -207,13 +207,13 @@ impl FromStr for Dtype {
     type Err = UnknownWord;
 
     /// Parses the name that [`Dtype::word`] returns.
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         [Self::Float32, Self::Float16, Self::Int8, Self::Int32, Self::Int64]
             .into_iter()
-            .find(|dtype| dtype.word() == given)
+            .find(|dtype| dtype.word() == text)
             .ok_or_else(|| UnknownWord {
                 kind: "type",
-                given: given.to_owned(),
+                text: text.to_owned(),
                 known: "fp32, fp16, int8, int32, int64",
             })
     }

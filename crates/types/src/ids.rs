@@ -12,21 +12,21 @@ use uuid::Uuid;
 
 /// The error for a name with an invalid form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is not a {kind}: {reason}")]
+#[error("`{text}` is not a {kind}: {reason}")]
 pub struct InvalidName {
     /// The kind of name that was expected.
     pub kind: &'static str,
     /// The rejected text, truncated to 64 characters.
-    pub given: String,
+    pub text: String,
     /// Why it is rejected.
     pub reason: &'static str,
 }
 
 impl InvalidName {
-    fn new(kind: &'static str, given: &str, reason: &'static str) -> Self {
+    fn new(kind: &'static str, text: &str, reason: &'static str) -> Self {
         Self {
             kind,
-            given: given.chars().take(64).collect(),
+            text: text.chars().take(64).collect(),
             reason,
         }
     }
@@ -56,11 +56,11 @@ impl FromStr for RunId {
 
     /// Accepts only the spelling that [`fmt::Display`] writes. Ids are topics and directories, where another spelling of the same id would
     /// be a different one.
-    fn from_str(given: &str) -> Result<Self, InvalidName> {
-        let refused = |reason| InvalidName::new("run id", given, reason);
-        let id = Uuid::try_parse(given).map_err(|_| refused("not a UUID"))?;
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let refused = |reason| InvalidName::new("run id", text, reason);
+        let id = Uuid::try_parse(text).map_err(|_| refused("not a UUID"))?;
         let mut buffer = Uuid::encode_buffer();
-        if id.hyphenated().encode_lower(&mut buffer) == given {
+        if id.hyphenated().encode_lower(&mut buffer) == text {
             Ok(Self(id))
         } else {
             Err(refused("not spelt in lower case with hyphens"))
@@ -102,14 +102,14 @@ impl fmt::Display for DeviceId {
 impl FromStr for DeviceId {
     type Err = InvalidName;
 
-    fn from_str(given: &str) -> Result<Self, InvalidName> {
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
         let lower_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if given.len() == Self::DIGITS && given.bytes().all(lower_hex) {
-            Ok(Self(given.to_owned()))
+        if text.len() == Self::DIGITS && text.bytes().all(lower_hex) {
+            Ok(Self(text.to_owned()))
         } else {
             Err(InvalidName::new(
                 "device id",
-                given,
+                text,
                 "not 32 lower-case hexadecimal digits",
             ))
         }
@@ -142,22 +142,22 @@ impl FromStr for StreamName {
     type Err = InvalidName;
 
     /// Accepts letters, digits, `.`, `_` and `-`; the first character is not a dot.
-    fn from_str(given: &str) -> Result<Self, InvalidName> {
-        let reason = if given.is_empty() {
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let reason = if text.is_empty() {
             "empty"
-        } else if given.len() > Self::MAX_LEN {
+        } else if text.len() > Self::MAX_LEN {
             "longer than 64 bytes"
-        } else if given.starts_with('.') {
+        } else if text.starts_with('.') {
             "begins with a dot"
-        } else if !given
+        } else if !text
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
         {
             "holds something other than letters, digits, `.`, `_` and `-`"
         } else {
-            return Ok(Self(given.to_owned()));
+            return Ok(Self(text.to_owned()));
         };
-        Err(InvalidName::new("stream name", given, reason))
+        Err(InvalidName::new("stream name", text, reason))
     }
 }
 

@@ -136,11 +136,11 @@ impl fmt::Display for Layout {
 impl FromStr for Layout {
     type Err = UnknownWord;
 
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
-        let found = LAYOUTS.iter().find(|(word, _)| *word == given);
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        let found = LAYOUTS.iter().find(|(word, _)| *word == text);
         found.map(|(_, layout)| *layout).ok_or_else(|| UnknownWord {
             kind: "layout",
-            given: given.to_owned(),
+            text: text.to_owned(),
             known: "linear, hwc8, chw4, chw16, chw32, dhwc8, cdhw32, dla_linear, dla_hwc4",
         })
     }

@@ -56,18 +56,18 @@ impl FromStr for Mode {
     type Err = UnknownWord;
 
     /// Accepts LoadGen's spelling in any case, and the short `accuracy` and `performance` of the reference harnesses.
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
-        match given.to_ascii_lowercase().as_str() {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        match text.to_ascii_lowercase().as_str() {
             "accuracy" => return Ok(Self::AccuracyOnly),
             "performance" => return Ok(Self::PerformanceOnly),
             _ => {}
         }
         Self::ALL
             .into_iter()
-            .find(|m| m.as_str().eq_ignore_ascii_case(given))
+            .find(|m| m.as_str().eq_ignore_ascii_case(text))
             .ok_or_else(|| UnknownWord {
                 kind: "mode",
-                given: given.to_owned(),
+                text: text.to_owned(),
                 known: "AccuracyOnly, PerformanceOnly, SubmissionRun, FindPeakPerformance",
             })
     }

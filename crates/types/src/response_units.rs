@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_told_by_its_seq_id() {
+    fn a_response_is_identified_by_its_seq_id() {
         let units = example();
         let named: Vec<_> = (0..6).map(|seq_id| units.unit(seq_id)).collect();
         assert_eq!(
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_no_such_file_is_refused() {
-        for (bytes, told) in [
+        for (bytes, expected) in [
             (&b""[..], "does not begin"),
             (b"regatta response units 2\n\n", "does not begin"),
             (b"regatta response units 1\ngpu", "unit 0 has a name"),
@@ -189,8 +189,8 @@ mod tests {
                 "seq_id 1 has the unit 1",
             ),
         ] {
-            let said = ResponseUnits::read(bytes).unwrap_err().to_string();
-            assert!(said.contains(told), "{said}");
+            let message = ResponseUnits::read(bytes).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
         }
     }
 

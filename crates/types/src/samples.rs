@@ -31,7 +31,7 @@ pub enum FormError {
     Word(#[from] UnknownWord),
     /// The benchmark's own samples are not 32-bit floats in linear layout, or the requested form cannot be made from them.
     #[error(
-        "the samples of {benchmark} are {own} and cannot be made {wanted}: forms are made from fp32_linear"
+        "the samples of {benchmark} are {own} and cannot be made {requested}: forms are made from fp32_linear"
     )]
     Own {
         /// The benchmark.
@@ -39,17 +39,17 @@ pub enum FormError {
         /// The form in its file.
         own: Form,
         /// The requested form.
-        wanted: Form,
+        requested: Form,
     },
     /// A tensor of this shape cannot have the layout.
-    #[error("samples of {shape:?}, as those of {benchmark} are, cannot lie as {wanted}")]
+    #[error("samples of {shape:?}, as those of {benchmark} are, cannot be laid out as {requested}")]
     Shape {
         /// The benchmark.
         benchmark: String,
         /// The shape of its input.
         shape: Vec<usize>,
         /// The requested form.
-        wanted: Form,
+        requested: Form,
     },
 }
 
@@ -70,7 +70,7 @@ impl Form {
     ///
     /// # Errors
     /// [`UnknownWord`] for an unknown type or layout.
-    pub fn asked(settings: &BTreeMap<String, String>, own: Self) -> Result<Option<Self>, UnknownWord> {
+    pub fn requested(settings: &BTreeMap<String, String>, own: Self) -> Result<Option<Self>, UnknownWord> {
         let (dtype, layout) = (settings.get("input_dtype"), settings.get("input_format"));
         if dtype.is_none() && layout.is_none() {
             return Ok(None);
@@ -135,7 +135,7 @@ impl Benchmark {
             return Err(FormError::Own {
                 benchmark: self.name.clone(),
                 own,
-                wanted: form,
+                requested: form,
             });
         }
         let shape = &self.model.input_shape;
@@ -143,7 +143,7 @@ impl Benchmark {
             return Err(FormError::Shape {
                 benchmark: self.name.clone(),
                 shape: shape.clone(),
-                wanted: form,
+                requested: form,
             });
         }
         let mut changed = self.clone();
@@ -300,19 +300,22 @@ mod tests {
     #[test]
     fn forms_lie_side_by_side_and_are_what_the_settings_name() {
         let benchmark = digits();
-        let asked = |words: &[(&str, &str)]| {
+        let requested = |words: &[(&str, &str)]| {
             let settings = words
                 .iter()
                 .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-            Form::asked(&settings.collect(), benchmark.form())
+            Form::requested(&settings.collect(), benchmark.form())
         };
-        assert_eq!(asked(&[("batch_size", "8")]), Ok(None));
-        assert_eq!(asked(&[("input_format", "linear")]), Ok(Some(benchmark.form())));
-        let form = asked(&[("input_dtype", "int8"), ("input_format", "dla_hwc4")])
+        assert_eq!(requested(&[("batch_size", "8")]), Ok(None));
+        assert_eq!(
+            requested(&[("input_format", "linear")]),
+            Ok(Some(benchmark.form()))
+        );
+        let form = requested(&[("input_dtype", "int8"), ("input_format", "dla_hwc4")])
             .unwrap()
             .unwrap();
         assert_eq!(form.to_string(), "int8_chw4");
-        assert!(asked(&[("input_dtype", "int7")]).is_err());
+        assert!(requested(&[("input_dtype", "int7")]).is_err());
         let changed = benchmark.in_form(form).unwrap();
         assert_eq!(changed.dataset.dir, "preprocessed_data/digits/int8_chw4");
         assert_eq!(changed.form(), form);
@@ -334,7 +337,7 @@ mod tests {
         let refused = benchmark.in_form(form).unwrap_err().to_string();
         assert_eq!(
             refused,
-            "samples of [64], as those of digits are, cannot lie as int8_dla_linear"
+            "samples of [64], as those of digits are, cannot be laid out as int8_dla_linear"
         );
         benchmark.model.input_dtype = Dtype::Int32;
         let refused = benchmark.in_form(form).unwrap_err().to_string();

@@ -45,13 +45,13 @@ impl FromStr for Scenario {
     type Err = UnknownWord;
 
     /// Accepts LoadGen's spelling in any case, because published trees also use `singlestream`.
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         Self::ALL
             .into_iter()
-            .find(|s| s.as_str().eq_ignore_ascii_case(given))
+            .find(|s| s.as_str().eq_ignore_ascii_case(text))
             .ok_or_else(|| UnknownWord {
                 kind: "scenario",
-                given: given.to_owned(),
+                text: text.to_owned(),
                 known: "SingleStream, MultiStream, Server, Offline",
             })
     }

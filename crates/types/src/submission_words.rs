@@ -50,13 +50,13 @@ impl FromStr for Division {
     type Err = UnknownWord;
 
     /// Parses a name in any case. Directory names must be spelled as [`Division::as_str`] returns them.
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         [Self::Closed, Self::Open, Self::Network]
             .into_iter()
-            .find(|division| division.as_str().eq_ignore_ascii_case(given))
+            .find(|division| division.as_str().eq_ignore_ascii_case(text))
             .ok_or_else(|| UnknownWord {
                 kind: "division",
-                given: given.to_owned(),
+                text: text.to_owned(),
                 known: "closed, open, network",
             })
     }

@@ -2,12 +2,12 @@
 
 /// The error for a word that is not in a closed vocabulary (scenario, mode, division ...).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {kind} `{given}`; known are {known}")]
+#[error("unknown {kind} `{text}`; known are {known}")]
 pub struct UnknownWord {
     /// The kind of word that was expected, as a user would call it.
     pub kind: &'static str,
     /// The word that was found.
-    pub given: String,
+    pub text: String,
     /// The accepted spellings, comma separated.
     pub known: &'static str,
 }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::config_file::{CatalogueError, ConfigFileKind, read_directory, read_file};
 use crate::{
     known,
-    system::{BoardFacts, Chosen, System, SystemError, Wanted, generic},
+    system::{BoardFacts, System, SystemError, SystemRequest, SystemValues, generic},
 };
 
 /// All systems files of a program: the user's own first, then the built-in ones. The first match applies.
@@ -47,8 +47,8 @@ impl SystemFile {
         })
     }
 
-    fn choose(&self, wanted: &Wanted<'_>) -> Option<Chosen> {
-        self.system.choose(wanted, &self.name, Some(&self.sha256))
+    fn choose(&self, request: &SystemRequest<'_>) -> Option<SystemValues> {
+        self.system.choose(request, &self.name, Some(&self.sha256))
     }
 }
 
@@ -78,31 +78,36 @@ impl SystemCatalogue {
         Ok(Self(files))
     }
 
-    /// Returns the values of the system that the user names. `given` is a system's name, or the path of a file that ends in `.toml`.
+    /// Returns the values of the system that the user names. `name` is a system's name, or the path of a file that ends in `.toml`.
     /// `words` are further names that the caller accepts, for the error text.
     ///
     /// # Errors
     /// [`CatalogueError`] when the system does not exist, does not parse, or has no values for the run.
-    pub fn named(&self, given: &str, words: &str, wanted: &Wanted<'_>) -> Result<Chosen, CatalogueError> {
-        let is_path = given.ends_with(".toml");
-        let read = is_path.then(|| SystemFile::read(Path::new(given))).transpose()?;
+    pub fn named(
+        &self,
+        name: &str,
+        words: &str,
+        request: &SystemRequest<'_>,
+    ) -> Result<SystemValues, CatalogueError> {
+        let is_path = name.ends_with(".toml");
+        let read = is_path.then(|| SystemFile::read(Path::new(name))).transpose()?;
         let found = read
             .as_ref()
-            .or_else(|| self.0.iter().find(|file| !is_path && file.system.name == given));
+            .or_else(|| self.0.iter().find(|file| !is_path && file.system.name == name));
         let Some(file) = found else {
             let names = self.0.iter().map(|file| file.system.name.as_str());
             let known: Vec<&str> = names.chain([words]).collect();
             return Err(CatalogueError::Unknown {
                 kind: ConfigFileKind::System,
-                name: given.to_owned(),
+                name: name.to_owned(),
                 known: format!("{}, or the path of a file that ends in .toml", known.join(", ")),
             });
         };
-        file.choose(wanted).ok_or_else(|| CatalogueError::NothingForRun {
+        file.choose(request).ok_or_else(|| CatalogueError::NothingForRun {
             file: file.name.clone(),
-            benchmark: wanted.benchmark.name.clone(),
-            scenario: wanted.scenario,
-            engine: wanted.engine,
+            benchmark: request.benchmark.name.clone(),
+            scenario: request.scenario,
+            engine: request.engine,
         })
     }
 
@@ -112,16 +117,16 @@ impl SystemCatalogue {
         &self,
         module: Option<&str>,
         facts: impl FnOnce() -> DeviceFacts,
-        wanted: &Wanted<'_>,
-    ) -> Option<Chosen> {
+        request: &SystemRequest<'_>,
+    ) -> Option<SystemValues> {
         let of_module = module.and_then(|module| {
             let mut files = self.0.iter().filter(|file| file.system.is_for(module));
-            files.find_map(|file| file.choose(wanted))
+            files.find_map(|file| file.choose(request))
         });
         of_module.or_else(|| {
-            (wanted.engine == EngineKind::Tensorrt).then_some(())?;
+            (request.engine == EngineKind::Tensorrt).then_some(())?;
             let facts = BoardFacts::from(&facts());
-            generic(&facts, wanted.benchmark, wanted.scenario).choose(wanted, "generic", None)
+            generic(&facts, request.benchmark, request.scenario).choose(request, "generic", None)
         })
     }
 }

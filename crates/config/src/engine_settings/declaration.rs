@@ -28,7 +28,7 @@ pub struct Setting {
     pub name: &'static str,
     /// Type and range.
     pub value_type: ValueType,
-    /// What applies where the setting is not given, in words.
+    /// The default, in words.
     pub default: &'static str,
     /// The engines that the setting acts on.
     pub engines: &'static [EngineKind],
@@ -169,7 +169,7 @@ const fn on_tract(
 }
 
 declare! {
-    /// Most samples in a batch; `tensorrt` takes it where `gpu_batch_size` or `dla_batch_size` is not given.
+    /// Most samples in a batch; `tensorrt` takes it where `gpu_batch_size` or `dla_batch_size` is not set.
     batch_size: usize {
         value_type: BATCH,
         default: "by scenario",
@@ -355,7 +355,7 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// Whether engines must have the very batches that are asked for, and no larger ones.
+    /// Whether engines must have the requested batch sizes, and no larger ones.
     exact_batch: bool {
         default: "false",
         engines: &[Tensorrt],

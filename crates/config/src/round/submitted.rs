@@ -78,13 +78,13 @@ impl FromStr for SubmittedScenario {
     type Err = UnknownWord;
 
     /// Accepts any case, because published trees also use `interactive`.
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         Self::ALL
             .into_iter()
-            .find(|scenario| scenario.as_str().eq_ignore_ascii_case(given))
+            .find(|scenario| scenario.as_str().eq_ignore_ascii_case(text))
             .ok_or_else(|| UnknownWord {
                 kind: "scenario",
-                given: given.to_owned(),
+                text: text.to_owned(),
                 known: "SingleStream, MultiStream, Server, Interactive, Offline",
             })
     }

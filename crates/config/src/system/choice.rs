@@ -12,7 +12,7 @@ use super::{System, SystemRun};
 
 /// The run that values are selected for.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct SystemRequest<'a> {
     /// The benchmark.
     pub benchmark: &'a Benchmark,
     /// The scenario.
@@ -25,7 +25,7 @@ pub struct Wanted<'a> {
 
 /// The values of a file for a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chosen {
+pub struct SystemValues {
     /// Settings of engine and harness, by name.
     pub settings: BTreeMap<String, String>,
     /// Lines of `user.conf`, by the key after `model.scenario`.
@@ -40,23 +40,28 @@ impl System {
     /// `sim` uses the values of `tensorrt` when there are none of its own. When the file only has the other power setting, its settings
     /// apply but its rates do not.
     #[must_use]
-    pub fn choose(&self, wanted: &Wanted<'_>, file: &str, sha256: Option<&str>) -> Option<Chosen> {
+    pub fn choose(
+        &self,
+        request: &SystemRequest<'_>,
+        file: &str,
+        sha256: Option<&str>,
+    ) -> Option<SystemValues> {
         let engines = [
-            Some(wanted.engine),
-            (wanted.engine == EngineKind::Sim).then_some(EngineKind::Tensorrt),
+            Some(request.engine),
+            (request.engine == EngineKind::Sim).then_some(EngineKind::Tensorrt),
         ];
         let of = |engine: EngineKind| {
             let mut runs = self.runs.iter().filter(move |run| {
                 run.engine == engine
-                    && run.scenario == wanted.scenario
-                    && wanted.benchmark.is_called(&run.benchmark)
+                    && run.scenario == request.scenario
+                    && request.benchmark.is_called(&run.benchmark)
             });
             let any = runs.clone().next();
-            runs.find(|run| run.power == wanted.power).or(any)
+            runs.find(|run| run.power == request.power).or(any)
         };
         let run = engines.into_iter().flatten().find_map(of)?;
         let settings = run.settings.texts();
-        let conf = if run.power == wanted.power {
+        let conf = if run.power == request.power {
             run.expected.conf(run.scenario)
         } else {
             BTreeMap::new()
@@ -71,16 +76,18 @@ impl System {
             settings: settings.keys().cloned().collect(),
             conf: conf.keys().cloned().collect(),
         };
-        Some(Chosen { settings, conf, from })
+        Some(SystemValues { settings, conf, from })
     }
 }
 
-impl Chosen {
-    /// Adds the settings that `given` does not contain. Removes the others from the record.
-    pub fn merge_under(&mut self, given: &mut BTreeMap<String, String>) {
-        self.from.settings.retain(|name| !given.contains_key(name));
+impl SystemValues {
+    /// Adds the settings that `user_settings` does not contain. Removes the others from the record.
+    pub fn merge_under(&mut self, user_settings: &mut BTreeMap<String, String>) {
+        self.from
+            .settings
+            .retain(|name| !user_settings.contains_key(name));
         for name in &self.from.settings {
-            given.insert(name.clone(), self.settings[name].clone());
+            user_settings.insert(name.clone(), self.settings[name].clone());
         }
     }
 }

@@ -73,10 +73,10 @@ impl Expected {
                 self.multi_stream_expected_latency_ns.map(|ns| ns as f64),
             ),
         ];
-        let given = rates
+        let set_rates = rates
             .into_iter()
             .filter_map(|(name, of, rate)| Some((name, of, rate?)));
-        for (name, of, rate) in given {
+        for (name, of, rate) in set_rates {
             if of != scenario {
                 return Some(format!("`{name}` does not belong to {scenario}"));
             }

@@ -162,7 +162,7 @@ fn never_answering_is_a_stall() {
 }
 
 #[test]
-fn answers_that_were_not_asked_for_never_reach_loadgen() {
+fn responses_to_samples_that_are_not_outstanding_never_reach_loadgen() {
     let fault: Issue = |_, query, completer| {
         answer(query, completer);
         answer(query, completer);
@@ -244,7 +244,7 @@ fn a_process_that_abandoned_a_run_starts_no_other() {
 /// A library that has more samples than a vector can hold when it is asked again.
 struct Growing {
     samples: Samples,
-    asked: AtomicU64,
+    calls: AtomicU64,
 }
 
 impl QuerySampleLibrary for Growing {
@@ -256,7 +256,7 @@ impl QuerySampleLibrary for Growing {
     }
     fn performance_sample_count(&self) -> usize {
         // Both counts are asked for before the run, and again when LoadGen is called.
-        match self.asked.fetch_add(1, Ordering::Relaxed) {
+        match self.calls.fetch_add(1, Ordering::Relaxed) {
             0 | 1 => 5,
             _ => 1 << 61,
         }
@@ -270,7 +270,7 @@ impl QuerySampleLibrary for Growing {
 }
 
 #[test]
-fn an_exception_in_loadgen_is_told_and_the_log_kept() {
+fn an_exception_in_loadgen_is_reported_and_the_log_kept() {
     let Some(plugin) = fresh_plugin("6.0.17") else {
         return;
     };
@@ -278,7 +278,7 @@ fn an_exception_in_loadgen_is_told_and_the_log_kept() {
     let request = RunRequest::new("null", Scenario::Offline, Mode::PerformanceOnly, logs.path());
     let library = Growing {
         samples: Samples::new(5, 5),
-        asked: AtomicU64::new(0),
+        calls: AtomicU64::new(0),
     };
     let sut = Faulty {
         fault: |_, _, _| Ok(()),
@@ -300,7 +300,7 @@ fn an_exception_in_loadgen_is_told_and_the_log_kept() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_and_a_full_disk_are_told() {
+fn a_missing_directory_and_a_full_disk_are_reported() {
     let Some(plugin) = fresh_plugin("6.0.17") else {
         return;
     };

@@ -29,7 +29,7 @@ fn library(directory: &Path, source: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn another_version_of_the_face_is_refused_with_both_named() {
+fn another_version_of_the_c_interface_is_refused_with_both_named() {
     let directory = tempfile::tempdir().unwrap();
     let Some(file) = library(
         directory.path(),
@@ -50,7 +50,7 @@ fn another_version_of_the_face_is_refused_with_both_named() {
 }
 
 #[test]
-fn a_library_without_the_face_is_no_plugin() {
+fn a_library_without_the_c_interface_is_not_a_plugin() {
     for (source, symbol) in [
         ("int other;\n", "rlg_abi_version"),
         ("unsigned rlg_abi_version(void) { return 1; }\n", "rlg_build_info"),
@@ -61,14 +61,14 @@ fn a_library_without_the_face_is_no_plugin() {
         };
         let error = Plugin::open(&file).unwrap_err().to_string();
         assert!(
-            error.contains(symbol) && error.contains("is no LoadGen plug-in"),
+            error.contains(symbol) && error.contains("is not a LoadGen plug-in"),
             "{error}"
         );
     }
 }
 
 #[test]
-fn a_file_that_is_no_library_is_told_with_the_loaders_reason() {
+fn a_file_that_is_not_a_library_is_refused_with_the_loaders_reason() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("libregatta_loadgen-x.so");
     fs::write(&file, "text").unwrap();

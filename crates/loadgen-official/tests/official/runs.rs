@@ -171,9 +171,9 @@ fn a_submission_run_has_both_parts_and_tells_their_windows() {
         .unwrap();
     assert_eq!(outcome.accuracy.unwrap().samples, 64);
     assert!(outcome.performance.unwrap().issued.samples >= 64 * 8);
-    let told = windows.0.lock().unwrap().join(" ");
+    let events = windows.0.lock().unwrap().join(" ");
     let set = |n| format!("+Accuracy {{ set: {n}, sets: 2 }} -Accuracy {{ set: {n}, sets: 2 }}");
-    assert_eq!(told, format!("{} {} +Performance -Performance", set(0), set(1)));
+    assert_eq!(events, format!("{} {} +Performance -Performance", set(0), set(1)));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn the_compiled_in_conf_rules_and_another_is_refused() {
 }
 
 #[test]
-fn an_audit_config_counts_when_it_is_given() {
+fn an_audit_config_applies_when_it_is_requested() {
     let logs = tempfile::tempdir().unwrap();
     let sut = Null {
         remember: true,
@@ -244,12 +244,12 @@ fn an_audit_config_counts_when_it_is_given() {
     assert!(outcome.requested.performance_issue_same);
     assert_eq!(outcome.requested.min_query_count, 20);
     assert_effective(&outcome, logs.path());
-    let asked: BTreeSet<_> = sut.queries.lock().unwrap().concat().into_iter().collect();
-    assert_eq!(asked.len(), 1);
+    let issued: BTreeSet<_> = sut.queries.lock().unwrap().concat().into_iter().collect();
+    assert_eq!(issued.len(), 1);
 }
 
 #[test]
-fn server_issues_from_as_many_threads_as_asked_for_once_per_process() {
+fn server_issues_from_the_requested_number_of_threads_once_per_process() {
     let logs = tempfile::tempdir().unwrap();
     let Some(plugin) = fresh_plugin("6.0.17") else {
         return;

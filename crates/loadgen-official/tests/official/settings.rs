@@ -83,12 +83,13 @@ fn both_loadgens_refuse_the_same_and_the_rest_ends() {
             official.check(&request, library),
             NativeLoadGen.check(&request, library),
         );
-        let told = |result: &Result<(), LoadgenError>| result.as_ref().map_err(ToString::to_string).err();
+        let message = |result: &Result<(), LoadgenError>| result.as_ref().map_err(ToString::to_string).err();
         // It takes more memory: all queries are generated beforehand.
-        let takes_more =
-            |told: &String| told.contains(" MiB of memory") && told.contains(&format!("{key} = {value}"));
-        if !told(&theirs).as_ref().is_some_and(takes_more) {
-            assert_eq!(told(&theirs), told(&ours), "{scenario} {key} {value}");
+        let takes_more = |message: &String| {
+            message.contains(" MiB of memory") && message.contains(&format!("{key} = {value}"))
+        };
+        if !message(&theirs).as_ref().is_some_and(takes_more) {
+            assert_eq!(message(&theirs), message(&ours), "{scenario} {key} {value}");
         }
         let settings = match theirs {
             Ok(()) => request.resolve().unwrap().settings,

@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
             );
         } else if Path::new("audit.config").exists() {
             let warning =
-                "An audit.config lies in the working directory and is not used: it was not asked for.";
+                "The audit.config in the working directory is not used, because the run does not request it.";
             self.log.warning(warning);
             self.warnings.push(warning.to_owned());
         }
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
             summary.value("Scenario : ", settings.scenario)?;
             summary.value("Mode     : ", settings.mode)?;
             summary.line("Result is : INVALID")?;
-            summary.value(" * The run was given up: ", &reason)
+            summary.value(" * The run was abandoned: ", &reason)
         });
         self.log.info("result_validity", "INVALID");
         self.log.info("result_invalid_reason", &reason);

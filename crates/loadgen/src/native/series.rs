@@ -86,7 +86,7 @@ impl SeriesInput<'_> {
     pub(super) fn stalled(&self) -> String {
         let after = self.issue.stall_timeout.unwrap_or_default();
         format!(
-            "stalled: answers are due, and none came for {} s; the run was given up",
+            "stalled: responses are due, and none arrived for {} s; the run was abandoned",
             after.as_secs_f64()
         )
     }

@@ -35,7 +35,7 @@ struct State {
     /// `None` once the log is closed.
     writer: Option<Writer>,
     at_once: bool,
-    kept: Vec<Kept>,
+    kept: Vec<KeptEntry>,
     bytes: Vec<u8>,
     /// The first failure to write.
     failure: Option<io::Error>,
@@ -43,7 +43,7 @@ struct State {
 
 /// An entry whose bytes are in [`State::bytes`]: first the token, then the response.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct KeptEntry {
     seq_id: u64,
     qsl_idx: usize,
     begin: usize,
@@ -123,7 +123,7 @@ impl State {
         self.bytes.extend_from_slice(answer.first_token);
         let data = self.bytes.len();
         self.bytes.extend_from_slice(answer.data);
-        self.kept.push(Kept {
+        self.kept.push(KeptEntry {
             seq_id: answer.seq_id,
             qsl_idx: answer.qsl_idx,
             begin,

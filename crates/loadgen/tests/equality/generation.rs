@@ -25,15 +25,15 @@ fn ours(case: &Case, build: Build) -> Result<Generated, PlanError> {
         issued: Vec::new(),
         schedule: Vec::new(),
     };
-    let (pass, mut wanted) = if effective.mode == Mode::AccuracyOnly {
+    let (pass, mut requested) = if effective.mode == Mode::AccuracyOnly {
         (Pass::Accuracy, effective.accuracy_sample_count)
     } else {
         (Pass::Performance, effective.performance_sample_count)
     };
     if build.cuts_whole_library {
-        wanted = case.total;
+        requested = case.total;
     }
-    let mut sets = loadable_sets(&effective, case.total, wanted, build.abi)?;
+    let mut sets = loadable_sets(&effective, case.total, requested, build.abi)?;
     if pass == Pass::Performance {
         sets.truncate(1);
     }

@@ -22,7 +22,7 @@ pub(crate) fn detail_lines(text: &str) -> Vec<(String, String)> {
 /// Without what the logger and the clocks say about themselves.
 pub(crate) fn without_log_facts(mut lines: Vec<(String, String)>) -> Vec<(String, String)> {
     const OF_ITSELF: [&str; 3] = ["Logging allocation", "PerfClock", "CAS failed."];
-    let of_itself = |text: &str| OF_ITSELF.iter().any(|told| text.contains(told));
+    let of_itself = |text: &str| OF_ITSELF.iter().any(|part| text.contains(part));
     lines.retain(|(key, value)| !(key.starts_with("logger_") || of_itself(value)));
     lines
 }

@@ -115,8 +115,8 @@ fn ours(
         .finish(0, errors.len() as u64)
         .unwrap();
     results.write_detail_lines(&mut detail).unwrap();
-    let told = |error: &String| ("error_invalid_test_settings".to_owned(), format!("\"{error}\""));
-    let mut lines: Vec<_> = errors.iter().map(told).collect();
+    let error_line = |error: &String| ("error_invalid_test_settings".to_owned(), format!("\"{error}\""));
+    let mut lines: Vec<_> = errors.iter().map(error_line).collect();
     lines.extend(detail_lines(&String::from_utf8(detail).unwrap()));
     lines.push(("num_errors".to_owned(), errors.len().to_string()));
     (String::from_utf8(summary).unwrap(), lines)

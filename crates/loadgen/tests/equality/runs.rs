@@ -117,12 +117,12 @@ pub(crate) fn compare(case: &Case, exact: bool, oracle: &Oracle, build: Build) -
 }
 
 /// Both are the same, or, where the clock decides how far they go, the shorter is how the longer begins.
-fn assert_same<T: PartialEq>(ours: &[T], theirs: &[T], exact: bool, case: &Case, told: &str) {
+fn assert_same<T: PartialEq>(ours: &[T], theirs: &[T], exact: bool, case: &Case, subject: &str) {
     if exact {
-        assert_eq!(ours.len(), theirs.len(), "{told}, fewer or more: {case:#?}");
+        assert_eq!(ours.len(), theirs.len(), "{subject}, fewer or more: {case:#?}");
     }
     let common = ours.len().min(theirs.len());
-    assert!(ours[..common] == theirs[..common], "{told}: {case:#?}");
+    assert!(ours[..common] == theirs[..common], "{subject}: {case:#?}");
 }
 
 /// Keys in order, with values where settings and seeds decide them.

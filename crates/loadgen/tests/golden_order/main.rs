@@ -63,11 +63,11 @@ fn compare(abi: RngAbi, recorded: &[Golden]) {
     for recorded in recorded {
         let (request, library) = request(recorded.scenario, recorded.mode, Path::new("."));
         let (settings, _) = EffectiveSettings::new(&request.resolve().unwrap().settings, library);
-        let (pass, wanted) = match recorded.mode {
+        let (pass, requested) = match recorded.mode {
             Mode::AccuracyOnly => (Pass::Accuracy, settings.accuracy_sample_count),
             _ => (Pass::Performance, settings.performance_sample_count),
         };
-        let mut sets = loadable_sets(&settings, library.total, wanted, abi).unwrap();
+        let mut sets = loadable_sets(&settings, library.total, requested, abi).unwrap();
         if pass == Pass::Performance {
             sets.truncate(1);
         }
@@ -122,7 +122,7 @@ impl SystemUnderTest for Noting {
 }
 
 #[test]
-fn a_run_draws_the_random_numbers_that_are_asked_for_and_says_which() {
+fn a_run_draws_the_requested_random_numbers_and_records_which() {
     for (abi, name, recorded) in [
         (RngAbi::Libstdcxx11, "libstdc++-11", BY_LIBSTDCXX_12),
         (RngAbi::Libstdcxx10, "libstdc++-10", BY_LIBSTDCXX_10),

@@ -52,12 +52,12 @@ impl QuerySampleLibrary for Library {
     }
 }
 
-fn expect(told: &str, library: &Library) {
-    expect_fault(told, &Sut(answer_all), library, Duration::from_secs(120));
+fn expect(fault: &str, library: &Library) {
+    expect_fault(fault, &Sut(answer_all), library, Duration::from_secs(120));
 }
 
 #[test]
-fn one_that_fails_is_told_with_its_cause() {
+fn one_that_fails_is_reported_with_its_cause() {
     let missing: Deed = || Err("7.npy is missing".into());
     let load = Library {
         load: missing,
@@ -78,7 +78,7 @@ fn one_that_fails_is_told_with_its_cause() {
 }
 
 #[test]
-fn one_that_panics_is_told_with_its_words() {
+fn one_that_panics_is_reported_with_its_message() {
     let load = Library {
         load: || panic!("bad magic"),
         ..Library::default()

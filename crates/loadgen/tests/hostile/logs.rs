@@ -8,7 +8,7 @@ use regatta_types::{Mode, Scenario};
 use crate::{Sut, answer_all, request, run, samples};
 
 #[test]
-fn a_full_disk_is_told_for_every_log() {
+fn a_full_disk_is_reported_for_every_log() {
     for log in ["summary.txt", "detail.txt", "accuracy.json", "trace.json"] {
         let dir = tempfile::tempdir().unwrap();
         symlink("/dev/full", dir.path().join(format!("mlperf_log_{log}"))).unwrap();
@@ -24,7 +24,7 @@ fn a_full_disk_is_told_for_every_log() {
 }
 
 #[test]
-fn a_log_directory_that_is_not_there_is_told() {
+fn a_missing_log_directory_is_reported() {
     let request = request(
         Scenario::Offline,
         Mode::PerformanceOnly,

@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
 mod anything;
+mod faulty_sut;
 mod library;
 mod logs;
-mod misdeeds;
 mod search;
 mod settings;
 mod threads;
@@ -74,7 +74,7 @@ fn samples() -> ResidentLibrary {
 }
 
 /// Runs in every scenario; each outcome must be invalid, name the fault, and have left readable logs.
-fn expect_fault(told: &str, sut: &dyn SystemUnderTest, qsl: &dyn QuerySampleLibrary, stall: Duration) {
+fn expect_fault(fault: &str, sut: &dyn SystemUnderTest, qsl: &dyn QuerySampleLibrary, stall: Duration) {
     for scenario in Scenario::ALL {
         for mode in [Mode::AccuracyOnly, Mode::PerformanceOnly] {
             let dir = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ fn expect_fault(told: &str, sut: &dyn SystemUnderTest, qsl: &dyn QuerySampleLibr
             let outcome = run(sut, qsl, &request).unwrap();
             assert_eq!(outcome.valid, Some(false), "{scenario} {mode}");
             assert!(
-                outcome.reasons.iter().any(|reason| reason.contains(told)),
+                outcome.reasons.iter().any(|reason| reason.contains(fault)),
                 "{scenario} {mode}: {outcome:#?}"
             );
             let detail = fs::read_to_string(dir.path().join("mlperf_log_detail.txt")).unwrap();

@@ -131,14 +131,14 @@ fn check(scenario: Scenario, mode: Mode, lines: &[(&str, &str)], runs: bool) {
         Ok(()) if runs => run_within_budget(&request, library, &what),
         Ok(()) => {}
         Err(error) => {
-            let told = error
+            let message = error
                 .source()
                 .map_or_else(|| error.to_string(), ToString::to_string);
             let helps = match error {
-                LoadgenError::Conf(_) => told.starts_with("test.conf, line "),
-                _ => told.contains("hint: "),
+                LoadgenError::Conf(_) => message.starts_with("test.conf, line "),
+                _ => message.contains("hint: "),
             };
-            assert!(helps, "{}: {told}", what());
+            assert!(helps, "{}: {message}", what());
         }
     }
 }

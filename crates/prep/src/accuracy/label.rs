@@ -103,7 +103,7 @@ impl FromStr for LabelType {
             "int64" => Ok(Self::Int64),
             _ => Err(UnknownWord {
                 kind: "response type",
-                given: name.to_owned(),
+                text: name.to_owned(),
                 known: "byte, float32, int32, int64",
             }),
         }

@@ -149,13 +149,13 @@ impl FromStr for EngineKind {
     type Err = UnknownWord;
 
     /// Parses a name in any case.
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         Self::ALL
             .into_iter()
-            .find(|engine| engine.as_str().eq_ignore_ascii_case(given))
+            .find(|engine| engine.as_str().eq_ignore_ascii_case(text))
             .ok_or_else(|| UnknownWord {
                 kind: "engine",
-                given: given.to_owned(),
+                text: text.to_owned(),
                 known: "null, tract, tensorrt, sim",
             })
     }
@@ -190,10 +190,10 @@ impl FromStr for LoadgenChoice {
     type Err = UnknownWord;
 
     /// Parses the words in any case; a revision is case-sensitive.
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
-        let (word, revision) = given
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        let (word, revision) = text
             .split_once(':')
-            .map_or((given, None), |(word, revision)| (word, Some(revision)));
+            .map_or((text, None), |(word, revision)| (word, Some(revision)));
         match (word.to_ascii_lowercase().as_str(), revision) {
             ("native", None) => Ok(Self::Native),
             ("official", None) => Ok(Self::Official { revision: None }),
@@ -202,7 +202,7 @@ impl FromStr for LoadgenChoice {
             }),
             _ => Err(UnknownWord {
                 kind: "LoadGen",
-                given: given.to_owned(),
+                text: text.to_owned(),
                 known: "native, official, official:REVISION",
             }),
         }

@@ -51,13 +51,13 @@ impl PowerSetting {
 impl FromStr for PowerSetting {
     type Err = UnknownWord;
 
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         [Self::MaxP, Self::MaxQ]
             .into_iter()
-            .find(|power| power.as_str().eq_ignore_ascii_case(given))
+            .find(|power| power.as_str().eq_ignore_ascii_case(text))
             .ok_or_else(|| UnknownWord {
                 kind: "power setting",
-                given: given.to_owned(),
+                text: text.to_owned(),
                 known: "MaxP, MaxQ",
             })
     }

@@ -65,14 +65,14 @@ type SettingsPointer = *mut c_void;
 type ReadConf = unsafe extern "C" fn(SettingsPointer, *const c_char, *const c_char, *const c_char) -> c_int;
 
 /// Declares the function table and its lookup from one list.
-macro_rules! face {
+macro_rules! functions {
     ($($field:ident: $symbol:literal = $type:ty;)*) => {
         /// The functions of one plug-in. The library stays loaded until the process ends, because LoadGen keeps threads and thread-local
         /// state that cannot be released.
         #[derive(Debug)]
-        pub(crate) struct Face { $($field: $type,)* }
+        pub(crate) struct PluginFunctions { $($field: $type,)* }
 
-        impl Face {
+        impl PluginFunctions {
             fn find(library: &Library, path: &Path) -> Result<Self, PluginError> {
                 Ok(Self {
                     $($field: {
@@ -86,7 +86,7 @@ macro_rules! face {
     };
 }
 
-face! {
+functions! {
     build_info: "rlg_build_info" = unsafe extern "C" fn() -> *const c_char;
     mlperf_conf: "rlg_mlperf_conf" = unsafe extern "C" fn() -> *const c_char;
     last_error: "rlg_last_error" = unsafe extern "C" fn() -> *const c_char;
@@ -108,7 +108,7 @@ face! {
     abort_test: "rlg_abort_test" = unsafe extern "C" fn() -> c_int;
 }
 
-impl Face {
+impl PluginFunctions {
     /// Loads a plug-in for the lifetime of the process, after comparing its ABI version.
     pub(crate) fn load(path: &Path) -> Result<Self, PluginError> {
         let flags = RTLD_NOW | RTLD_LOCAL;
@@ -201,7 +201,10 @@ impl Face {
     /// Creates settings with LoadGen's defaults. `None` when there is no memory.
     pub(crate) fn settings(&self) -> Option<Settings<'_>> {
         // SAFETY: takes nothing; null when there is no memory.
-        NonNull::new(unsafe { (self.settings_new)() }).map(|pointer| Settings { face: self, pointer })
+        NonNull::new(unsafe { (self.settings_new)() }).map(|pointer| Settings {
+            functions: self,
+            pointer,
+        })
     }
 
     fn check(&self, code: c_int) -> Result<(), Refusal> {
@@ -219,14 +222,14 @@ impl Face {
 /// LoadGen's `TestSettings` and `LogSettings`, accessed by the names of their fields.
 #[derive(Debug)]
 pub(crate) struct Settings<'a> {
-    face: &'a Face,
+    functions: &'a PluginFunctions,
     pointer: NonNull<c_void>,
 }
 
 impl Drop for Settings<'_> {
     fn drop(&mut self) {
         // SAFETY: made by settings_new, freed once.
-        unsafe { (self.face.settings_free)(self.pointer.as_ptr()) };
+        unsafe { (self.functions.settings_free)(self.pointer.as_ptr()) };
     }
 }
 
@@ -234,10 +237,10 @@ impl Settings<'_> {
     /// Sets a numeric field.
     pub(crate) fn set(&mut self, key: &CStr, value: Number) -> Result<(), Refusal> {
         // SAFETY: settings and key are live.
-        self.face.check(unsafe {
+        self.functions.check(unsafe {
             match value {
-                Number::Whole(value) => (self.face.set_u64)(self.pointer.as_ptr(), key.as_ptr(), value),
-                Number::Real(value) => (self.face.set_f64)(self.pointer.as_ptr(), key.as_ptr(), value),
+                Number::Whole(value) => (self.functions.set_u64)(self.pointer.as_ptr(), key.as_ptr(), value),
+                Number::Real(value) => (self.functions.set_f64)(self.pointer.as_ptr(), key.as_ptr(), value),
             }
         })
     }
@@ -246,10 +249,14 @@ impl Settings<'_> {
     pub(crate) fn get(&self, key: &CStr, like: Number) -> Result<Number, Refusal> {
         let (mut whole, mut real) = (0, 0.0);
         // SAFETY: settings, key and target are live.
-        self.face.check(unsafe {
+        self.functions.check(unsafe {
             match like {
-                Number::Whole(_) => (self.face.get_u64)(self.pointer.as_ptr(), key.as_ptr(), &raw mut whole),
-                Number::Real(_) => (self.face.get_f64)(self.pointer.as_ptr(), key.as_ptr(), &raw mut real),
+                Number::Whole(_) => {
+                    (self.functions.get_u64)(self.pointer.as_ptr(), key.as_ptr(), &raw mut whole)
+                }
+                Number::Real(_) => {
+                    (self.functions.get_f64)(self.pointer.as_ptr(), key.as_ptr(), &raw mut real)
+                }
             }
         })?;
         Ok(match like {
@@ -262,13 +269,13 @@ impl Settings<'_> {
     pub(crate) fn set_text(&mut self, key: &CStr, value: &str) -> Result<(), Refusal> {
         let value = c_string(value)?;
         // SAFETY: all three are live.
-        self.face
-            .check(unsafe { (self.face.set_text)(self.pointer.as_ptr(), key.as_ptr(), value.as_ptr()) })
+        self.functions
+            .check(unsafe { (self.functions.set_text)(self.pointer.as_ptr(), key.as_ptr(), value.as_ptr()) })
     }
 
     /// Reads the compiled-in conf and then the user's, in the order of a harness.
     pub(crate) fn read_user_conf(&mut self, path: &str, model: &str, scenario: &str) -> Result<(), Refusal> {
-        self.read_conf(self.face.read_user_conf, path, model, scenario)
+        self.read_conf(self.functions.read_user_conf, path, model, scenario)
     }
 
     /// Reads an `mlperf.conf` file, in LoadGens without a compiled-in one.
@@ -278,22 +285,22 @@ impl Settings<'_> {
         model: &str,
         scenario: &str,
     ) -> Result<(), Refusal> {
-        self.read_conf(self.face.read_mlperf_conf, path, model, scenario)
+        self.read_conf(self.functions.read_mlperf_conf, path, model, scenario)
     }
 
     /// Applies only the compiled-in conf.
     pub(crate) fn apply_compiled_conf(&mut self, model: &str, scenario: &str) -> Result<(), Refusal> {
         let (model, scenario) = (c_string(model)?, c_string(scenario)?);
         // SAFETY: all three are live.
-        self.face.check(unsafe {
-            (self.face.apply_compiled_conf)(self.pointer.as_ptr(), model.as_ptr(), scenario.as_ptr())
+        self.functions.check(unsafe {
+            (self.functions.apply_compiled_conf)(self.pointer.as_ptr(), model.as_ptr(), scenario.as_ptr())
         })
     }
 
     fn read_conf(&mut self, read: ReadConf, path: &str, model: &str, scenario: &str) -> Result<(), Refusal> {
         let (path, model, scenario) = (c_string(path)?, c_string(model)?, c_string(scenario)?);
         // SAFETY: all four are live.
-        self.face.check(unsafe {
+        self.functions.check(unsafe {
             read(
                 self.pointer.as_ptr(),
                 path.as_ptr(),

@@ -13,21 +13,21 @@ use crate::{Sut, answer, answer_all, expect_fault, request, samples};
 /// Long enough for a thread to be woken, short enough to wait for.
 const STALL: Duration = Duration::from_millis(80);
 
-fn expect_misdeed<F>(told: &str, hostile: F)
+fn expect_sut_fault<F>(fault: &str, hostile: F)
 where
     F: Fn(&[QuerySample], &Completer) -> Result<(), SutError> + Sync,
 {
-    expect_fault(told, &Sut(hostile), &samples(), STALL);
+    expect_fault(fault, &Sut(hostile), &samples(), STALL);
 }
 
 #[test]
-fn one_that_never_answers_is_given_up() {
-    expect_misdeed("stalled", |_, _| Ok(()));
+fn one_that_never_answers_is_abandoned() {
+    expect_sut_fault("stalled", |_, _| Ok(()));
 }
 
 #[test]
-fn one_that_leaves_samples_out_is_given_up() {
-    expect_misdeed("stalled", |samples, completer| {
+fn one_that_leaves_samples_out_is_abandoned() {
+    expect_sut_fault("stalled", |samples, completer| {
         let answered: Vec<_> = samples
             .iter()
             .copied()
@@ -39,7 +39,7 @@ fn one_that_leaves_samples_out_is_given_up() {
 
 #[test]
 fn one_that_answers_twice_is_found_out() {
-    expect_misdeed("twice", |samples, completer| {
+    expect_sut_fault("twice", |samples, completer| {
         answer_all(samples, completer)?;
         answer_all(samples, completer)
     });
@@ -48,7 +48,7 @@ fn one_that_answers_twice_is_found_out() {
 #[test]
 fn answers_to_nothing_are_found_out() {
     for unknown in [0, 1 << 40, u64::MAX, u64::MAX >> 1, 1 << 63 | 1] {
-        expect_misdeed("never issued", |samples, completer| {
+        expect_sut_fault("never issued", |samples, completer| {
             answer(ResponseId(unknown), completer);
             answer_all(samples, completer)
         });
@@ -56,31 +56,31 @@ fn answers_to_nothing_are_found_out() {
 }
 
 #[test]
-fn one_that_fails_is_told_with_its_cause() {
-    expect_misdeed("issue_query failed: the device is gone", |_, _| {
+fn one_that_fails_is_reported_with_its_cause() {
+    expect_sut_fault("issue_query failed: the device is gone", |_, _| {
         Err("the device is gone".into())
     });
 }
 
 #[test]
-fn one_that_panics_is_told_with_its_words() {
-    expect_misdeed("issue_query panicked: out of cheese", |_, _| {
+fn one_that_panics_is_reported_with_its_message() {
+    expect_sut_fault("issue_query panicked: out of cheese", |_, _| {
         panic!("out of cheese")
     });
 }
 
 #[test]
-fn one_that_gives_up_later_is_told() {
-    expect_misdeed("the SUT gave up: engine lost", |_, completer| {
+fn one_that_fails_later_is_reported() {
+    expect_sut_fault("the SUT gave up: engine lost", |_, completer| {
         completer.fail("engine lost".into());
         Ok(())
     });
 }
 
-/// The thread's panic is the SUT's own affair; that its answers do not come is LoadGen's.
+/// The thread's panic is the SUT's own problem; LoadGen notices the missing responses.
 #[test]
-fn one_whose_thread_dies_is_given_up() {
-    expect_misdeed("stalled", |_, completer| {
+fn one_whose_thread_dies_is_abandoned() {
+    expect_sut_fault("stalled", |_, completer| {
         let completer = completer.clone();
         let died = thread::spawn(move || {
             let _held = completer;
@@ -110,7 +110,7 @@ impl SystemUnderTest for AtFlush {
 }
 
 #[test]
-fn one_that_fails_or_panics_when_flushed_is_told() {
+fn one_that_fails_or_panics_when_flushed_is_reported() {
     let long = Duration::from_secs(120);
     let fails = AtFlush(|| Err("the queue is gone".into()));
     expect_fault(
