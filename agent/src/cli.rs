@@ -296,6 +296,9 @@ pub(crate) struct TuneArgs {
     /// The file to write
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
     /// How long the whole search may take
     #[arg(long, value_name = "TIME", default_value = "10m")]
     pub(crate) limit: HumanDuration,

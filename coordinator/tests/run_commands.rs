@@ -12,7 +12,10 @@ use std::{
 use regatta_types::{RunId, documents::RunPhase};
 use regatta_wire::message::Command;
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
+use support::{
+    Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually,
+    mosquitto::Mosquitto,
+};
 
 fn printed(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -296,4 +299,86 @@ fn an_interrupted_run_goes_on_and_its_commands_can_be_pasted() {
         String::from_utf8_lossy(&aborted.stderr)
     );
     device.wait_for_command(run, |command| matches!(command, Command::Abort { .. }));
+}
+
+#[test]
+fn the_status_says_what_devices_do_and_what_needs_attention() {
+    let (mut coordinator, mut device) = with_device();
+    let status = |coordinator: &Coordinator| {
+        let output = coordinator.output(&["status", "--format", "json"]);
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), document)
+    };
+    let (code, idle) = status(&coordinator);
+    assert_eq!(
+        (code, &idle["devices"][0]["state"]),
+        (Some(0), &"idle".into()),
+        "{idle}"
+    );
+    assert_eq!(idle["broker"]["connected"], true);
+    coordinator.request_run("PerformanceOnly");
+    coordinator.request_run("PerformanceOnly");
+    let (run, _) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    let busy = eventually("the run", 30, || {
+        Some(status(&coordinator).1).filter(|found| found["devices"][0]["phase"] == "running")
+    });
+    assert_eq!(busy["devices"][0]["run"], run.to_string());
+    assert_eq!(
+        (&busy["devices"][0]["queued"], &busy["queued"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(
+        coordinator.json(&["device", "list"])["devices"][0]["state"],
+        "busy"
+    );
+    let (code, _, errors) = printed(&coordinator.output(&["device", "remove", device.id.as_str()]));
+    assert!(
+        code == Some(2) && errors.contains(&format!("{run} digits Offline PerformanceOnly: running")),
+        "{errors}"
+    );
+    assert!(errors.contains("confirm with --yes"), "{errors}");
+    coordinator.kill();
+    let (code, stopped) = status(&coordinator);
+    assert_eq!(
+        (code, &stopped["coordinator"]["running"]),
+        (Some(1), &false.into())
+    );
+    assert_eq!(stopped["devices"][0]["state"], "offline");
+}
+
+#[test]
+fn a_waiting_run_says_that_the_broker_is_lost_and_its_device_with_it() {
+    let Some(broker) = Mosquitto::start() else {
+        return;
+    };
+    let mut coordinator = Coordinator::external(broker.port);
+    coordinator.serve();
+    let device = join(&coordinator, 1);
+    let requested = coordinator.request_run("PerformanceOnly");
+    device.next_start();
+    let mut waiting = coordinator
+        .regatta(&["runs", "watch", &requested])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(broker);
+    let mut errors = BufReader::new(waiting.stderr.take().unwrap());
+    let mut text = String::new();
+    while !text.contains("the coordinator lost the broker") {
+        assert!(errors.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    assert_eq!(
+        coordinator.json(&["device", "list"])["devices"][0]["state"],
+        "offline"
+    );
+    let status = coordinator.output(&["status"]);
+    assert_eq!(status.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&status.stdout).contains("lost the broker mqtt://"),
+        "{status:?}"
+    );
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
 }

@@ -294,6 +294,12 @@ fn a_package_opens_again_and_an_unclean_tree_is_not_packed() {
         code == 0 && printed.contains("mlperf_submission_Team.tar.gz"),
         "{printed}"
     );
+    let (code, printed) = desk.refusal(pack);
+    assert!(
+        code == 2 && printed.contains("replace it with --force"),
+        "{printed}"
+    );
+    let pack = &format!("{pack} --force");
     let (code, printed) = desk.answer(&format!("{unpack} --output back --format json"));
     assert_eq!(code, 0, "{printed}");
     let system = "closed/Team/systems/board.json";

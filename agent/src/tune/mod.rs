@@ -57,6 +57,12 @@ const MULTI_STREAM_SAMPLES: usize = 8;
 /// # Errors
 /// [`Failure`] when the search cannot start or the file cannot be written.
 pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
+    if args.out.exists() && !args.force {
+        return Err(Failure::usage(anyhow!(
+            "{} exists already; hint: name another file with --out, or replace it with --force",
+            args.out.display()
+        )));
+    }
     let mut facts = FactsReader::of_this_machine().read();
     if args.sut == EngineKind::Tensorrt {
         facts.gpus = gpus::ask_here();

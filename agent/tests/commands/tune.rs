@@ -14,7 +14,7 @@ use regatta_types::{Scenario, documents::EngineKind};
 use crate::support::{self, Ended, agent};
 
 /// The words of every search.
-const TUNE: &str = "tune --model pixels --benchmark-file benchmark.toml --out found.toml";
+const TUNE: &str = "tune --model pixels --benchmark-file benchmark.toml --out found.toml --force";
 /// A modelled accelerator, and how many samples it is to have.
 const UNITS: &str = "--setting sim_units=gpu=300+20";
 const COUNTS: &str = "--total-samples 64 --performance-samples 64";
@@ -49,6 +49,15 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
         ended.stderr
     );
     let (system, text) = found(&fixture);
+    let unforced = TUNE.replace(" --force", "");
+    let refused = agent(
+        fixture.scratch(),
+        &words(&[&unforced, "--sut sim --scenario Offline"]),
+    );
+    assert!(
+        refused.code == 2 && refused.stderr.contains("--force"),
+        "{refused:?}"
+    );
     // On a machine so busy that even six queries take a second there is no rate for Server, which is said and no fault.
     let busy = ended.code == 1 && text.contains("keeps the latency bound at no rate that was tried");
     assert!(ended.code == 0 || busy, "{ended:?}");

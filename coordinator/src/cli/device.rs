@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use regatta_types::RunId;
 use regatta_wire::frame;
 use serde::Serialize;
 
@@ -23,10 +24,7 @@ pub(super) enum Command {
     /// Writes what a board needs to come into the lab by itself at its first boot, before it is flashed
     Image(image::Args),
     /// Removes a device at once and for ever: its key, its certificates, its open runs
-    Remove {
-        /// Its name or id
-        device: String,
-    },
+    Remove(membership::RemoveArgs),
     /// Lists the devices that have ever said hello
     List,
     /// Shows one device
@@ -44,6 +42,8 @@ struct DeviceDocument<'a> {
     device: &'a str,
     name: &'a str,
     online: bool,
+    state: &'static str,
+    run: Option<RunId>,
     duplicated: bool,
     agent: &'a str,
     engines: Vec<&'static str>,
@@ -58,6 +58,8 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             device: row.id.as_str(),
             name: &row.name,
             online: row.online,
+            state: row.activity().as_str(),
+            run: row.open_run,
             duplicated: row.duplicated,
             agent: &row.agent,
             engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
@@ -95,7 +97,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Deploy(args) => return deploy::run(args, context),
         Command::Image(args) => return image::run(args, context),
         Command::Add(args) => membership::add(args, context, &workspace, &store)?,
-        Command::Remove { device } => membership::remove(device, context, &workspace, &store)?,
+        Command::Remove(args) => membership::remove(args, context, &workspace, &store)?,
         Command::Doctor(args) => return examination::run(args, context, &workspace, &store),
         Command::List => {
             let mut devices = store.devices()?;
@@ -116,7 +118,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
 }
 
 /// What the store holds is what was heard last: without a coordinator nobody hears a device now.
-fn listen(devices: &mut [DeviceRow], workspace: &Workspace) {
+pub(super) fn listen(devices: &mut [DeviceRow], workspace: &Workspace) {
     if workspace.is_served() || devices.iter().all(|device| !device.online) {
         return;
     }

@@ -2,10 +2,10 @@
 
 use jiff::SignedDuration;
 use regatta_text::HumanDuration;
-use regatta_types::DeviceId;
+use regatta_types::{DeviceId, documents::RunPhase};
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, confirm::confirm};
 use crate::{
     broker::mosquitto,
     enrolment::{self, TokenError, TokenRequest},
@@ -24,6 +24,16 @@ pub(super) struct AddArgs {
     /// How long the token can be used, such as 10m or 24h
     #[arg(long, value_name = "TIME", default_value = "24h")]
     lifetime: HumanDuration,
+}
+
+/// Flags of `device remove`.
+#[derive(Debug, clap::Args)]
+pub(super) struct RemoveArgs {
+    /// Its name or id
+    device: String,
+    /// Remove it although it has runs that are not over or not delivered
+    #[arg(long)]
+    yes: bool,
 }
 
 /// A token as programs get it.
@@ -97,14 +107,22 @@ struct RemovalDocument<'a> {
 
 /// Removes a device, or takes a token back that nobody has used.
 pub(super) fn remove(
-    name_or_id: &str,
+    args: &RemoveArgs,
     context: &Context,
     workspace: &Workspace,
     store: &Store,
 ) -> Result<(), Failure> {
-    let Some((device, name, public_key)) = find(name_or_id, store)? else {
-        return take_back(name_or_id, context, store);
+    let Some((device, name, public_key)) = find(&args.device, store)? else {
+        return take_back(&args.device, context, store);
     };
+    let lost = runs_at_stake(&device, store)?;
+    if !lost.is_empty() {
+        let question = format!(
+            "{name} has runs that would be given up:\n  {}\nRemove {name}?",
+            lost.join("\n  ")
+        );
+        confirm(&question, args.yes)?;
+    }
     store.remove_member(&device, &name, &public_key)?;
     let directory = workspace.mosquitto();
     let broker_notified = if directory.exists() && workspace.config().tls {
@@ -134,6 +152,31 @@ pub(super) fn remove(
         text
     })?;
     Ok(())
+}
+
+/// Describes the runs of a device that its removal gives up: those that are not over, and those whose files did not all arrive.
+fn runs_at_stake(device: &DeviceId, store: &Store) -> Result<Vec<String>, Failure> {
+    let rows = store
+        .runs()?
+        .into_iter()
+        .rev()
+        .filter(|row| row.device == *device);
+    let described = rows.filter_map(|row| {
+        let state = match (row.is_over(), row.state.phase) {
+            (false, RunPhase::Done | RunPhase::Draining) => {
+                "finished on the device, not delivered".to_owned()
+            }
+            (false, phase) => phase.to_string(),
+            (true, _) if row.has_undelivered_files() => "not all of its files arrived".to_owned(),
+            (true, _) => return None,
+        };
+        let mode = row.audit().unwrap_or(row.mode.as_str());
+        Some(format!(
+            "{} {} {} {}: {state}",
+            row.id, row.benchmark, row.scenario, mode
+        ))
+    });
+    Ok(described.collect())
 }
 
 /// Takes back the token for a device that has not come.

@@ -7,6 +7,7 @@ mod confirm;
 mod context;
 mod deploy;
 mod device;
+mod device_watch;
 mod examination;
 mod export;
 mod hints;
@@ -26,6 +27,7 @@ mod run_document;
 mod runs;
 mod serve;
 mod settings;
+mod status;
 mod submission;
 mod verify;
 mod wait;
@@ -81,6 +83,8 @@ enum Command {
     Init(init::Args),
     /// Runs the coordinator: broker, ingest, records
     Serve,
+    /// Shows coordinator, broker, disk, devices and runs, and what needs attention; exit code 1 if something does
+    Status,
     /// Lets devices in, shows and removes them
     #[command(subcommand)]
     Device(device::Command),
@@ -135,6 +139,7 @@ pub fn run() -> CommandResult {
         Command::Quickstart(args) => quickstart::run(&args, &context),
         Command::Init(args) => init::run(&args, &context),
         Command::Serve => serve::run(&context),
+        Command::Status => status::run(&context),
         Command::Device(command) => device::run(&command, &context),
         Command::Run(args) => run::run(&args, &context),
         Command::Runs(command) => runs::run(&command, &context),

@@ -8,9 +8,12 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use regatta_types::{RunId, documents::RunPhase};
 
+use regatta_text::escape_lines;
+
 use super::context::tell;
 use crate::{
     exit::Failure,
+    runs::least_seconds,
     store::{RunRow, Store},
     tables,
 };
@@ -50,8 +53,8 @@ impl View {
         }
     }
 
-    /// Shows the state of a run.
-    pub(crate) fn show(&mut self, row: &RunRow, bytes: u64) {
+    /// Shows the state of a run. `absent` says that its device is not heard.
+    pub(crate) fn show(&mut self, row: &RunRow, bytes: u64, absent: Option<&str>) {
         let bars = self.bars.as_ref();
         let shown = self.shown.entry(row.id).or_insert_with(|| Shown {
             bar: bars.map(spinner_in),
@@ -74,7 +77,7 @@ impl View {
             row.scenario,
             row.audit().unwrap_or(row.mode.as_str())
         );
-        let news = news(row, phase, bytes, shown.running_since);
+        let news = news(row, phase, bytes, shown.running_since, absent);
         match &shown.bar {
             Some(bar) if row.is_over() => bar.finish_with_message(format!("{title} {news}")),
             Some(bar) => bar.set_message(format!("{title} {news}")),
@@ -83,6 +86,15 @@ impl View {
                 tell(&format!("{title} {news}"))
             }
             None => {}
+        }
+    }
+
+    /// Prints a sentence above the runs.
+    pub(crate) fn note(&self, sentence: &str) {
+        match &self.bars {
+            // A terminal that is gone is noticed elsewhere.
+            Some(bars) => drop(bars.println(escape_lines(sentence))),
+            None => tell(sentence),
         }
     }
 
@@ -108,17 +120,27 @@ fn spinner_in(bars: &MultiProgress) -> ProgressBar {
     bar
 }
 
-fn news(row: &RunRow, phase: RunPhase, bytes: u64, running_since: Option<Instant>) -> String {
+fn news(
+    row: &RunRow,
+    phase: RunPhase,
+    bytes: u64,
+    running_since: Option<Instant>,
+    absent: Option<&str>,
+) -> String {
     if row.is_over() {
         return tables::result(row);
     }
     let seconds = running_since.map_or(0, |since| since.elapsed().as_secs());
-    match phase {
+    let state = match phase {
         RunPhase::Queued if row.spec_sha256.is_none() => "waits its turn".to_owned(),
-        RunPhase::Running if seconds > 0 => format!("running for {seconds} s"),
+        RunPhase::Running => match least_seconds(&row.draft.spec) {
+            Some(least) => format!("running for {seconds} of at least {least} s"),
+            None => format!("running for {seconds} s"),
+        },
         RunPhase::Draining | RunPhase::Failed | RunPhase::Aborted => {
             format!("{phase}, {} delivered", tables::bytes(bytes))
         }
         phase => phase.to_string(),
-    }
+    };
+    absent.map_or_else(|| state.clone(), |absent| format!("{state}, {absent}"))
 }

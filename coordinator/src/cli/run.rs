@@ -230,7 +230,6 @@ pub(super) fn finish(
             context.command("runs watch")
         )));
     }
-    tell_absent_devices(drafts, store)?;
     let wait = Wait {
         context,
         workspace,
@@ -259,18 +258,4 @@ pub(super) fn finish(
     }
     let is_good = report(&rows, context)?;
     Ok(if is_good { exit::OK } else { exit::NO })
-}
-
-/// Names the devices that are offline, because their runs do not begin.
-fn tell_absent_devices(drafts: &[RunDraft], store: &Store) -> Result<(), Failure> {
-    for device in store.devices()?.iter().filter(|device| !device.online) {
-        if drafts.iter().any(|draft| draft.spec.device == device.id) {
-            tell(&format!(
-                "{} is offline, last seen at {}: its runs begin when it is back; Ctrl-C leaves them queued",
-                device.name,
-                tables::time(&device.last_seen)
-            ));
-        }
-    }
-    Ok(())
 }

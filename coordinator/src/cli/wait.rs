@@ -13,6 +13,7 @@ use regatta_types::RunId;
 use super::{
     Context,
     context::tell,
+    device_watch::DeviceWatch,
     interrupts::Interrupts,
     progress::{View, rows},
 };
@@ -47,11 +48,15 @@ impl Wait<'_> {
         let interrupts = Interrupts::watch()?;
         let begun = Instant::now();
         let mut view = View::new(self.context.is_lively());
+        let mut watch = DeviceWatch::default();
         loop {
             let rows = rows(self.store, ids)?;
             if self.shows_progress {
+                let report = watch.look(&rows, self.store)?;
+                report.changes.iter().for_each(|change| view.note(change));
                 for row in &rows {
-                    view.show(row, self.store.committed_bytes(row.id)?);
+                    let absent = report.absent.get(&row.device).map(String::as_str);
+                    view.show(row, self.store.committed_bytes(row.id)?, absent);
                 }
             }
             let open: Vec<RunId> = rows

@@ -4,12 +4,13 @@
 
 mod security;
 
-use std::{sync::Arc, thread::JoinHandle, time::Duration};
+use std::{path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
 
 use anyhow::Context as _;
 pub(crate) use security::server_hosts;
 
 use regatta_types::BrokerAddress;
+use tokio::sync::watch;
 
 use self::security::Security;
 use crate::{
@@ -47,7 +48,7 @@ impl Daemon {
         // Creates or migrates the store before several parts open it.
         let store = Store::open(&workspace.database())?;
         runs::expect_runs_in_store(workspace, &store)?;
-        store.forget_who_is_online()?;
+        store.service_begins()?;
         let security = Security::of(workspace, &store)?;
         let budget = DescriptorBudget::raise();
         let (inbox, inbound) = link::inbox(crate::broker::INBOX_CAPACITY);
@@ -67,6 +68,7 @@ impl Daemon {
             .await?;
         let assets = security.serve_assets(workspace, budget).await?;
         let link = Link::start(address.clone(), way, inbox).await?;
+        tokio::spawn(follow_broker(workspace.database(), link.connected()));
         let notifier = ChangeNotifier::new();
         let admission = &security.admission;
         let threads = vec![
@@ -142,5 +144,21 @@ impl Daemon {
         })
         .await
         .context("cannot wait for the coordinator's threads")?
+    }
+}
+
+/// Stores each loss and return of the broker, until the link ends.
+async fn follow_broker(database: PathBuf, mut connected: watch::Receiver<bool>) {
+    while connected.changed().await.is_ok() {
+        let is_lost = !*connected.borrow_and_update();
+        let database = database.clone();
+        let stored =
+            tokio::task::spawn_blocking(move || Store::open(&database)?.broker_is_lost(is_lost)).await;
+        if let Ok(Err(error)) = stored {
+            tracing::error!(
+                "the state of the broker was not stored: {:#}",
+                anyhow::Error::from(error)
+            );
+        }
     }
 }

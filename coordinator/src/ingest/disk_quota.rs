@@ -10,10 +10,8 @@ use std::{
 use regatta_types::RunId;
 use rustix::fs::statvfs;
 
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, kept_free_bytes};
 
-/// The largest default for the free space to keep, in bytes. Without a configured value, a twentieth of the disk stays free, up to this.
-const LARGEST_FLOOR: u64 = 1 << 30;
 /// How long a reading of the free space is used. A fast network delivers less than the minimum within it.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -83,7 +81,7 @@ impl DiskQuota {
         };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let total = disk.f_blocks.saturating_mul(disk.f_frsize);
-        let floor = self.min_free.unwrap_or_else(|| (total / 20).min(LARGEST_FLOOR));
+        let floor = kept_free_bytes(self.min_free, total);
         if free >= floor {
             return Ok(());
         }

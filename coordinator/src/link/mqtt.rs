@@ -84,6 +84,7 @@ impl Publisher for Outbox {
 /// A running link.
 pub(crate) struct Link {
     outbox: Outbox,
+    connected: watch::Receiver<bool>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -100,12 +101,14 @@ impl Link {
     ) -> Result<Self, LinkError> {
         let (letters, waiting) = mpsc::channel(OUTBOX);
         let (stop, stopped) = watch::channel(false);
+        let (connection_state, connected) = watch::channel(true);
         let mut connector = Connector {
             address,
             way,
             waiting: Arc::new(Mutex::new(waiting)),
             inbox,
             stopped,
+            connected: connection_state,
             lost: 0,
         };
         let first = connector.connect().await?;
@@ -113,6 +116,7 @@ impl Link {
         let task = tokio::spawn(connector.keep(first));
         Ok(Self {
             outbox: Outbox { letters, dropped },
+            connected,
             stop,
             task,
         })
@@ -121,6 +125,11 @@ impl Link {
     /// Returns a handle for sending messages.
     pub(crate) fn outbox(&self) -> Outbox {
         self.outbox.clone()
+    }
+
+    /// Returns whether the link is connected, and each change of that.
+    pub(crate) fn connected(&self) -> watch::Receiver<bool> {
+        self.connected.clone()
     }
 
     /// Disconnects from the broker.
@@ -137,6 +146,7 @@ struct Connector {
     waiting: Arc<Mutex<mpsc::Receiver<OutgoingMessage>>>,
     inbox: mpsc::Sender<Inbound>,
     stopped: watch::Receiver<bool>,
+    connected: watch::Sender<bool>,
     lost: u64,
 }
 
@@ -190,9 +200,11 @@ impl Connector {
             if let Some(open) = connection.take() {
                 tracing::debug!(address = %self.address, "connected to the broker");
                 pause = PAUSES.0;
+                self.connected.send_replace(true);
                 if self.serve(open).await {
                     return;
                 }
+                self.connected.send_replace(false);
             }
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}

@@ -1,7 +1,8 @@
 //! Runs, from a user's request to the record of the outcome.
 //!
-//! [`request`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from
-//! past runs, [`repetition`] repeats runs whose rate was a guess, and [`form`] selects the samples that the settings need. [`dispatch`] sends runs, [`missing`] finds undelivered files,
+//! [`request`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and [`repetition`] repeats runs
+//! whose rate was a guess. [`expected_time`] is how long a run takes at least. [`form`] selects the samples that the settings need.
+//! [`dispatch`] sends runs, [`missing`] finds undelivered files,
 //! [`logged`] reads logs, and [`finish`] judges and records.
 //!
 //! [`mod@rebuild`] restores a lost store from the records. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
@@ -15,6 +16,7 @@ mod estimate;
 mod evidence;
 #[cfg(test)]
 mod example_draft;
+mod expected_time;
 mod figures;
 mod finish;
 mod form;
@@ -32,6 +34,7 @@ pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
 #[cfg(test)]
 pub(crate) use example_draft::example_draft;
+pub(crate) use expected_time::least_seconds;
 pub(crate) use finish::start as start_finish;
 pub(crate) use form::take as take_form;
 pub(crate) use plan::{Plan, Words};

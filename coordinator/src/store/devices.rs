@@ -32,6 +32,8 @@ pub(crate) struct DeviceRow {
     pub(crate) duplicated: bool,
     /// The run in whose timed window it was at its last heartbeat.
     pub(crate) running: Option<RunId>,
+    /// The first of its runs that was begun and is not recorded.
+    pub(crate) open_run: Option<RunId>,
     /// The number of hellos received.
     pub(crate) hellos: u64,
     /// When its first hello arrived.
@@ -40,7 +42,44 @@ pub(crate) struct DeviceRow {
     pub(crate) last_seen: String,
 }
 
+/// What a device does, as far as the coordinator hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeviceActivity {
+    /// It is not heard.
+    Offline,
+    /// Two agents use its identity.
+    Duplicated,
+    /// It has a run that is not recorded yet.
+    Busy,
+    /// It has no run.
+    Idle,
+}
+
+impl DeviceActivity {
+    /// The word for it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Offline => "offline",
+            Self::Duplicated => "duplicated",
+            Self::Busy => "busy",
+            Self::Idle => "idle",
+        }
+    }
+}
+
 impl DeviceRow {
+    /// What the device does.
+    pub(crate) const fn activity(&self) -> DeviceActivity {
+        match self {
+            Self { duplicated: true, .. } => DeviceActivity::Duplicated,
+            Self { online: false, .. } => DeviceActivity::Offline,
+            Self {
+                open_run: Some(_), ..
+            } => DeviceActivity::Busy,
+            _ => DeviceActivity::Idle,
+        }
+    }
+
     /// Parses the device's own description.
     ///
     /// # Errors
@@ -49,6 +88,10 @@ impl DeviceRow {
         serde_json::from_str(&self.facts)
     }
 }
+
+/// Selects every column that [`device`] reads.
+const SELECT_DEVICES: &str = "SELECT devices.*, (SELECT runs.id FROM runs WHERE runs.device = devices.id
+     AND recorded IS NULL AND known = 1 AND lost = 0 ORDER BY runs.id LIMIT 1) AS open_run FROM devices";
 
 fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
     Ok(DeviceRow {
@@ -61,6 +104,7 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
         online: row.get("online")?,
         duplicated: row.get("duplicated")?,
         running: values::optional_parsed(row, "running")?,
+        open_run: values::optional_parsed(row, "open_run")?,
         hellos: values::unsigned(row, "hellos")?,
         first_seen: row.get("first_seen")?,
         last_seen: row.get("last_seen")?,
@@ -95,14 +139,14 @@ impl Store {
         Ok(())
     }
 
-    /// Marks a device as offline, after its last will.
+    /// Marks a device as offline, after its last will. The broker sends that, so it is no sign of life.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn device_left(&self, id: &DeviceId) -> Result<()> {
         self.connection
-            .prepare_cached("UPDATE devices SET online = 0, last_seen = ?2 WHERE id = ?1")?
-            .execute(params![id.as_str(), now()])?;
+            .prepare_cached("UPDATE devices SET online = 0 WHERE id = ?1")?
+            .execute([id.as_str()])?;
         Ok(())
     }
 
@@ -147,10 +191,10 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn devices(&self) -> Result<Vec<DeviceRow>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT * FROM devices WHERE id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
+        let mut statement = self.connection.prepare_cached(&format!(
+            "{SELECT_DEVICES} WHERE id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
              ORDER BY name, id",
-        )?;
+        ))?;
         let rows = statement.query_map([], device)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -194,7 +238,7 @@ impl Store {
     pub(crate) fn device(&self, id: &DeviceId) -> Result<Option<DeviceRow>> {
         let mut statement = self
             .connection
-            .prepare_cached("SELECT * FROM devices WHERE id = ?1")?;
+            .prepare_cached(&format!("{SELECT_DEVICES} WHERE id = ?1"))?;
         Ok(statement.query_row([id.as_str()], device).optional()?)
     }
 }

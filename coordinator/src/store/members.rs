@@ -81,6 +81,18 @@ impl Store {
             .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?)
     }
 
+    /// Returns the names and ends of the valid tokens that no device has used, by name.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn pending_tokens(&self) -> Result<Vec<(String, String)>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT name, expires FROM tokens WHERE device IS NULL AND expires > ?1 ORDER BY name",
+        )?;
+        let rows = statement.query_map([now()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Returns whether a name is taken, by a member other than `except` or by a valid unused token.
     ///
     /// # Errors

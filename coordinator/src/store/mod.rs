@@ -18,6 +18,7 @@ mod run_draft;
 mod run_removal;
 mod runs;
 mod schema;
+mod service;
 mod streams;
 mod values;
 mod versions;
@@ -30,7 +31,7 @@ use std::{
 };
 
 pub(crate) use assets::AssetRow;
-pub(crate) use devices::DeviceRow;
+pub(crate) use devices::{DeviceActivity, DeviceRow};
 pub(crate) use error::{Result, StoreError};
 pub(crate) use examinations::Examination;
 pub(crate) use members::{Entry, NewCertificate};

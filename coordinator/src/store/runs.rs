@@ -262,6 +262,12 @@ impl RunRow {
         self.draft.spec.audit.as_ref().map(|of| of.test.as_str())
     }
 
+    /// Returns whether the run is recorded without files that its device had.
+    pub(crate) fn has_undelivered_files(&self) -> bool {
+        let outcome = self.outcome.as_ref();
+        outcome.is_some_and(|outcome| !outcome.complete && !outcome.forgettable)
+    }
+
     /// Returns whether the run is recorded and therefore final.
     pub(crate) fn is_over(&self) -> bool {
         self.recorded.is_some()

@@ -132,6 +132,12 @@ CREATE TABLE staged_runs (
     PRIMARY KEY (run, tree)
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+CREATE TABLE service (
+    name   TEXT PRIMARY KEY,             -- what a serving coordinator reports about itself
+    value  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Migrates the database to the current version.

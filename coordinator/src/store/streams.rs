@@ -111,6 +111,19 @@ impl Store {
         Ok(())
     }
 
+    /// Returns the number of bytes of all runs that are on disk.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn delivered_bytes(&self) -> Result<u64> {
+        let bytes: i64 =
+            self.connection
+                .query_row("SELECT COALESCE(SUM(committed), 0) FROM streams", [], |row| {
+                    row.get(0)
+                })?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
     /// Returns the number of bytes of a run that are on disk.
     ///
     /// # Errors

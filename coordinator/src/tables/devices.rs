@@ -6,7 +6,7 @@ use regatta_types::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table, words};
-use crate::store::{DeviceRow, OtherVersion};
+use crate::store::{DeviceActivity, DeviceRow, OtherVersion};
 
 /// Formats devices, one line each, and the devices whose hello could not be read.
 pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String {
@@ -156,10 +156,9 @@ fn version(device: &DeviceRow) -> &str {
 }
 
 const fn state(device: &DeviceRow) -> &'static str {
-    match device {
-        DeviceRow { duplicated: true, .. } => "duplicated: two agents use its identity",
-        DeviceRow { online: true, .. } => "online",
-        _ => "offline",
+    match device.activity() {
+        DeviceActivity::Duplicated => "duplicated: two agents use its identity",
+        activity => activity.as_str(),
     }
 }
 

@@ -7,6 +7,7 @@ mod devices;
 mod quickstart;
 mod runs;
 mod settings;
+mod status;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -20,7 +21,10 @@ pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};
 use regatta_text::escape;
 pub(crate) use runs::{result, run, runs, why_not};
 pub(crate) use settings::settings;
-pub(crate) use words::{bytes, time};
+pub(crate) use status::{
+    BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus, status,
+};
+pub(crate) use words::{age, ago, bytes, time};
 
 /// A header, a rule below it, and aligned columns.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));

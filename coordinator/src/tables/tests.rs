@@ -208,6 +208,7 @@ fn boat() -> DeviceRow {
         ],
         facts: serde_json::to_string(&DeviceFacts::default()).unwrap(),
         online: true,
+        open_run: None,
         duplicated: false,
         running: None,
         hellos: 1,

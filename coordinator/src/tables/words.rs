@@ -1,5 +1,6 @@
 //! Formats single values: bytes, LoadGen's metric, a verdict.
 
+use jiff::Timestamp;
 use regatta_types::documents::{AccuracyResult, WindowCost};
 
 use crate::store::{Metric, RunOutcome};
@@ -33,6 +34,23 @@ pub(super) fn value(metric: &Metric) -> String {
 pub(crate) fn time(stored: &str) -> String {
     let to_the_second = stored.split('.').next().unwrap_or(stored);
     format!("{} UTC", to_the_second.trim_end_matches('Z').replace('T', " "))
+}
+
+/// Returns how many seconds ago a time of the store is.
+pub(crate) fn age(stored: &str, now: Timestamp) -> Option<i64> {
+    let then: Timestamp = stored.parse().ok()?;
+    Some(now.duration_since(then).as_secs().max(0))
+}
+
+/// Formats how long ago a time of the store is.
+pub(crate) fn ago(stored: &str, now: Timestamp) -> String {
+    match age(stored, now) {
+        None => format!("at {stored}"),
+        Some(seconds @ ..120) => format!("{seconds} s ago"),
+        Some(seconds @ ..7_200) => format!("{} min ago", seconds / 60),
+        Some(seconds @ ..172_800) => format!("{} h ago", seconds / 3_600),
+        Some(seconds) => format!("{} days ago", seconds / 86_400),
+    }
 }
 
 /// Formats the verdict of LoadGen and of the audit. An accuracy run has none.

@@ -147,6 +147,12 @@ pub(crate) struct NewConfig {
     pub(crate) host: String,
 }
 
+/// Returns the free space to keep on a disk of `total` bytes: the configured one, or a twentieth of the disk, up to 1 GiB.
+pub(crate) fn kept_free_bytes(configured: Option<u64>, total: u64) -> u64 {
+    const LARGEST_DEFAULT: u64 = 1 << 30;
+    configured.unwrap_or_else(|| (total / 20).min(LARGEST_DEFAULT))
+}
+
 impl Config {
     /// Parses and validates the file's text.
     ///

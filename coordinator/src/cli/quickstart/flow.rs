@@ -212,7 +212,7 @@ impl Session<'_> {
         loop {
             let rows = cli::rows(store, &ids)?;
             for row in &rows {
-                view.show(row, store.committed_bytes(row.id)?);
+                view.show(row, store.committed_bytes(row.id)?, None);
             }
             if rows.iter().all(RunRow::is_over) {
                 view.end();

@@ -225,10 +225,8 @@ impl Removal {
     }
 }
 
-/// Returns what is missing of a run that its device has and that did not arrive.
 fn undelivered(row: &RunRow) -> Option<String> {
-    let outcome = row.outcome.as_ref()?;
-    (!outcome.complete && !outcome.forgettable)
+    row.has_undelivered_files()
         .then(|| "not all of its files arrived, and its device keeps them".to_owned())
 }
 

@@ -26,6 +26,9 @@ pub(crate) struct PackArgs {
     /// Where mlperf_submission_NAME.tar.gz and .sha1 go
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
+    /// Replace a package that is there already
+    #[arg(long)]
+    force: bool,
     /// A file whose first line is the password [default: openssl asks on the terminal]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
@@ -56,6 +59,12 @@ pub(crate) struct UnpackArgs {
 
 pub(super) fn pack(args: &PackArgs, context: &Context) -> CommandResult {
     expect_tree(&args.input)?;
+    if let Some(package) = pack::existing(&args.output, &args.submitter).map_err(failure)?
+        && !args.force
+    {
+        return Err(Failure::misuse(format!("{} exists already", package.display()))
+            .hint("name another directory with --output, or replace it with --force"));
+    }
     let password = password(args.password_file.as_deref())?;
     let package = match pack::pack(&args.input, &args.submitter, &args.output, &password) {
         Ok(package) => package,

@@ -106,6 +106,15 @@ pub fn pack(
     })
 }
 
+/// Returns the package of a submitter that a directory has already.
+///
+/// # Errors
+/// Returns [`PackError::NoName`] for a name that cannot be part of a file's name.
+pub fn existing(directory: &Path, submitter: &str) -> Result<Option<PathBuf>, PackError> {
+    let (tarball, _) = package_files(directory, submitter)?;
+    Ok(tarball.exists().then_some(tarball))
+}
+
 /// Returns the paths of a package's two files.
 pub(crate) fn package_files(directory: &Path, submitter: &str) -> Result<(PathBuf, PathBuf), PackError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');

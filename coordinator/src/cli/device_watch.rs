@@ -1,0 +1,119 @@
+//! Watches the devices of runs that are waited for: whether each is heard, silent or offline. It only reads the store.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use regatta_types::{DeviceId, documents::RunPhase};
+
+use crate::{
+    exit::Failure,
+    store::{DeviceRow, RunRow, Store},
+    tables,
+};
+
+/// The silence after which a device is called silent. Agents send a heartbeat every second by default.
+const SILENT_AFTER_S: i64 = 10;
+
+/// Whether a device is heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Heard,
+    Silent,
+    Offline,
+}
+
+/// The devices' presence, as far as it was reported.
+#[derive(Debug, Default)]
+pub(super) struct DeviceWatch {
+    devices: BTreeMap<DeviceId, Presence>,
+    has_reported_broker: bool,
+}
+
+/// What a look at the devices found.
+#[derive(Debug, Default)]
+pub(super) struct DeviceReport {
+    /// A sentence for each change since the last look.
+    pub(super) changes: Vec<String>,
+    /// A few words for each device that is not heard.
+    pub(super) absent: BTreeMap<DeviceId, String>,
+}
+
+impl DeviceWatch {
+    /// Looks at the devices of the open runs among `rows`.
+    pub(super) fn look(&mut self, rows: &[RunRow], store: &Store) -> Result<DeviceReport, Failure> {
+        let mut report = DeviceReport::default();
+        let lost = store.service()?.broker_lost;
+        if let Some(since) = &lost
+            && !self.has_reported_broker
+        {
+            let since = tables::ago(since, Timestamp::now());
+            report.changes.push(format!(
+                "the coordinator lost the broker {since}: no device is heard until it is back; runs go on"
+            ));
+        }
+        self.has_reported_broker = lost.is_some();
+        let mut seen: Vec<&DeviceId> = Vec::new();
+        for row in rows.iter().filter(|row| !row.is_over()) {
+            if seen.contains(&&row.device) {
+                continue;
+            }
+            seen.push(&row.device);
+            if let Some(device) = store.device(&row.device)? {
+                self.look_at(&device, rows, lost.is_some(), &mut report);
+            }
+        }
+        Ok(report)
+    }
+
+    fn look_at(
+        &mut self,
+        device: &DeviceRow,
+        rows: &[RunRow],
+        is_broker_lost: bool,
+        report: &mut DeviceReport,
+    ) {
+        let now = Timestamp::now();
+        let silence = tables::age(&device.last_seen, now).unwrap_or(0);
+        let presence = match device.online {
+            false => Presence::Offline,
+            true if silence >= SILENT_AFTER_S => Presence::Silent,
+            true => Presence::Heard,
+        };
+        let ago = tables::ago(&device.last_seen, now);
+        match presence {
+            Presence::Heard => {}
+            Presence::Silent => {
+                report
+                    .absent
+                    .insert(device.id.clone(), format!("device silent for {silence} s"));
+            }
+            Presence::Offline => {
+                report
+                    .absent
+                    .insert(device.id.clone(), format!("device offline, last seen {ago}"));
+            }
+        }
+        let before = self.devices.insert(device.id.clone(), presence);
+        if before == Some(presence) || (before.is_none() && presence == Presence::Heard) {
+            return;
+        }
+        let name = &device.name;
+        let is_begun = rows.iter().any(|row| {
+            row.device == device.id && !row.is_over() && !matches!(row.state.phase, RunPhase::Queued)
+        });
+        match presence {
+            Presence::Heard => report.changes.push(format!("{name} is back")),
+            Presence::Silent => report
+                .changes
+                .push(format!("{name} has been silent for {silence} s")),
+            // One sentence about the broker is enough.
+            Presence::Offline if is_broker_lost => {}
+            Presence::Offline if is_begun => report.changes.push(format!(
+                "{name} is offline, last seen {ago}: its run goes on there, and its logs come when it is back"
+            )),
+            Presence::Offline => report.changes.push(format!(
+                "{name} is offline, last seen {ago}: its runs begin when it is back"
+            )),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `regatta status`: the coordinator, its broker, disk and tokens, the devices with their runs, and what needs attention.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use regatta_types::{BrokerAddress, DeviceId};
+use rustix::fs::statvfs;
+
+use super::{Context, device::listen};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    runs::count_runs_not_in_store,
+    store::{DeviceRow, RunRow, Store},
+    tables::{self, BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus},
+    workspace::{BrokerChoice, Workspace, kept_free_bytes},
+};
+
+/// A certificate that ends within this time needs attention. Agents renew theirs long before.
+const ENDS_SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Prints the status. The exit code is 1 if something needs attention.
+pub(super) fn run(context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let status = gather(context, &workspace, &store)?;
+    context.print(&status, || tables::status(&status))?;
+    Ok(if status.attention.is_empty() {
+        exit::OK
+    } else {
+        exit::NO
+    })
+}
+
+fn gather(context: &Context, workspace: &Workspace, store: &Store) -> Result<LabStatus, Failure> {
+    let service = store.service()?;
+    let is_served = workspace.is_served();
+    let mut rows = store.devices()?;
+    listen(&mut rows, workspace);
+    let open = store.open_runs()?;
+    let members: BTreeMap<DeviceId, String> = store
+        .members()?
+        .into_iter()
+        .filter(|member| member.removed.is_none())
+        .map(|member| (member.device, member.not_after))
+        .collect();
+    let devices = rows.iter().map(|row| device(row, &open, &members)).collect();
+    let tokens = store.pending_tokens()?.into_iter();
+    let mut status = LabStatus {
+        coordinator: CoordinatorStatus {
+            running: is_served,
+            since: service.started.filter(|_| is_served),
+            workspace: workspace.root().display().to_string(),
+        },
+        broker: broker(workspace, service.broker_lost.filter(|_| is_served), is_served),
+        disk: disk(workspace, store)?,
+        tokens: tokens
+            .map(|(name, expires)| TokenStatus { name, expires })
+            .collect(),
+        queued: open.iter().filter(|run| run.spec_sha256.is_none()).count(),
+        in_progress: open.iter().filter(|run| run.spec_sha256.is_some()).count(),
+        devices,
+        attention: Vec::new(),
+    };
+    status.attention = attention(&status, &rows, context, workspace, store)?;
+    Ok(status)
+}
+
+fn device(row: &DeviceRow, open: &[RunRow], members: &BTreeMap<DeviceId, String>) -> DeviceStatus {
+    let own = || open.iter().filter(|run| run.device == row.id);
+    let current = own().find(|run| run.spec_sha256.is_some());
+    DeviceStatus {
+        device: row.id.to_string(),
+        name: row.name.clone(),
+        state: row.activity().as_str(),
+        run: current.map(|run| run.id),
+        subject: current.map(|run| format!("{} {}", run.scenario, run.audit().unwrap_or(run.mode.as_str()))),
+        phase: current.map(|run| run.shown_phase().as_str()),
+        queued: own().filter(|run| run.spec_sha256.is_none()).count(),
+        last_seen: row.last_seen.clone(),
+        certificate_until: members.get(&row.id).cloned(),
+    }
+}
+
+fn broker(workspace: &Workspace, lost: Option<String>, is_served: bool) -> BrokerStatus {
+    let config = workspace.config();
+    let (embedded, address) = match &config.broker {
+        BrokerChoice::Embedded { listen } => (true, BrokerAddress::of(*listen, config.tls).to_string()),
+        BrokerChoice::External(address) => (false, address.to_string()),
+    };
+    BrokerStatus {
+        embedded,
+        address,
+        connected: is_served && lost.is_none(),
+        lost_since: lost,
+    }
+}
+
+fn disk(workspace: &Workspace, store: &Store) -> Result<DiskStatus, Failure> {
+    let disk = statvfs(workspace.runs()).map_err(|error| {
+        Failure::from(
+            anyhow::Error::new(error)
+                .context(format!("cannot read the disk of {}", workspace.root().display())),
+        )
+    })?;
+    let total = disk.f_blocks.saturating_mul(disk.f_frsize);
+    Ok(DiskStatus {
+        free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
+        total_bytes: total,
+        kept_free_bytes: kept_free_bytes(workspace.config().min_free_bytes, total),
+        run_bytes: store.delivered_bytes()?,
+    })
+}
+
+/// Lists what a user should look at, each with what to do.
+fn attention(
+    status: &LabStatus,
+    rows: &[DeviceRow],
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<Vec<String>, Failure> {
+    let now = Timestamp::now();
+    let mut found = Vec::new();
+    if !status.coordinator.running {
+        found.push(format!(
+            "no coordinator serves this workspace: {}",
+            context.command("serve")
+        ));
+    }
+    if let Some(since) = &status.broker.lost_since {
+        found.push(format!(
+            "the coordinator lost the broker {} {}: is it running?",
+            status.broker.address,
+            tables::ago(since, now)
+        ));
+    }
+    if status.disk.free_bytes < status.disk.kept_free_bytes {
+        found.push(format!(
+            "only {} of the disk are free, so no log is accepted: make room, or {}",
+            tables::bytes(status.disk.free_bytes),
+            context.command("runs prune --older-than 30d")
+        ));
+    }
+    for device in &status.devices {
+        let waiting = device.queued + usize::from(device.run.is_some());
+        if status.coordinator.running && device.state == "offline" && waiting > 0 {
+            found.push(format!(
+                "{} is offline, last seen {}, with {waiting} open runs",
+                device.name,
+                tables::ago(&device.last_seen, now)
+            ));
+        }
+        let end = device
+            .certificate_until
+            .as_ref()
+            .and_then(|end| end.parse::<Timestamp>().ok());
+        if let Some(end) = end.filter(|end| end.duration_since(now) < ENDS_SOON) {
+            found.push(format!(
+                "the certificate of {} ends at {}",
+                device.name,
+                tables::time(&end.to_string())
+            ));
+        }
+    }
+    for row in rows.iter().filter(|row| row.duplicated) {
+        found.push(format!(
+            "two agents use the identity of {}: nothing is accepted from either",
+            row.name
+        ));
+    }
+    for other in store.other_versions()? {
+        found.push(format!(
+            "{} speaks wire version {}: update its agent",
+            other.device, other.wire
+        ));
+    }
+    let unknown = count_runs_not_in_store(workspace, store)?;
+    if unknown > 0 {
+        found.push(format!(
+            "the store does not know {unknown} recorded runs: {}",
+            context.command("runs rebuild")
+        ));
+    }
+    Ok(found)
+}

@@ -1,0 +1,73 @@
+//! What the serving coordinator reports about itself, for commands of other processes: since when it serves, and whether it has lost the
+//! broker.
+
+use rusqlite::{OptionalExtension as _, params};
+
+use super::{Result, Store, now};
+
+/// When the coordinator began to serve.
+const STARTED: &str = "started";
+/// When it lost the broker. Absent while it is connected.
+const BROKER_LOST: &str = "broker_lost";
+
+/// The last report of a serving coordinator. It only holds while the workspace is served.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ServiceState {
+    /// When it began to serve, RFC 3339 UTC.
+    pub(crate) started: Option<String>,
+    /// When it lost the broker, RFC 3339 UTC. `None` while it is connected.
+    pub(crate) broker_lost: Option<String>,
+}
+
+impl Store {
+    /// Stores that a coordinator begins to serve, connected to the broker. No device is known to be online yet.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn service_begins(&self) -> Result<()> {
+        self.forget_who_is_online()?;
+        self.set_service(STARTED, Some(&now()))?;
+        self.set_service(BROKER_LOST, None)
+    }
+
+    /// Stores whether the broker is lost. Without it no device is heard, so none counts as online until it is heard again.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn broker_is_lost(&self, lost: bool) -> Result<()> {
+        if lost {
+            self.forget_who_is_online()?;
+        }
+        self.set_service(BROKER_LOST, lost.then(now).as_deref())
+    }
+
+    /// Returns the last report of a serving coordinator.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn service(&self) -> Result<ServiceState> {
+        let value = |name: &str| {
+            self.connection
+                .prepare_cached("SELECT value FROM service WHERE name = ?1")?
+                .query_row([name], |row| row.get(0))
+                .optional()
+        };
+        Ok(ServiceState {
+            started: value(STARTED)?,
+            broker_lost: value(BROKER_LOST)?,
+        })
+    }
+
+    fn set_service(&self, name: &str, value: Option<&str>) -> Result<()> {
+        match value {
+            Some(value) => self.connection.execute(
+                "INSERT OR REPLACE INTO service (name, value) VALUES (?1, ?2)",
+                params![name, value],
+            )?,
+            None => self
+                .connection
+                .execute("DELETE FROM service WHERE name = ?1", [name])?,
+        };
+        Ok(())
+    }
+}
