@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Interval between checks for an enrolment.
-const LOOK: Duration = Duration::from_secs(1);
+const ENROLMENT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The lab that the daemon belongs to.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ enum LabError {
 /// # Errors
 /// When an enrolment exists but cannot be read, or signals cannot be awaited.
 pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Result<Option<Lab>, Failure> {
-    if let Some(lab) = look(config)? {
+    if let Some(lab) = enrolled_lab(config)? {
         return Ok(Some(lab));
     }
     if config.state_dir.join(TOKEN_FILE).exists() {
@@ -73,8 +73,8 @@ pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Resul
             }
         };
         tokio::select! {
-            () = sleep(LOOK) => {
-                if let Some(lab) = look(config)? { return Ok(Some(lab)) }
+            () = sleep(ENROLMENT_CHECK_INTERVAL) => {
+                if let Some(lab) = enrolled_lab(config)? { return Ok(Some(lab)) }
                 // On a separate thread, so that a slow coordinator does not delay the watchdog.
                 if attempt.as_ref().is_some_and(JoinHandle::is_finished) {
                     first_boot = attempt.take().and_then(|attempt| attempt.join().ok());
@@ -90,7 +90,7 @@ pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Resul
     }
 }
 
-fn look(config: &AgentConfig) -> Result<Option<Lab>, Failure> {
+fn enrolled_lab(config: &AgentConfig) -> Result<Option<Lab>, Failure> {
     let enrolment = Enrolment::load(&config.state_dir).map_err(Failure::could_not)?;
     let broker = match (&config.broker, &enrolment) {
         (Some(broker), None) if broker.tls => return Ok(None),

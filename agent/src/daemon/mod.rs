@@ -107,7 +107,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         };
         let socket = config.state_socket.clone();
         // This may take seconds if nvpmodel must run. The next run's own helper connection waits for it.
-        std::thread::spawn(move || watch::put_back_leftovers(&socket));
+        std::thread::spawn(move || watch::restore_leftovers(&socket));
         let trust = Trust::load(&config.state_dir, lab.coordinator_key).map_err(state_dir)?;
         let config = Arc::new(config.clone());
         let facts = FactsReader::of_this_machine();

@@ -59,24 +59,27 @@ impl Supervisor {
 
     /// Notifies that the daemon has started and accepts runs. The broker may still be unreachable.
     pub(crate) fn ready(&self) {
-        self.say(b"READY=1");
+        self.notify(b"READY=1");
     }
 
     /// Notifies that the event loop runs.
     pub(crate) fn alive(&self) {
-        self.say(b"WATCHDOG=1");
+        self.notify(b"WATCHDOG=1");
     }
 
     /// Notifies that the daemon stops. This may take as long as a run process's grace period.
     pub(crate) fn stopping(&self) {
-        self.say(b"STOPPING=1");
+        self.notify(b"STOPPING=1");
     }
 
-    fn say(&self, words: &[u8]) {
+    fn notify(&self, notification: &[u8]) {
         if let Some((socket, address)) = &self.socket {
             // A restarting service manager may lose a notification. The next watchdog notification follows soon.
-            if let Err(e) = socket.send_to_addr(words, address) {
-                tracing::warn!("the service manager was not told {}: {e}", words.escape_ascii());
+            if let Err(e) = socket.send_to_addr(notification, address) {
+                tracing::warn!(
+                    "the service manager was not told {}: {e}",
+                    notification.escape_ascii()
+                );
             }
         }
     }
@@ -105,14 +108,14 @@ mod tests {
         })
     }
 
-    fn heard(socket: &UnixDatagram) -> String {
+    fn received(socket: &UnixDatagram) -> String {
         let mut buffer = [0; 64];
         let length = socket.recv(&mut buffer).unwrap();
         String::from_utf8_lossy(&buffer[..length]).into_owned()
     }
 
     #[test]
-    fn the_words_arrive_at_a_socket_file_and_at_an_abstract_name() {
+    fn notifications_reach_a_socket_file_and_an_abstract_name() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("notify");
         let name = format!("regatta-supervisor-{}", std::process::id());
@@ -127,7 +130,7 @@ mod tests {
             supervisor.alive();
             supervisor.stopping();
             assert_eq!(
-                [(); 3].map(|()| heard(&listener)),
+                [(); 3].map(|()| received(&listener)),
                 ["READY=1", "WATCHDOG=1", "STOPPING=1"]
             );
         }
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_service_manager_nothing_is_said_and_a_lost_one_stops_nobody() {
+    fn a_missing_service_manager_is_no_error() {
         supervisor(&[]).ready();
         supervisor(&[("NOTIFY_SOCKET", "/nonexistent/socket".to_owned())]).ready();
         supervisor(&[("NOTIFY_SOCKET", "x".repeat(500))]).ready();

@@ -217,17 +217,17 @@ mod tests {
             trust.open(&lab.device, lab.run, &renumbered),
             Err(TrustError::Forged)
         ));
-        let stranger = Lab {
+        let other_lab = Lab {
             key: Ed25519KeyPair::from_seed_unchecked(&[4; 32]).unwrap(),
             ..Lab::new()
         };
-        let stranger = SignedCommand {
-            signature: stranger.signed(9, &Command::Forget).signature,
+        let other_lab = SignedCommand {
+            signature: other_lab.signed(9, &Command::Forget).signature,
             ..good
         };
-        let stranger = stranger.to_frame().unwrap();
+        let other_lab = other_lab.to_frame().unwrap();
         assert!(matches!(
-            trust.open(&lab.device, lab.run, &stranger),
+            trust.open(&lab.device, lab.run, &other_lab),
             Err(TrustError::Forged)
         ));
         // Every bit of a valid command matters. A flipped bit must not cause a panic or change the stored number.

@@ -85,12 +85,12 @@ impl LiveFiles {
         }
     }
 
-    /// Requests a flush when it is due. If it is not wanted now, the next one is due after a pause.
-    pub(super) fn flush_when_due(&mut self, is_wanted: bool, now: Instant) {
+    /// Requests a flush when it is due. Without permission, the next one is due after a pause.
+    pub(super) fn flush_when_due(&mut self, may_flush: bool, now: Instant) {
         if self.next_flush().is_none_or(|at| at > now) {
             return;
         }
-        self.state = if is_wanted && self.requests.send(()).is_ok() {
+        self.state = if may_flush && self.requests.send(()).is_ok() {
             FlushState::Flushing
         } else {
             FlushState::IdleUntil(now + FLUSH_PAUSE)

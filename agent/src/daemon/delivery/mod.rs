@@ -145,8 +145,8 @@ impl Delivery {
             }
         }
         if let Some(live) = &mut self.live {
-            let is_wanted = live_backlog.is_some_and(|backlog| backlog < FLUSH_BACKLOG);
-            live.flush_when_due(is_wanted, now);
+            let may_flush = live_backlog.is_some_and(|backlog| backlog < FLUSH_BACKLOG);
+            live.flush_when_due(may_flush, now);
         }
     }
 

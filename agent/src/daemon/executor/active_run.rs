@@ -163,7 +163,7 @@ impl ActiveRun {
     /// time.
     pub(super) fn limit_extras(&mut self, free: impl FnOnce() -> Option<u64>) -> bool {
         if let Some(extras) = &self.extras {
-            extras.cut();
+            extras.truncate();
             return false;
         }
         let Some(free) = free() else { return false };
@@ -192,7 +192,7 @@ impl ActiveRun {
                 }
                 self.kill_at = None;
                 if let Some(extras) = &self.extras {
-                    extras.cut();
+                    extras.truncate();
                 }
                 let ending = self.judge_end(&ended);
                 self.restore_state(Some(ending));

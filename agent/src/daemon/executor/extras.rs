@@ -1,5 +1,5 @@
 //! The extras of a run: files that neither the results nor the rules need. They are truncated when the disk is almost
-//! full. LoadGen's own logs are never touched. `spool.rs` decides when this happens.
+//! full. LoadGen's own logs are never touched. The executor decides when this happens.
 
 use std::{
     fs::{self, OpenOptions},
@@ -36,7 +36,7 @@ impl Extras {
     }
 
     /// Truncates data that was appended after the stop.
-    pub(super) fn cut(&self) {
+    pub(super) fn truncate(&self) {
         for (path, length) in &self.ended {
             let file = OpenOptions::new().write(true).open(path);
             let longer = |file: &fs::File| file.metadata().is_ok_and(|now| now.len() > *length);
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extras_end_with_a_word_and_stay_ended() {
+    fn extras_end_with_a_note_and_stay_truncated() {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().join("run.log");
         fs::write(&path, "engine: hello\n").unwrap();
@@ -69,7 +69,7 @@ mod tests {
         let mut chatty = OpenOptions::new().append(true).open(&path).unwrap();
         for _ in 0..3 {
             chatty.write_all(b"and another thing\n").unwrap();
-            extras.cut();
+            extras.truncate();
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), ended);
         assert_eq!(

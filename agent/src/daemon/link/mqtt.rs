@@ -115,7 +115,7 @@ impl Link for MqttLink {
 
     async fn next(&mut self, wants_to_publish: bool) -> LinkEvent<MqttReceipt> {
         let outgoing = self.outgoing.clone().filter(|_| wants_to_publish);
-        let room = async {
+        let has_capacity = async {
             match &outgoing {
                 Some(outgoing) => outgoing.reserve().await.is_ok(),
                 None => std::future::pending().await,
@@ -124,7 +124,7 @@ impl Link for MqttLink {
         tokio::select! {
             biased;
             incoming = self.incoming.recv() => self.take(incoming),
-            room = room => if room { LinkEvent::CanPublish } else { LinkEvent::Closed },
+            has_capacity = has_capacity => if has_capacity { LinkEvent::CanPublish } else { LinkEvent::Closed },
         }
     }
 

@@ -84,20 +84,20 @@ enum End {
 impl Pump {
     /// Runs until the link is closed. `broker` is the broker's name in log messages.
     pub(super) async fn run(mut self, broker: String) {
-        let (mut pause, mut complained) = (FIRST_PAUSE, false);
+        let (mut pause, mut warned) = (FIRST_PAUSE, false);
         for connection in 1_u64.. {
             match self.connect_once(connection).await {
                 End::Closed => return,
                 End::Lost { error, was_connected } => {
                     if was_connected {
-                        (pause, complained) = (FIRST_PAUSE, false);
+                        (pause, warned) = (FIRST_PAUSE, false);
                         if self.events.send(Incoming::Disconnected).await.is_err() {
                             return;
                         }
                     }
-                    if !complained {
+                    if !warned {
                         tracing::warn!("no connection to the broker at {broker}: {error}; trying on");
-                        complained = true;
+                        warned = true;
                     }
                 }
             }
@@ -121,18 +121,18 @@ impl Pump {
 
     async fn connect_once(&mut self, connection: u64) -> End {
         let (client, mut event_loop) = AsyncClient::builder(self.options.clone()).capacity(QUEUE).build();
-        let hearing = Hearing::new();
+        let last_packet = LastPacket::new();
         let mut receiving = Receiving {
             client: &client,
             connection,
             subscriptions: &self.subscriptions,
             events: &self.events,
-            hearing: &hearing,
+            last_packet: &last_packet,
             was_connected: false,
         };
         let error = tokio::select! {
             error = receiving.run(&mut event_loop) => error,
-            never = send(&client, connection, &hearing, &mut self.publications) => match never {},
+            never = send(&client, connection, &last_packet, &mut self.publications) => match never {},
             never = settle(&client, connection, &mut self.receipts) => match never {},
         };
         match error {
@@ -151,31 +151,31 @@ struct Receiving<'a> {
     connection: u64,
     subscriptions: &'a [String],
     events: &'a mpsc::Sender<Incoming>,
-    hearing: &'a Hearing,
+    last_packet: &'a LastPacket,
     was_connected: bool,
 }
 
 /// The time of the last packet from the broker.
-struct Hearing {
+struct LastPacket {
     begin: Instant,
-    heard_ms: AtomicU64,
+    received_ms: AtomicU64,
 }
 
-impl Hearing {
+impl LastPacket {
     fn new() -> Self {
         Self {
             begin: Instant::now(),
-            heard_ms: AtomicU64::new(0),
+            received_ms: AtomicU64::new(0),
         }
     }
 
-    fn heard_now(&self) {
+    fn note_packet(&self) {
         let millis = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.heard_ms.store(millis, Ordering::Relaxed);
+        self.received_ms.store(millis, Ordering::Relaxed);
     }
 
-    fn last(&self) -> Instant {
-        self.begin + Duration::from_millis(self.heard_ms.load(Ordering::Relaxed))
+    fn time(&self) -> Instant {
+        self.begin + Duration::from_millis(self.received_ms.load(Ordering::Relaxed))
     }
 }
 
@@ -183,13 +183,13 @@ impl Receiving<'_> {
     /// Runs until the connection ends.
     async fn run(&mut self, event_loop: &mut EventLoop) -> ConnectionError {
         loop {
-            let silence_deadline = self.hearing.last() + 2 * SILENCE;
+            let silence_deadline = self.last_packet.time() + 2 * SILENCE;
             let Ok(polled) = timeout_at(silence_deadline, event_loop.poll()).await else {
                 let silence = format!("the broker has said nothing for {} s", 2 * SILENCE.as_secs());
                 return ConnectionError::Io(io::Error::new(io::ErrorKind::TimedOut, silence));
             };
             if matches!(polled, Ok(Event::Incoming(_))) {
-                self.hearing.heard_now();
+                self.last_packet.note_packet();
             }
             let incoming = match polled {
                 Ok(Event::Incoming(Packet::ConnAck(_))) => {
@@ -231,7 +231,7 @@ impl Receiving<'_> {
                 return ConnectionError::RequestsDone;
             }
             // No packets were read while the event channel was full, so that time does not count as silence.
-            self.hearing.heard_now();
+            self.last_packet.note_packet();
         }
     }
 }
@@ -253,15 +253,15 @@ fn all_granted(answer: &SubAck) -> io::Result<()> {
 async fn send(
     client: &AsyncClient,
     connection: u64,
-    hearing: &Hearing,
+    last_packet: &LastPacket,
     publications: &mut mpsc::Receiver<(u64, Publication)>,
 ) -> Infallible {
     while let Some((meant_for, publication)) = publications.recv().await {
         if meant_for != connection {
             continue;
         }
-        let asks = hearing.last().elapsed() > SILENCE;
-        let qos = if publication.at_least_once || asks {
+        let requests_ack = last_packet.time().elapsed() > SILENCE;
+        let qos = if publication.at_least_once || requests_ack {
             QoS::AtLeastOnce
         } else {
             QoS::AtMostOnce

@@ -21,8 +21,8 @@ pub(crate) struct Job {
     pub(crate) sealed: bool,
     /// Files that could not be flushed, hashed or written during sealing, and the evidence that depends on them. While
     /// the list is not empty, the run cannot become done or be removed. The daemon seals it again at the next start.
-    #[serde(default)]
-    pub(crate) owed: Vec<StreamName>,
+    #[serde(default, rename = "owed")]
+    pub(crate) unsealed_files: Vec<StreamName>,
     /// Whether the coordinator has released the run. Only a released run may be removed.
     #[serde(default)]
     pub(crate) released: bool,
@@ -68,7 +68,7 @@ impl Job {
             arrival,
             ending: None,
             sealed: false,
-            owed: Vec::new(),
+            unsealed_files: Vec::new(),
             released: false,
             unflushed: None,
             process: None,

@@ -151,7 +151,7 @@ impl Outbox {
 
     /// Restarts at the committed offsets after a reconnect, because unacknowledged chunks may be lost.
     pub(crate) fn restart(&mut self) {
-        self.window.begin_again();
+        self.window.reset();
         self.streams.values_mut().for_each(Stream::resend_uncommitted);
     }
 
@@ -165,7 +165,7 @@ impl Outbox {
     pub(crate) fn handle_deadline(&mut self, now: Instant) {
         for stream in self.streams.values_mut() {
             if stream.handle_deadline(now) {
-                self.window.silent();
+                self.window.timed_out();
             }
         }
     }

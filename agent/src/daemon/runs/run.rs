@@ -112,7 +112,7 @@ impl Run {
     /// journal.
     pub(crate) fn needs_sealing(&self) -> bool {
         if self.job.sealed {
-            !self.job.owed.is_empty() || !self.delivery.is_complete()
+            !self.job.unsealed_files.is_empty() || !self.delivery.is_complete()
         } else {
             self.job.ending.is_some()
         }
@@ -164,7 +164,7 @@ impl Run {
         let mut streams = Vec::new();
         if self.job.sealed {
             streams = self.delivery.streams();
-            streams.extend(self.job.owed.iter().cloned());
+            streams.extend(self.job.unsealed_files.iter().cloned());
             streams.sort();
             streams.dedup();
         }
@@ -301,7 +301,8 @@ impl Run {
 
     /// Applies the result of sealing: fixes the streams and enters the run's last phase on the device.
     pub(crate) fn set_sealed(&mut self, sealed: Sealed) {
-        let owed_before = !std::mem::replace(&mut self.job.owed, sealed.owed()).is_empty();
+        let had_unsealed_files =
+            !std::mem::replace(&mut self.job.unsealed_files, sealed.unsealed_files()).is_empty();
         self.delivery.seal(sealed.streams, sealed.all_hashed);
         let was_sealed = std::mem::replace(&mut self.job.sealed, true);
         if was_sealed {
@@ -309,7 +310,7 @@ impl Run {
                 let why = anyhow::Error::from(e);
                 tracing::error!("run {}: {why:#}; tried again at the next start", self.id);
             }
-            if owed_before {
+            if had_unsealed_files {
                 // The new revision publishes a changed file list. The coordinator ignores lists of revisions that it
                 // knows.
                 self.job.state = self.provable_state();

@@ -38,7 +38,7 @@ pub(crate) struct Sealed {
 impl Sealed {
     /// Returns the files that the next attempt must seal: the unread streams, the evidence and its signature. Returns
     /// nothing if another attempt cannot help.
-    pub(crate) fn owed(&self) -> Vec<StreamName> {
+    pub(crate) fn unsealed_files(&self) -> Vec<StreamName> {
         match self.incomplete {
             None | Some(SealError::Spec(_)) => Vec::new(),
             Some(_) => {

@@ -31,12 +31,12 @@ pub(crate) enum SpecError {
     #[error("the spec is for device {0}, not for this one")]
     OtherDevice(DeviceId),
     /// A name or path is not allowed.
-    #[error("{what} `{given}` {why}")]
+    #[error("{what} `{value}` {why}")]
     Name {
         /// What the name is for.
         what: &'static str,
         /// The name, truncated to 64 characters.
-        given: String,
+        value: String,
         /// The problem.
         why: &'static str,
     },
@@ -44,10 +44,10 @@ pub(crate) enum SpecError {
     #[error("the device's state cannot be read")]
     State(#[source] regatta_state::state_request::InvalidStateRequest),
     /// This build does not have the engine.
-    #[error("this agent has no {asked} engine; it has {available}")]
+    #[error("this agent has no {requested} engine; it has {available}")]
     Engine {
         /// The requested engine.
-        asked: EngineKind,
+        requested: EngineKind,
         /// The available engines.
         available: String,
     },
@@ -89,7 +89,7 @@ pub(crate) fn check(
         if !is_inner_path(&asset.path) || !is_sha256(&asset.sha256) {
             return Err(SpecError::Name {
                 what: "asset",
-                given: asset.path.chars().take(LONGEST_NAME).collect(),
+                value: asset.path.chars().take(LONGEST_NAME).collect(),
                 why: "has no place below a scratch directory, or no SHA-256",
             });
         }
@@ -97,24 +97,24 @@ pub(crate) fn check(
     if !engines.contains(&spec.engine.kind) {
         let available: Vec<&str> = engines.iter().map(|engine| engine.as_str()).collect();
         return Err(SpecError::Engine {
-            asked: spec.engine.kind,
+            requested: spec.engine.kind,
             available: available.join(", "),
         });
     }
     Ok(spec)
 }
 
-fn name(what: &'static str, given: &str) -> Result<(), SpecError> {
+fn name(what: &'static str, value: &str) -> Result<(), SpecError> {
     let refuse = |why| SpecError::Name {
         what,
-        given: given.chars().take(LONGEST_NAME).collect(),
+        value: value.chars().take(LONGEST_NAME).collect(),
         why,
     };
-    if given.is_empty() || given.len() > LONGEST_NAME {
+    if value.is_empty() || value.len() > LONGEST_NAME {
         return Err(refuse("is not of 1 to 64 bytes"));
     }
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
-    if given.starts_with('.') || !given.bytes().all(allowed) {
+    if value.starts_with('.') || !value.bytes().all(allowed) {
         return Err(refuse(
             "holds something other than letters, digits, `.`, `_` and `-`, or begins with a dot",
         ));
@@ -123,16 +123,16 @@ fn name(what: &'static str, given: &str) -> Result<(), SpecError> {
 }
 
 /// Checks that a path stays inside the scratch directory.
-fn inner_path(what: &'static str, given: &str) -> Result<(), SpecError> {
+fn inner_path(what: &'static str, value: &str) -> Result<(), SpecError> {
     let refuse = |why| SpecError::Name {
         what,
-        given: given.chars().take(LONGEST_NAME).collect(),
+        value: value.chars().take(LONGEST_NAME).collect(),
         why,
     };
-    if given.len() > 4096 || given.contains('\0') {
+    if value.len() > 4096 || value.contains('\0') {
         return Err(refuse("is no path"));
     }
-    if !Path::new(given)
+    if !Path::new(value)
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
     {

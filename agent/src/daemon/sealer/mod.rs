@@ -138,7 +138,7 @@ impl SealRequest {
             run: run.id(),
             dir: run.dir().clone(),
             identity: Arc::clone(device.identity()),
-            already_sealed: job.sealed && job.owed.is_empty(),
+            already_sealed: job.sealed && job.unsealed_files.is_empty(),
             listed_evidence: EVIDENCE
                 .parse()
                 .ok()

@@ -92,7 +92,7 @@ fn seal_into(
     }
     let (names, undeliverable) = request.dir.streams().map_err(file_error("the run's directory"))?;
     let mut first_error: Option<SealError> = None;
-    let mut owe = |name: StreamName, error: SealError| {
+    let mut defer = |name: StreamName, error: SealError| {
         sealed.unread.push(name);
         first_error.get_or_insert(error);
     };
@@ -101,7 +101,7 @@ fn seal_into(
         match flush(&request.dir, &name) {
             Ok(length) => on_disk.push((name, length)),
             // The file is not hashed: a second flush may report success although the disk has other bytes.
-            Err(source) => owe(name.clone(), Unflushed { stream: name, source }.into()),
+            Err(source) => defer(name.clone(), Unflushed { stream: name, source }.into()),
         }
     }
     // The receiver is gone when the daemon stops.
@@ -109,7 +109,7 @@ fn seal_into(
     for (name, _) in on_disk {
         match hash_stream(&request.dir, &name) {
             Ok(stream) => sealed.streams.push(stream),
-            Err(e) => owe(name.clone(), file_error(name.as_str())(e)),
+            Err(e) => defer(name.clone(), file_error(name.as_str())(e)),
         }
     }
     if let Some(first_error) = first_error {

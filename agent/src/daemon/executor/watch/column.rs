@@ -83,7 +83,7 @@ impl Source {
                 };
                 Some(kib("MemTotal:")? - kib("MemAvailable:")?)
             }
-            Self::Helper(knob) => from_helper.get(knob)?.as_ref()?.parse().ok(),
+            Self::Helper(control) => from_helper.get(control)?.as_ref()?.parse().ok(),
         }
     }
 }

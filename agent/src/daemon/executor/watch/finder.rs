@@ -63,8 +63,8 @@ impl Finder {
     }
 
     fn clocks(&mut self, held: &HeldState) {
-        let lock_of = |wanted: DeviceControl| {
-            let set = held.files.iter().find(|(knob, ..)| *knob == wanted);
+        let lock_of = |control: DeviceControl| {
+            let set = held.files.iter().find(|(set, ..)| *set == control);
             set.and_then(|(_, value, _)| value.parse().ok())
         };
         for policy in self.root.below("sys/devices/system/cpu/cpufreq", "policy") {
@@ -90,7 +90,7 @@ impl Finder {
         if held
             .root
             .iter()
-            .any(|(knob, _)| *knob == DeviceControl::MemoryRate)
+            .any(|(control, _)| *control == DeviceControl::MemoryRate)
         {
             self.push(
                 "memory_hz",
@@ -134,14 +134,15 @@ impl Finder {
     }
 
     fn rail(&mut self, monitor: &str, name: &str, channel: u8) {
-        let given = self.root.text(&format!("{monitor}/in{channel}_label"));
+        let label_text = self.root.text(&format!("{monitor}/in{channel}_label"));
         // A single-channel monitor needs no label. A channel of a three-channel monitor without a label measures
         // nothing.
-        let given = given.or_else(|| (channel == 1 && !name.starts_with("ina3221")).then(|| name.to_owned()));
-        let Some(given) = given.filter(|given| given != "NC") else {
+        let label_text =
+            label_text.or_else(|| (channel == 1 && !name.starts_with("ina3221")).then(|| name.to_owned()));
+        let Some(label_text) = label_text.filter(|label_text| label_text != "NC") else {
             return;
         };
-        let column = format!("milliwatts:{}", label(&given));
+        let column = format!("milliwatts:{}", label(&label_text));
         let probe = |file: String| self.probe(&format!("{monitor}/{file}"));
         if let Some(power) = probe(format!("power{channel}_input")) {
             self.push(&column, Kind::Rail(true), Source::Thousandth(power));
@@ -198,7 +199,7 @@ impl Finder {
 }
 
 /// Returns a kernel name as part of a column name: other characters than letters, digits and `_-.+` become `_`.
-fn label(given: &str) -> String {
+fn label(label_text: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "_-.+".contains(c) {
             c
@@ -206,5 +207,5 @@ fn label(given: &str) -> String {
             '_'
         }
     };
-    given.chars().map(plain).collect()
+    label_text.chars().map(plain).collect()
 }

@@ -36,7 +36,7 @@ impl Guard {
             request: StateRequest::default(),
             proof: StateProof {
                 requested: plan.state.clone(),
-                before: words(board.read_all()),
+                before: by_control_name(board.read_all()),
                 ..StateProof::default()
             },
             board,
@@ -55,20 +55,20 @@ impl Guard {
         let outcome = self.try_to_set();
         if outcome.is_err() {
             self.helper = None;
-            self.proof.after = words(self.board.read_all());
+            self.proof.after = by_control_name(self.board.read_all());
         }
         outcome.map_err(|why| format!("the device is not in the state {name}: {why}"))
     }
 
     fn try_to_set(&mut self) -> Result<(), String> {
-        let asked = self
+        let requested = self
             .proof
             .requested
             .as_ref()
             .map(regatta_types::documents::StateSpec::words);
-        self.request = asked.unwrap_or_default().parse().map_err(in_words)?;
-        let mut helper = HelperConnection::connect(&self.socket).map_err(in_words)?;
-        self.proof.before = by_name(helper.read(&[]).map_err(in_words)?);
+        self.request = requested.unwrap_or_default().parse().map_err(describe)?;
+        let mut helper = HelperConnection::connect(&self.socket).map_err(describe)?;
+        self.proof.before = by_name(helper.read(&[]).map_err(describe)?);
         let applied = helper.apply(&self.request);
         let lines = match &applied {
             Ok(lines) => lines,
@@ -76,20 +76,20 @@ impl Guard {
             Err(_) => &Vec::new(),
         };
         self.proof.set = lines.iter().map(control_proof).collect();
-        let lines = applied.map_err(in_words)?;
+        let lines = applied.map_err(describe)?;
         self.helper = Some(helper);
         // The agent verifies every control that it may read itself.
         for line in &lines {
-            let seen = self
+            let read = self
                 .board
                 .path(line.control)
                 .and_then(|_| self.board.read(line.control));
-            if seen.is_some() && seen != line.requested {
+            if read.is_some() && read != line.requested {
                 return Err(format!(
                     "{} was set to {}, and the agent reads {}",
                     line.control,
                     line.requested.as_deref().unwrap_or("-"),
-                    seen.unwrap_or_default()
+                    read.unwrap_or_default()
                 ));
             }
         }
@@ -106,9 +106,9 @@ impl Guard {
         HeldState {
             files: set
                 .clone()
-                .filter_map(|(knob, wanted)| Some((knob, wanted, self.board.path(knob)?)))
+                .filter_map(|(control, requested)| Some((control, requested, self.board.path(control)?)))
                 .collect(),
-            root: set.filter(|(knob, _)| FOR_ROOT.contains(knob)).collect(),
+            root: set.filter(|(control, _)| FOR_ROOT.contains(control)).collect(),
             cpu: locked(self.request.cpu),
             gpu: locked(self.request.gpu),
         }
@@ -118,32 +118,32 @@ impl Guard {
     ///
     /// # Errors
     /// A description, when the helper no longer holds the state.
-    pub(super) fn look(&mut self) -> Result<BTreeMap<DeviceControl, Option<String>>, String> {
+    pub(super) fn check(&mut self) -> Result<BTreeMap<DeviceControl, Option<String>>, String> {
         let Some(helper) = &mut self.helper else {
             return Ok(BTreeMap::new());
         };
         // Other controls are readable without root. The request also shows that the helper is alive.
         let lines = helper.read(&FOR_ROOT).map_err(|e| {
             self.helper = None;
-            in_words(e)
+            describe(e)
         })?;
         Ok(lines.into_iter().map(|line| (line.control, line.read)).collect())
     }
 
     /// Restores the state.
-    pub(super) fn put_back(&mut self) {
+    pub(super) fn restore(&mut self) {
         if self.proof.requested.is_some() {
-            self.proof.not_put_back = self.ask_to_put_back().err().map(in_words);
+            self.proof.not_put_back = self.try_to_restore().err().map(describe);
             if let Some(why) = &self.proof.not_put_back {
                 tracing::error!("the device's state is not put back: {why}");
             }
         } else {
-            self.proof.after = words(self.board.read_all());
+            self.proof.after = by_control_name(self.board.read_all());
         }
     }
 
     /// Restores the state through the helper that holds it, or through a new connection if that one was lost.
-    fn ask_to_put_back(&mut self) -> Result<(), HelperError> {
+    fn try_to_restore(&mut self) -> Result<(), HelperError> {
         let mut helper = match self.helper.take() {
             Some(helper) => helper,
             None => HelperConnection::connect(&self.socket)?,
@@ -164,20 +164,20 @@ fn control_proof(line: &ControlReport) -> ControlProof {
 }
 
 fn by_name(lines: Vec<ControlReport>) -> BTreeMap<String, String> {
-    let knobs = lines.into_iter();
-    knobs
+    let controls = lines.into_iter();
+    controls
         .filter_map(|line| Some((line.control.to_string(), line.read?)))
         .collect()
 }
 
-fn words(knobs: BTreeMap<DeviceControl, String>) -> BTreeMap<String, String> {
-    knobs
+fn by_control_name(controls: BTreeMap<DeviceControl, String>) -> BTreeMap<String, String> {
+    controls
         .into_iter()
-        .map(|(knob, value)| (knob.to_string(), value))
+        .map(|(control, value)| (control.to_string(), value))
         .collect()
 }
 
-fn in_words(e: impl std::error::Error + Send + Sync + 'static) -> String {
+fn describe(e: impl std::error::Error + Send + Sync + 'static) -> String {
     format!("{:#}", anyhow::Error::from(e))
 }
 
@@ -187,29 +187,29 @@ const BETWEEN_ATTEMPTS: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Restores the state that an earlier daemon or helper left set, if a helper is installed. This may take seconds. The
 /// result is only logged.
-pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
-    match restore_leftovers(socket) {
+pub(crate) fn restore_leftovers(socket: &std::path::Path) {
+    match try_to_restore_leftovers(socket) {
         Err(HelperError::Unavailable { .. }) if !socket.exists() => {}
         Ok(lines) if lines.is_empty() => {}
         Ok(lines) => {
-            let knobs: Vec<String> = lines.iter().map(|line| line.control.to_string()).collect();
+            let controls: Vec<String> = lines.iter().map(|line| line.control.to_string()).collect();
             tracing::warn!(
                 "a run before this start had left the device's state set; put back: {}",
-                knobs.join(", ")
+                controls.join(", ")
             );
         }
         // It is not known whether any state is set.
         Err(e @ (HelperError::Unavailable { .. } | HelperError::ConnectionLost(_))) => tracing::warn!(
             "whether a run has left the device's state set is not known: {}",
-            in_words(e)
+            describe(e)
         ),
-        Err(e) => tracing::error!("the device's state is not put back: {}", in_words(e)),
+        Err(e) => tracing::error!("the device's state is not put back: {}", describe(e)),
     }
 }
 
 /// Asks the helper to restore the state, and retries when the connection is lost. A restart of the helper's socket by
 /// systemd closes the connection, for example during an installation of the package.
-fn restore_leftovers(socket: &std::path::Path) -> Result<Vec<ControlReport>, HelperError> {
+fn try_to_restore_leftovers(socket: &std::path::Path) -> Result<Vec<ControlReport>, HelperError> {
     let mut attempts = 1..=ATTEMPTS;
     loop {
         attempts.next();
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_helper_whose_connection_is_reset_is_asked_again() {
+    fn a_helper_whose_connection_is_reset_gets_the_request_again() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("state.sock");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -246,7 +246,7 @@ mod tests {
             BufReader::new(&stream).read_line(&mut request).unwrap();
             writeln!(&stream, "{}", ResponseLine::Done).unwrap();
         });
-        assert!(restore_leftovers(&socket).unwrap().is_empty());
+        assert!(try_to_restore_leftovers(&socket).unwrap().is_empty());
         helper.join().unwrap();
     }
 }

@@ -26,7 +26,7 @@ use regatta_types::documents::{RunPhase, StateProof};
 use tokio::sync::mpsc;
 
 use self::{guard::Guard, sampler::Sampler, tally::Tally};
-pub(crate) use self::{guard::put_back_leftovers, plan::WatchPlan};
+pub(crate) use self::{guard::restore_leftovers, plan::WatchPlan};
 use crate::daemon::cpu_exclusion::CpuExclusion;
 
 /// File name of the samples in the run's directory.
@@ -99,40 +99,40 @@ impl StateGuard {
 
 fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, events: &mpsc::UnboundedSender<GuardEvent>) {
     // The receiver is gone when the daemon stops.
-    let say = |what| drop(events.send(what));
+    let report = |what| drop(events.send(what));
     let mut guard = Guard::new(plan);
     match guard.set() {
-        Ok(()) => say(GuardEvent::Ready(Box::new(guard.proof.clone()))),
+        Ok(()) => report(GuardEvent::Ready(Box::new(guard.proof.clone()))),
         Err(why) => {
-            say(GuardEvent::Refused(why));
-            say(GuardEvent::Ended(Box::new(guard.proof)));
+            report(GuardEvent::Refused(why));
+            report(GuardEvent::Ended(Box::new(guard.proof)));
             return;
         }
     }
-    let _aside = plan.timing_cpu.and_then(CpuExclusion::from);
+    let _cpu_exclusion = plan.timing_cpu.and_then(CpuExclusion::from);
     let mut tally = Tally::default();
-    if let Err(why) = look_on(plan, &mut guard, &mut tally, inbox) {
-        say(GuardEvent::Lost(why));
+    if let Err(why) = sample_until_stopped(plan, &mut guard, &mut tally, inbox) {
+        report(GuardEvent::Lost(why));
         // Wait until the run process has ended, then ask the helper once more to restore the state.
         while !matches!(inbox.recv(), Ok(Order::Stop) | Err(_)) {}
     }
     (guard.proof.telemetry, guard.proof.findings) = tally.result();
-    guard.put_back();
-    say(GuardEvent::Ended(Box::new(guard.proof)));
+    guard.restore();
+    report(GuardEvent::Ended(Box::new(guard.proof)));
 }
 
 /// Takes one sample per second until the stop order.
 ///
 /// # Errors
 /// A description, when the state is no longer held.
-fn look_on(
+fn sample_until_stopped(
     plan: &WatchPlan,
     guard: &mut Guard,
     tally: &mut Tally,
     inbox: &orders::Receiver<Order>,
 ) -> Result<(), String> {
     let mut sampler = Sampler::open(&plan.root, guard.locks());
-    let mut file = table(plan, &sampler);
+    let mut file = create_telemetry(plan, &sampler);
     let begin = Instant::now();
     let (mut next, mut phase) = (begin, RunPhase::Preparing);
     loop {
@@ -146,13 +146,13 @@ fn look_on(
                 return Ok(());
             }
             Err(orders::RecvTimeoutError::Timeout) => {
-                let held = guard.look()?;
+                let held = guard.check()?;
                 let sample = sampler.take(held);
                 let seconds = begin.elapsed().as_secs_f64();
-                let is_kept = file
+                let is_written = file
                     .as_mut()
-                    .is_some_and(|file| keep(file, seconds, phase, &sample));
-                tally.count((seconds, phase), sampler.meanings(), &sample, is_kept);
+                    .is_some_and(|file| append_sample(file, seconds, phase, &sample));
+                tally.count((seconds, phase), sampler.meanings(), &sample, is_written);
                 next += PERIOD;
                 // After a stall of several seconds, record gaps instead of a burst of samples.
                 while next < Instant::now() {
@@ -165,7 +165,7 @@ fn look_on(
 }
 
 /// Creates the file with its header line. Returns `None` if it cannot be written; the run continues without it.
-fn table(plan: &WatchPlan, sampler: &Sampler) -> Option<File> {
+fn create_telemetry(plan: &WatchPlan, sampler: &Sampler) -> Option<File> {
     let mut line = String::from("seconds,monotonic_ns,phase");
     for (name, _) in sampler.meanings() {
         let _ = write!(line, ",{name}");
@@ -180,7 +180,7 @@ fn table(plan: &WatchPlan, sampler: &Sampler) -> Option<File> {
 }
 
 /// Appends a line. Returns whether the write succeeded.
-fn keep(file: &mut File, seconds: f64, phase: RunPhase, sample: &sampler::Sample) -> bool {
+fn append_sample(file: &mut File, seconds: f64, phase: RunPhase, sample: &sampler::Sample) -> bool {
     let mut line = format!("{seconds:.3},{},{phase}", sample.monotonic_ns);
     for cell in &sample.cells {
         match cell {

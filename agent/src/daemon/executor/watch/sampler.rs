@@ -28,25 +28,25 @@ pub(super) struct Sample {
 pub(super) struct Sampler {
     columns: Vec<Column>,
     meanings: Vec<(String, Kind)>,
-    knobs: Vec<(DeviceControl, String, Probe)>,
-    root_knobs: Vec<(DeviceControl, String)>,
+    controls: Vec<(DeviceControl, String, Probe)>,
+    root_controls: Vec<(DeviceControl, String)>,
 }
 
 impl Sampler {
     /// Finds and opens all sensors below `root`.
     pub(super) fn open(root: &Path, held: HeldState) -> Self {
         let columns = finder::columns(root, &held);
-        let knobs = held.files.into_iter();
+        let controls = held.files.into_iter();
         Self {
             meanings: columns
                 .iter()
                 .map(|column| (column.name.clone(), column.kind))
                 .collect(),
             columns,
-            knobs: knobs
-                .filter_map(|(knob, wanted, path)| Some((knob, wanted, Probe::open(&path)?)))
+            controls: controls
+                .filter_map(|(control, requested, path)| Some((control, requested, Probe::open(&path)?)))
                 .collect(),
-            root_knobs: held.root,
+            root_controls: held.root,
         }
     }
 
@@ -65,19 +65,19 @@ impl Sampler {
             .map(|column| column.source.read(&from_helper))
             .collect();
         let own = self
-            .knobs
+            .controls
             .iter()
-            .map(|(knob, wanted, probe)| (knob, wanted, probe.text()));
-        let helpers = self.root_knobs.iter().map(|(knob, wanted)| {
-            let read = from_helper.get(knob).cloned().flatten();
-            (knob, wanted, read)
+            .map(|(control, requested, probe)| (control, requested, probe.text()));
+        let helpers = self.root_controls.iter().map(|(control, requested)| {
+            let read = from_helper.get(control).cloned().flatten();
+            (control, requested, read)
         });
         let moved = own
             .chain(helpers)
-            .filter(|(_, wanted, read)| read.as_ref() != Some(*wanted))
-            .map(|(knob, wanted, read)| {
+            .filter(|(_, requested, read)| read.as_ref() != Some(*requested))
+            .map(|(control, requested, read)| {
                 let read = read.unwrap_or_else(|| "nothing".to_owned());
-                format!("{knob} was set to {wanted}, and reads {read}")
+                format!("{control} was set to {requested}, and reads {read}")
             })
             .collect();
         Sample {

@@ -41,15 +41,15 @@ impl Tally {
         self.telemetry.gaps = self.telemetry.gaps.saturating_add(1);
     }
 
-    /// Adds a sample. `is_kept` states whether it was written to the file.
+    /// Adds a sample. `is_written` states whether it was written to the file.
     pub(super) fn count(
         &mut self,
         (seconds, phase): (f64, RunPhase),
         meanings: &[(String, Kind)],
         sample: &Sample,
-        is_kept: bool,
+        is_written: bool,
     ) {
-        if is_kept {
+        if is_written {
             self.telemetry.samples = self.telemetry.samples.saturating_add(1);
         } else {
             self.miss();
@@ -202,12 +202,12 @@ mod tests {
         count(&mut tally, 2.0, RunPhase::Running, &board(1, 19, 612));
         count(&mut tally, 3.0, RunPhase::Running, &board(1, 20, 1_000));
         let (_, findings) = tally.result();
-        let told: Vec<(f64, &str, u64)> = findings
+        let found: Vec<(f64, &str, u64)> = findings
             .iter()
             .map(|finding| (finding.seconds, finding.what.as_str(), finding.samples))
             .collect();
         assert_eq!(
-            told,
+            found,
             [
                 (
                     2.0,

@@ -44,13 +44,13 @@ impl SendWindow {
     }
 
     /// Shrinks the window to one chunk, until an acknowledgement arrives.
-    pub(super) fn silent(&mut self) {
+    pub(super) fn timed_out(&mut self) {
         self.threshold = (self.size / 2).max(FIRST).min(self.largest);
         self.size = 1;
     }
 
     /// Resets the window for a new connection.
-    pub(super) fn begin_again(&mut self) {
+    pub(super) fn reset(&mut self) {
         *self = Self::new(self.largest);
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_doubles_until_something_is_lost_and_creeps_from_there() {
+    fn the_window_doubles_until_a_loss_and_then_grows_by_one() {
         let mut window = SendWindow::new(384);
         for size in [16, 32, 64, 128, 256] {
             assert_eq!(window.size(), size);
@@ -70,12 +70,12 @@ mod tests {
         assert_eq!(window.size(), 192);
         window.acknowledged(192);
         assert_eq!(window.size(), 193);
-        window.silent();
+        window.timed_out();
         assert_eq!(window.size(), 1);
         window.acknowledged(1);
         window.acknowledged(1_000);
         assert_eq!(window.size(), 384, "never more than the largest");
-        window.begin_again();
+        window.reset();
         assert_eq!(window.size(), 16);
     }
 }

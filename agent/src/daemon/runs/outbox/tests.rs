@@ -94,7 +94,7 @@ fn silence_goes_back_to_the_committed_offset_with_one_chunk() {
 }
 
 #[test]
-fn three_equal_acknowledgements_mend_a_gap_once() {
+fn three_equal_acknowledgements_close_a_gap_once() {
     let (now, chunk) = (Instant::now(), MAX_DATA as u64);
     let mut outbox = Outbox::new(4);
     sealed(&mut outbox, "a", &vec![0; MAX_DATA * 9]);

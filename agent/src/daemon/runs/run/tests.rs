@@ -50,9 +50,9 @@ fn a_run_whose_files_could_not_be_hashed_is_neither_done_nor_forgotten() {
     };
     run.set_sealed(sealed(false));
     assert!(!run.settle_delivery() && !run.is_delivered());
-    let owed = dir.read_job().unwrap().owed;
-    assert!(!owed.is_empty(), "known to the next start");
-    assert_eq!(run.report().streams, owed, "and to the coordinator");
+    let unsealed_files = dir.read_job().unwrap().unsealed_files;
+    assert!(!unsealed_files.is_empty(), "known to the next start");
+    assert_eq!(run.report().streams, unsealed_files, "and to the coordinator");
     run.set_sealed(sealed(true));
     assert!(run.settle_delivery() && run.phase() == RunPhase::Done);
 }

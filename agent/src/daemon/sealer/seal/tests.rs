@@ -78,7 +78,11 @@ fn evidence_without_its_signature_is_not_listed() {
     assert!(sealed.incomplete.is_some());
     assert_eq!(names(&sealed.streams), ["run.log"]);
     assert_eq!(
-        sealed.owed().iter().map(StreamName::as_str).collect::<Vec<_>>(),
+        sealed
+            .unsealed_files()
+            .iter()
+            .map(StreamName::as_str)
+            .collect::<Vec<_>>(),
         [EVIDENCE, SIGNATURE]
     );
 }
