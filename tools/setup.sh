@@ -48,8 +48,11 @@ need_rust() {
         say "Rust is missing: install rustup, then run this again"
         return 1
     fi
-    # The linker and the C compiler of ring, SQLite and libssh2, and the OpenSSL that libssh2 needs (docs/decisions/0062).
+    # The linker and the C compiler of ring, SQLite, libssh2 and libjpeg-turbo, the OpenSSL that libssh2 needs (docs/decisions/0062),
+    # and what builds libjpeg-turbo (docs/decisions/0071).
     need_debian cc gcc libc6-dev
     need_debian pkg-config pkg-config
     need_debian_file /usr/include/openssl/ssl.h libssl-dev
+    need_debian cmake cmake
+    need_debian nasm nasm || say "setup: left out: fast JPEG decoding (nasm is missing)"
 }

@@ -138,6 +138,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             input_format: Layout::Linear,
             input_name: None,
             response: Response::Raw,
+            class_offset: 0,
             further_inputs: Vec::new(),
         },
         dataset: Dataset {
@@ -153,6 +154,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             factor: 1.0,
         },
         mlperf_conf: BTreeMap::new(),
+        downloads: Vec::new(),
         user_conf: BTreeMap::new(),
     }
 }

@@ -193,6 +193,7 @@ impl LoadedUnit {
             shared,
             wait: engine_request.wait,
             response: request.benchmark.model.response,
+            class_offset: request.benchmark.model.class_offset,
         }
     }
 }

@@ -14,7 +14,7 @@ use std::{
 };
 
 use regatta_types::{benchmark::Response, documents::EngineKind};
-use tract_onnx::prelude::{TVec, Tensor, TypedSimpleState};
+use tract_onnx::prelude::{TVec, Tensor, TractResult, TypedSimpleState};
 use tract_onnx::tract_core::value::{IntoTValue, TValue};
 
 use self::model::Plan;
@@ -45,6 +45,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
             Ok(Box::new(Tract {
                 states,
                 response: request.benchmark.model.response,
+                class_offset: request.benchmark.model.class_offset,
             }) as Box<dyn Engine>)
         })
         .collect();
@@ -144,6 +145,7 @@ struct Tract {
     /// The plans' states by ascending batch size, at least one.
     states: Vec<PlanState>,
     response: Response,
+    class_offset: i32,
 }
 
 impl Engine for Tract {
@@ -159,49 +161,61 @@ impl Engine for Tract {
         };
         let outputs = state.run(batch)?;
         let rows = state.batch_size;
-        push_answers(&outputs, rows, given, self.response, answers).map_err(|source| EngineError::Compute {
+        let pushed = match self.response {
+            Response::ArgmaxInt32 => push_classes(&outputs[0], rows, given, self.class_offset, answers),
+            response => {
+                push_tensors(&outputs, rows, given, response, answers);
+                Ok(())
+            }
+        };
+        pushed.map_err(|source| EngineError::Compute {
             engine: EngineKind::Tract,
             samples: given,
-            source,
+            source: source.into(),
         })
     }
 }
 
-/// Adds the answers of the first `wanted` of `rows` rows of the outputs.
-fn push_answers(
-    outputs: &[TValue],
+/// Adds the first `count` of `rows` rows of the outputs, unchanged.
+fn push_tensors(outputs: &[TValue], rows: usize, count: usize, response: Response, answers: &mut Answers) {
+    if response == Response::Stacked {
+        for sample in 0..count {
+            let rows = outputs.iter().map(|output| {
+                let bytes = output.as_bytes();
+                let row = bytes.len() / rows;
+                (&bytes[sample * row..][..row], output.datum_type().size_of())
+            });
+            answers.push_stacked(rows);
+        }
+        return;
+    }
+    let bytes = outputs[0].as_bytes();
+    bytes
+        .chunks_exact((bytes.len() / rows).max(1))
+        .take(count)
+        .for_each(|row| answers.push(row));
+}
+
+/// Adds the classes of the first `count` of `rows` rows: the position of the largest score, or the class that the network computed.
+fn push_classes(
+    output: &TValue,
     rows: usize,
-    wanted: usize,
-    response: Response,
+    count: usize,
+    offset: i32,
     answers: &mut Answers,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let output = &outputs[0];
-    match response {
-        Response::Stacked => {
-            for sample in 0..wanted {
-                let rows = outputs.iter().map(|output| {
-                    let bytes = output.as_bytes();
-                    let row = bytes.len() / rows;
-                    (&bytes[sample * row..][..row], output.datum_type().size_of())
-                });
-                answers.push_stacked(rows);
-            }
-        }
-        Response::Raw => {
-            let bytes = output.as_bytes();
-            bytes
-                .chunks_exact((bytes.len() / rows).max(1))
-                .take(wanted)
-                .for_each(|row| answers.push(row));
-        }
-        Response::ArgmaxInt32 => {
-            let output = output.cast_to::<f32>()?;
-            let values = output.try_as_plain_ram()?.as_slice::<f32>()?;
-            for row in values.chunks_exact((values.len() / rows).max(1)).take(wanted) {
-                let class = largest(row.iter().copied().map(f64::from));
-                answers.push(&class.to_le_bytes());
-            }
-        }
+) -> TractResult<()> {
+    let mut push = |class: i32| answers.push(&class.saturating_add(offset).to_le_bytes());
+    if output.len() == rows {
+        // `check_output` has accepted integers only.
+        let classes = output.cast_to::<i32>()?;
+        let classes = classes.try_as_plain_ram()?.as_slice::<i32>()?;
+        classes.iter().take(count).for_each(|&class| push(class));
+        return Ok(());
+    }
+    let scores = output.cast_to::<f32>()?;
+    let scores = scores.try_as_plain_ram()?.as_slice::<f32>()?;
+    for row in scores.chunks_exact((scores.len() / rows).max(1)).take(count) {
+        push(largest(row.iter().copied().map(f64::from)));
     }
     Ok(())
 }

@@ -3,8 +3,10 @@
 mod accuracy;
 mod asset;
 mod audit;
+mod benchmark;
 mod confirm;
 mod context;
+mod data;
 mod deploy;
 mod device;
 mod device_watch;
@@ -99,6 +101,12 @@ enum Command {
     /// Keeps models, preprocessed data and caches for devices
     #[command(subcommand)]
     Asset(asset::Command),
+    /// Lists benchmarks with their rounds, scenarios and targets, and what of them is here
+    #[command(subcommand)]
+    Benchmark(benchmark::Command),
+    /// Shows where a benchmark's data set and model are published
+    #[command(subcommand)]
+    Data(data::Command),
     /// Preprocesses a benchmark's data set
     Prep(prep::Args),
     /// Judges the accuracy of logged answers
@@ -145,6 +153,8 @@ pub fn run() -> CommandResult {
         Command::Runs(command) => runs::run(&command, &context),
         Command::Settings(command) => settings::run(&command, &context),
         Command::Asset(command) => asset::run(&command, &context),
+        Command::Benchmark(command) => benchmark::run(&command, &context),
+        Command::Data(command) => data::run(&command, &context),
         Command::Prep(args) => prep::run(&args, &context),
         Command::Accuracy(args) => accuracy::run(&args, &context),
         Command::Audit(command) => audit::run(&command, &context),

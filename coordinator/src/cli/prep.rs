@@ -1,19 +1,21 @@
 //! `regatta prep`: a data set as published becomes samples as LoadGen's harness reads them, in the type and layout that an engine
-//! wants.
+//! reads. `--verify` compares samples with a manifest instead.
 
 use std::path::{Path, PathBuf};
 
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 use regatta_config::catalogue::Catalogue;
 use regatta_prep::{
-    PrepError, PrepReport, bundled, convert_samples, prepare, raw_data_dir, read_calibration_scale,
+    ImageRequest, PrepError, PrepReport, bundled, convert_samples, prepare, prepare_images, raw_data_dir,
+    read_calibration_scale, verify_samples,
 };
 use regatta_types::{
-    benchmark::{Benchmark, Dtype},
+    benchmark::{Benchmark, Dtype, Prep},
     layout::Layout,
-    samples::{Form, Quantised, Rounding},
+    samples::{Form, Quantised, Rounding, SampleSet},
 };
 use serde::Serialize;
+use serde_json::json;
 
 use super::Context;
 use crate::{
@@ -35,10 +37,22 @@ pub(super) struct Args {
     /// Type of the samples: fp32, fp16 or int8 [default: the benchmark's]
     #[arg(long, value_name = "TYPE")]
     dtype: Option<Dtype>,
-    /// Layout of the samples, such as linear or chw4 [default: linear]
-    #[arg(long, value_name = "LAYOUT")]
+    /// Layout of the samples, such as linear (nchw) or chw4 [default: linear]
+    #[arg(long, value_name = "LAYOUT", value_parser = layout)]
     layout: Option<Layout>,
-    /// int8: what one step stands for
+    /// The labels of images [default: val_map.txt or val.txt among them]
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+    /// Makes the samples of a calibration list instead, in a directory of their own; a name per line
+    #[arg(long, value_name = "LIST", conflicts_with = "verify")]
+    calibration: Option<PathBuf>,
+    /// Compares the samples with a manifest of SHA-256 instead of making them
+    #[arg(long)]
+    verify: bool,
+    /// That manifest [default: the one beside the samples]
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    manifest: Option<PathBuf>,
+    /// int8: what one step stands for [default: the benchmark's published scale]
     #[arg(long, conflicts_with = "calibration_cache")]
     scale: Option<f32>,
     /// int8: the calibration cache of TensorRT that holds the scale
@@ -51,6 +65,17 @@ pub(super) struct Args {
     /// [default: toward-zero]
     #[arg(long, value_name = "toward-zero|nearest", value_parser = rounding)]
     rounding: Option<Rounding>,
+}
+
+/// NCHW is the common word for the order of the shape.
+fn layout(word: &str) -> Result<Layout, String> {
+    let word = if word.eq_ignore_ascii_case("nchw") {
+        "linear"
+    } else {
+        word
+    };
+    word.parse()
+        .map_err(|unknown: regatta_types::UnknownWord| unknown.to_string())
 }
 
 fn rounding(word: &str) -> Result<Rounding, String> {
@@ -92,15 +117,14 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             layout.unwrap_or_default(),
         ),
     };
-    let bar = if context.is_lively() {
-        ProgressBar::new(0)
-    } else {
-        ProgressBar::hidden()
-    };
+    let bar = progress_bar(context);
     let mut progress = |done: usize, of: usize| {
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
+    if args.verify {
+        return verify(args, benchmark, form, &out, &mut progress, context);
+    }
     let PrepReport {
         samples,
         unchanged,
@@ -118,8 +142,68 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         dir,
         map,
     };
-    context.print(&document, || text(&document, benchmark))?;
+    let has_published_scale = args.scale.is_none() && args.calibration_cache.is_none();
+    context.print(&document, || text(&document, benchmark, has_published_scale))?;
     Ok(exit::OK)
+}
+
+fn progress_bar(context: &Context) -> ProgressBar {
+    if !context.is_lively() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    match ProgressStyle::with_template("{wide_bar} {pos} of {len} samples, {eta} left") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// Compares the samples of a form with a manifest. The exit code says whether they are equal.
+fn verify(
+    args: &Args,
+    benchmark: &Benchmark,
+    form: Form,
+    out: &Path,
+    progress: &mut dyn FnMut(usize, usize),
+    context: &Context,
+) -> CommandResult {
+    let formed = benchmark.in_form(form).map_err(Failure::usage)?;
+    let dir = out.join(&formed.dataset.dir);
+    let verification = verify_samples(&dir, args.manifest.as_deref(), progress).map_err(failure)?;
+    let (differing, missing) = (&verification.differing, &verification.missing);
+    let document = json!({
+        "benchmark": benchmark.name,
+        "form": form.to_string(),
+        "dir": dir,
+        "manifest": verification.manifest,
+        "samples": verification.samples,
+        "equal": verification.is_equal(),
+        "differing": differing,
+        "missing": missing,
+    });
+    context.print(&document, || {
+        let manifest = verification.manifest.display();
+        if verification.is_equal() {
+            return format!(
+                "{} samples in {} equal {manifest}",
+                verification.samples,
+                dir.display()
+            );
+        }
+        let first = differing.first().or(missing.first()).map_or("", String::as_str);
+        format!(
+            "of {} samples in {manifest}, {} differ and {} are missing in {}; the first is {first}",
+            verification.samples,
+            differing.len(),
+            missing.len(),
+            dir.display()
+        )
+    })?;
+    Ok(if verification.is_equal() {
+        exit::OK
+    } else {
+        exit::NO
+    })
 }
 
 /// The benchmark's own samples, or others made of them; the own ones are made first where they are not there.
@@ -130,7 +214,15 @@ fn make(
     out: &Path,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, Failure> {
-    let quantised = quantised(args, benchmark)?;
+    let quantised = quantised(args, benchmark, form)?;
+    if let Some(Prep::JpegImages(_)) = &benchmark.prep {
+        return make_of_images(args, benchmark, form, quantised.as_ref(), out, progress);
+    }
+    if args.labels.is_some() || args.calibration.is_some() {
+        return Err(Failure::misuse(
+            "--labels and --calibration are for benchmarks of images",
+        ));
+    }
     let is_own = form == benchmark.form();
     if is_own && quantised.is_some() {
         return Err(failure(PrepError::Scale { form }));
@@ -153,8 +245,42 @@ fn make(
     convert_samples(benchmark, form, quantised.as_ref(), out, progress).map_err(failure)
 }
 
-/// How bytes are made, where the flags say it.
-fn quantised(args: &Args, benchmark: &Benchmark) -> Result<Option<Quantised>, Failure> {
+/// Makes samples of JPEG images in any form. Without the images, converts the 32-bit samples if they are there.
+fn make_of_images(
+    args: &Args,
+    benchmark: &Benchmark,
+    form: Form,
+    quantised: Option<&Quantised>,
+    out: &Path,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<PrepReport, Failure> {
+    let usual = raw_data_dir(benchmark, out);
+    let is_made = out.join(&benchmark.dataset.dir).join(SampleSet::FILE).is_file();
+    if args.data.is_none()
+        && !usual.is_dir()
+        && is_made
+        && form != benchmark.form()
+        && args.calibration.is_none()
+    {
+        return convert_samples(benchmark, form, quantised, out, progress).map_err(failure);
+    }
+    let request = ImageRequest {
+        benchmark,
+        form,
+        quantised,
+        data: args.data.as_ref().unwrap_or(&usual),
+        labels: args.labels.as_deref(),
+        calibration: args.calibration.as_deref(),
+    };
+    prepare_images(&request, out, progress).map_err(failure)
+}
+
+/// How bytes are made, where the flags or the benchmark say it.
+fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Quantised>, Failure> {
+    let published = match &benchmark.prep {
+        Some(Prep::JpegImages(kind)) if form.dtype == Dtype::Int8 => kind.int8_scale,
+        _ => None,
+    };
     let (scale, source) = match (args.scale, &args.calibration_cache) {
         (Some(scale), _) if scale.is_normal() && scale > 0.0 => (scale, "given".to_owned()),
         (Some(scale), _) => {
@@ -174,6 +300,7 @@ fn quantised(args: &Args, benchmark: &Benchmark) -> Result<Option<Quantised>, Fa
             let file = cache.file_name().unwrap_or_default().to_string_lossy();
             (scale, format!("{file}: {tensor}"))
         }
+        (None, None) if published.is_some() => (published.unwrap_or(1.0), "published".to_owned()),
         (None, None) if args.rounding.is_some() => {
             return Err(Failure::misuse("--rounding goes with a scale"));
         }
@@ -192,12 +319,22 @@ fn failure(error: PrepError) -> Failure {
         | PrepError::UnsupportedSettings { .. }
         | PrepError::Form(_)
         | PrepError::Scale { .. }
+        | PrepError::NoDataset { .. }
+        | PrepError::NoLabels { .. }
         | PrepError::Cache(_) => Failure::usage(error),
+        PrepError::Image { .. } => Failure::from(error)
+            .hint("unpack this image again from the published archive, then run the same command"),
+        PrepError::Labels(_) => {
+            Failure::usage(error).hint("name the right file with --labels: a line NAME CLASS per image")
+        }
+        PrepError::Label { .. } | PrepError::MissingImages { .. } | PrepError::CalibrationImage { .. } => {
+            Failure::usage(error)
+        }
         error => error.into(),
     }
 }
 
-fn text(made: &Document<'_>, benchmark: &Benchmark) -> String {
+fn text(made: &Document<'_>, benchmark: &Benchmark, has_published_scale: bool) -> String {
     let (samples, unchanged) = (made.samples, made.unchanged);
     let mut text = format!(
         "{samples} samples of {} as {} in {} ({unchanged} were there already)",
@@ -209,10 +346,15 @@ fn text(made: &Document<'_>, benchmark: &Benchmark) -> String {
         text.push_str(&format!("\nlabels in {}", made.map.display()));
     }
     if made.clipped > 0 {
+        let clipped = made.clipped;
         text.push_str(&format!(
-            "\n{} numbers lay beyond the type's range and were held at its end: is the scale right?",
-            made.clipped
+            "\n{clipped} numbers lay beyond the type's range and were held at its end"
         ));
+        text.push_str(if has_published_scale {
+            ", as the published scale has it"
+        } else {
+            ": is the scale right?"
+        });
     }
     text
 }

@@ -9,10 +9,17 @@ use regatta_types::benchmark::Benchmark;
 
 use crate::{round::Round, system::System, system::SystemError};
 
-const BENCHMARKS: &[(&str, &str)] = &[(
-    "digits.toml",
-    include_str!("../../../configs/benchmarks/digits.toml"),
-)];
+/// The bundled benchmark is the first.
+const BENCHMARKS: &[(&str, &str)] = &[
+    (
+        "digits.toml",
+        include_str!("../../../configs/benchmarks/digits.toml"),
+    ),
+    (
+        "resnet50.toml",
+        include_str!("../../../configs/benchmarks/resnet50.toml"),
+    ),
+];
 /// Ordered by name, which is also the order by age.
 static ROUNDS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/rounds")));
 static SYSTEMS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/systems")));

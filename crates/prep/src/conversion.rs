@@ -86,26 +86,32 @@ fn sample(
         if !value.is_finite() {
             return Err(NpyError::NotFinite(position));
         }
-        let beyond = match quantised {
-            Some(by) => {
-                let (whole, beyond) = quantise(value, by);
-                elements.extend(whole.to_le_bytes());
-                beyond
-            }
-            None if form.dtype == Dtype::Float16 => {
-                let half = f16::from_f32(value);
-                elements.extend(half.to_le_bytes());
-                !half.is_finite()
-            }
-            None => {
-                elements.extend(value.to_le_bytes());
-                false
-            }
-        };
+        let beyond = push_element(value, form.dtype, quantised, &mut elements);
         *clipped += u64::from(beyond);
     }
     // `in_form` has checked that the benchmark's shape can have the layout.
     Ok(pack(&elements, form.dtype.size(), shape, form.layout).unwrap_or_default())
+}
+
+/// Appends a value as an element of `dtype`, with `quantised` for `int8`. Returns whether it was out of range.
+pub(crate) fn push_element(
+    value: f32,
+    dtype: Dtype,
+    quantised: Option<&Quantised>,
+    elements: &mut Vec<u8>,
+) -> bool {
+    if let Some(by) = quantised {
+        let (whole, beyond) = quantise(value, by);
+        elements.extend(whole.to_le_bytes());
+        return beyond;
+    }
+    if dtype == Dtype::Float16 {
+        let half = f16::from_f32(value);
+        elements.extend(half.to_le_bytes());
+        return !half.is_finite();
+    }
+    elements.extend(value.to_le_bytes());
+    false
 }
 
 /// More than a sample takes, in bytes.

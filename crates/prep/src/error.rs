@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+use regatta_jpeg::JpegError;
 use regatta_types::samples::{Form, FormError, NotWhole};
 
 use crate::{npy::NpyError, quantisation::ScaleError, val_map::ValMapError};
@@ -26,6 +27,87 @@ pub enum PrepError {
         benchmark: String,
         /// The setting and the reason.
         reason: String,
+    },
+    /// The directory of the dataset does not exist.
+    #[error("there is no directory {dir} with the dataset; hint: name it with --data; `regatta data show {benchmark}` shows where it is published", dir = dir.display())]
+    NoDataset {
+        /// The benchmark's name.
+        benchmark: String,
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The directory of images has no file of labels.
+    #[error("{dir} has neither val_map.txt nor val.txt; hint: name the file of labels with --labels", dir = dir.display())]
+    NoLabels {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The labels of the images cannot be read.
+    #[error("the labels are not lines of NAME CLASS")]
+    Labels(#[source] ValMapError),
+    /// A line of the labels is wrong.
+    #[error("{path}, line {line}: {reason}; hint: the classes of val_map.txt count from 0", path = path.display())]
+    Label {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The reason.
+        reason: String,
+    },
+    /// A calibration list names an image twice, or one that the labels do not have.
+    #[error(
+        "{path}, line {line}: {name} is on an earlier line or not among the labels; hint: use a list of calibration/ImageNet of mlcommons/inference",
+        path = path.display()
+    )]
+    CalibrationImage {
+        /// The list.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The image.
+        name: String,
+    },
+    /// Images of the labels do not exist.
+    #[error(
+        "{missing} of {total} images in {labels} are not in {dir}, the first is {first}; hint: unpack the dataset there, or name the right labels with --labels",
+        labels = labels.display(), dir = dir.display()
+    )]
+    MissingImages {
+        /// The directory of the images.
+        dir: PathBuf,
+        /// The number of missing images.
+        missing: usize,
+        /// The number of images.
+        total: usize,
+        /// The first missing image.
+        first: String,
+        /// The file of labels.
+        labels: PathBuf,
+    },
+    /// The images are not those that were published.
+    #[error(
+        "the {total} images in {dir} have {found} bytes, but the published ones have {expected}; hint: unpack the published archive again, without changing images",
+        dir = dir.display()
+    )]
+    SourceBytes {
+        /// The directory of the images.
+        dir: PathBuf,
+        /// The number of images.
+        total: usize,
+        /// Their size.
+        found: u64,
+        /// The size that the benchmark's file states.
+        expected: u64,
+    },
+    /// An image cannot be decoded.
+    #[error("the image {path} cannot be used", path = path.display())]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: JpegError,
     },
     /// A file of the dataset cannot be opened.
     #[error("cannot open the dataset {path}", path = path.display())]
@@ -103,6 +185,23 @@ pub enum PrepError {
         /// The cause.
         #[source]
         source: NpyError,
+    },
+    /// A manifest cannot be read.
+    #[error("the manifest {path} cannot be read; hint: `regatta prep` writes one beside the samples", path = path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A line of a manifest is invalid.
+    #[error("{path}, line {line}: not `SHA256  DIRECTORY/NAME.npy`", path = path.display())]
+    ManifestLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
     },
     /// A required file is neither bundled nor below the scratch directory.
     #[error("{file} is not bundled with this program; hint: put it below the scratch directory")]

@@ -16,6 +16,7 @@ use regatta_types::{
 use crate::{
     arrays, csv_images,
     error::PrepError,
+    jpeg_images::{ImageRequest, prepare_images},
     report::PrepReport,
     samples::{MapFile, SampleWriter},
 };
@@ -43,6 +44,17 @@ pub fn prepare(
         None => Err(PrepError::NoPrepSection {
             benchmark: benchmark.name.clone(),
         }),
+        Some(Prep::JpegImages(_)) => {
+            let request = ImageRequest {
+                benchmark,
+                form: benchmark.form(),
+                quantised: None,
+                data,
+                labels: None,
+                calibration: None,
+            };
+            prepare_images(&request, out, progress)
+        }
         Some(Prep::Arrays {}) => arrays::prepare(benchmark, data, out, progress),
         Some(Prep::CsvImages {
             source,

@@ -1,13 +1,14 @@
-//! Writes a set of samples: one `NAME.npy` per sample, the map with a name and label per line, and the document
-//! `samples.json`, which describes the set.
+//! Writes a set of samples: one `NAME.npy` per sample, the map with a name and label per line, a manifest with the SHA-256 of each
+//! file, and the document `samples.json`, which describes the set.
 
 use std::{
+    fmt::Write as _,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
 };
 
-use regatta_fsutil::hash::hex;
+use regatta_fsutil::hash::{hex, sha256_hex};
 use regatta_types::{
     benchmark::Benchmark,
     documents::Document as _,
@@ -17,14 +18,47 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{atomic, error::PrepError, npy};
 
-/// Writes one benchmark's samples. Document and map are written last, so that they only exist for a complete set.
-#[derive(Debug)]
-pub(crate) struct SampleWriter {
+/// The files of one benchmark's samples. Several threads may store samples at once.
+#[derive(Debug, Clone)]
+pub(crate) struct SampleFiles {
     dir: PathBuf,
     descr: &'static str,
     /// The shape of a sample in its layout.
     shape: Vec<usize>,
+}
+
+/// A sample's file on disk.
+#[derive(Debug)]
+pub(crate) struct StoredSample {
+    /// SHA-256 of the file, hexadecimal.
+    sha256: String,
+    /// Whether the file did not exist before with the same bytes.
+    is_new: bool,
+}
+
+impl SampleFiles {
+    /// Stores the sample `name` with the same bytes as `numpy.save`.
+    pub(crate) fn store(&self, name: &str, data: &[u8]) -> Result<StoredSample, PrepError> {
+        let path = self.dir.join(format!("{name}.npy"));
+        if let Some(parent) = path.parent().filter(|_| name.contains('/')) {
+            make_dir(parent)?;
+        }
+        let bytes = npy::array(self.descr, &self.shape, data);
+        let is_new = atomic::write(&path, &bytes).map_err(|source| PrepError::Write { path, source })?;
+        Ok(StoredSample {
+            sha256: sha256_hex(&bytes),
+            is_new,
+        })
+    }
+}
+
+/// Writes one benchmark's samples. Document, manifest and map are written last, so that they only exist for a complete set.
+#[derive(Debug)]
+pub(crate) struct SampleWriter {
+    files: SampleFiles,
     hash: Sha256,
+    /// `SHA256  DIRECTORY/NAME.npy` per sample, as `sha256sum` reads it.
+    manifest: String,
     /// The number of samples that existed already with the same bytes.
     pub(crate) unchanged: usize,
 }
@@ -36,37 +70,57 @@ impl SampleWriter {
         begin(&dir)?;
         let first = benchmark.model.inputs().next();
         Ok(Self {
-            dir,
-            descr: benchmark.model.input_dtype.numpy(),
-            shape: first.and_then(|input| input.stored()).unwrap_or_default(),
+            files: SampleFiles {
+                dir,
+                descr: benchmark.model.input_dtype.numpy(),
+                shape: first.and_then(|input| input.stored()).unwrap_or_default(),
+            },
             hash: Sha256::new(),
+            manifest: String::new(),
             unchanged: 0,
         })
     }
 
-    /// Writes the sample `name` with the same bytes as `numpy.save`.
+    /// Returns the samples' files, for threads that store samples.
+    pub(crate) fn files(&self) -> SampleFiles {
+        self.files.clone()
+    }
+
+    /// Stores the sample `name` and records it.
     pub(crate) fn write(&mut self, name: &str, data: &[u8]) -> Result<(), PrepError> {
-        self.hash.update(data);
-        let path = self.dir.join(format!("{name}.npy"));
-        if let Some(parent) = path.parent().filter(|_| name.contains('/')) {
-            make_dir(parent)?;
-        }
-        let written = atomic::write(&path, &npy::array(self.descr, &self.shape, data));
-        let written = written.map_err(|source| PrepError::Write { path, source })?;
-        self.unchanged += usize::from(!written);
+        let stored = self.files.store(name, data)?;
+        self.record(name, data, &stored);
         Ok(())
     }
 
-    /// Writes the document and returns the samples' directory.
+    /// Records a stored sample. Samples are recorded in the order of the map.
+    pub(crate) fn record(&mut self, name: &str, data: &[u8], stored: &StoredSample) {
+        self.hash.update(data);
+        self.unchanged += usize::from(!stored.is_new);
+        let dir = self.files.dir.file_name().unwrap_or_default().to_string_lossy();
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.manifest, "{}  {dir}/{name}.npy", stored.sha256);
+    }
+
+    /// Writes manifest and document, and returns the samples' directory.
     pub(crate) fn finish(
         self,
         benchmark: &Benchmark,
         quantised: Option<Quantised>,
     ) -> Result<PathBuf, PrepError> {
-        let hashes = [hex(&self.hash.finalize())];
-        write_document(benchmark, &self.dir, &hashes, quantised)?;
-        Ok(self.dir)
+        let dir = self.files.dir;
+        let path = manifest_path(&dir);
+        atomic::write(&path, self.manifest.as_bytes()).map_err(|source| PrepError::Write { path, source })?;
+        write_document(benchmark, &dir, &[hex(&self.hash.finalize())], quantised)?;
+        Ok(dir)
     }
+}
+
+/// Returns the path of the manifest of the samples in `dir`, beside the directory.
+pub(crate) fn manifest_path(dir: &Path) -> PathBuf {
+    let mut name = dir.file_name().unwrap_or_default().to_owned();
+    name.push(".sha256");
+    dir.with_file_name(name)
 }
 
 /// Creates the directory for new samples, marks it as unfinished, and flushes that to disk.

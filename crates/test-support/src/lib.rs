@@ -13,11 +13,14 @@ pub mod fake_tensorrt;
 pub mod fixture;
 pub mod null_sut;
 pub mod official_loadgen;
+pub mod oracle;
 mod processes;
 pub mod real_tensorrt;
 mod rounds;
 pub mod settable_board;
 pub mod small_disk;
+#[cfg(feature = "tract")]
+pub mod small_resnet50;
 pub mod staging;
 pub mod strace;
 pub mod synthetic_run;

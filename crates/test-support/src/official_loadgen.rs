@@ -33,7 +33,7 @@ pub fn plugin_file(version: &str) -> Option<PathBuf> {
 
 fn build(version: &str) -> Result<PathBuf, String> {
     let sources = sources().ok_or("crates/loadgen-official/bridge is not there")?;
-    let cache = oracle_cache().join(format!("plugins-{:016x}", fingerprint(&sources)));
+    let cache = crate::oracle::cache().join(format!("plugins-{:016x}", fingerprint(&sources)));
     let file = cache.join(format!("libregatta_loadgen-{version}-NA.so"));
     fs::create_dir_all(&cache).map_err(|e| format!("{}: {e}", cache.display()))?;
     // Tests run in parallel, in threads and in processes; only one of them builds.
@@ -51,10 +51,6 @@ fn build(version: &str) -> Result<PathBuf, String> {
         return Ok(file);
     }
     Err(String::from_utf8_lossy(&built.stderr).trim().to_owned())
-}
-
-fn oracle_cache() -> PathBuf {
-    env::var_os("REGATTA_ORACLES").map_or_else(|| crate::cache().join("oracles"), PathBuf::from)
 }
 
 /// Returns a hash of the plug-in's sources, so that tests never use an outdated build.

@@ -36,6 +36,9 @@ pub struct Benchmark {
     /// `mlperf.conf` entries that the official conf lacks: `model.scenario.key` to value.
     #[serde(default)]
     pub mlperf_conf: std::collections::BTreeMap<String, String>,
+    /// What users get from elsewhere: dataset, labels, calibration lists, model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub downloads: Vec<Download>,
     /// Initial values for `user.conf` on an unknown machine: `model.scenario.key` to value.
     #[serde(default)]
     pub user_conf: std::collections::BTreeMap<String, String>,
@@ -62,10 +65,19 @@ pub struct Model {
     pub input_name: Option<String>,
     /// Content of a response.
     pub response: Response,
+    /// A number that is added to the class of an `argmax-int32` response. It is -1 for a model whose first class is background, because
+    /// labels count without it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub class_offset: i32,
     /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
     /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further_inputs: Vec<FurtherInput>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &i32) -> bool {
+    *number == 0
 }
 
 /// A model input after the first.
@@ -249,6 +261,45 @@ pub struct Dataset {
     pub performance_samples: usize,
 }
 
+/// A file or archive that a benchmark needs and Regatta does not contain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Download {
+    /// What it is, in a few words.
+    pub title: String,
+    /// What it is for.
+    pub purpose: DownloadPurpose,
+    /// Where it is published.
+    pub url: String,
+    /// What its publisher demands, for example a registration; `None` when it is freely downloadable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<String>,
+    /// Where it belongs, below the scratch directory: a file, or with a final `/` the directory into which an archive is unpacked.
+    pub path: String,
+    /// The number of files after unpacking; 1 for a file.
+    pub files: usize,
+    /// The size of these files together, in bytes, if it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Published checksums, as `md5:HEX` or `sha256:HEX`, with the name of the file that they are of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checksums: Vec<String>,
+}
+
+/// What a download is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DownloadPurpose {
+    /// The dataset that `prep` reads.
+    Dataset,
+    /// The labels of the dataset.
+    Labels,
+    /// A list of samples for calibration.
+    Calibration,
+    /// The model.
+    Model,
+}
+
 /// How samples are made from a published dataset. A benchmark selects a kind; the code knows kinds, not benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -263,9 +314,30 @@ pub enum Prep {
         /// The number by which pixels are divided.
         divisor: f32,
     },
+    /// Classified JPEG images, prepared as the reference prepares ImageNet.
+    JpegImages(JpegImages),
     /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
     /// `INPUT.npy` in the dataset's directory.
     Arrays {},
+}
+
+/// How JPEG images become samples: decoded as OpenCV does, resized with `INTER_AREA`, cropped in the centre to the model's input, and
+/// normalised. The images are in the dataset's directory, with `val_map.txt` or `val.txt`: a line `NAME CLASS` per image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JpegImages {
+    /// The shorter side after resizing, in pixels.
+    pub short_side: usize,
+    /// Numbers that are subtracted from red, green and blue values between 0 and 255.
+    pub means: [f32; 3],
+    /// The number of classes. Labels count from 0.
+    pub classes: u32,
+    /// The published scale of `int8` samples, whose fractions are cut off; `None` when users state one.
+    #[serde(default)]
+    pub int8_scale: Option<f32>,
+    /// The size of all images together, as published; `None` when it is unknown.
+    #[serde(default)]
+    pub source_bytes: Option<u64>,
 }
 
 /// The accuracy metric of a benchmark and its target.

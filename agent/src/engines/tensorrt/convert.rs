@@ -109,8 +109,14 @@ impl Conversion {
     }
 }
 
-/// Adds the answer for a sample's row of the output.
-pub(super) fn answer(row: &[u8], element: Element, response: Response, answers: &mut Answers) {
+/// Adds the answer for a sample's row of the output. `class_offset` is added to a class.
+pub(super) fn answer(
+    row: &[u8],
+    element: Element,
+    response: Response,
+    class_offset: i32,
+    answers: &mut Answers,
+) {
     // The runner assembles stacked outputs.
     if response != Response::ArgmaxInt32 {
         return answers.push(row);
@@ -122,7 +128,7 @@ pub(super) fn answer(row: &[u8], element: Element, response: Response, answers: 
     } else {
         largest(values)
     };
-    answers.push(&class.to_le_bytes());
+    answers.push(&class.saturating_add(class_offset).to_le_bytes());
 }
 
 #[cfg(test)]
@@ -154,7 +160,7 @@ mod tests {
     fn the_class_is_the_largest_score_or_what_the_network_says() {
         let class = |row: &[u8], element| {
             let mut answers = Answers::default();
-            answer(row, element, Response::ArgmaxInt32, &mut answers);
+            answer(row, element, Response::ArgmaxInt32, 0, &mut answers);
             i32::from_le_bytes(answers.iter().next().unwrap().try_into().unwrap())
         };
         let halves: Vec<u8> = [f16::NAN, f16::ONE, f16::ONE]

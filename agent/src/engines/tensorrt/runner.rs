@@ -40,6 +40,8 @@ pub(super) struct Setup {
     pub(super) shared: Option<Arc<SharedSamples>>,
     pub(super) wait: WaitMode,
     pub(super) response: Response,
+    /// What is added to the class of an argmax.
+    pub(super) class_offset: i32,
 }
 
 /// One stream of the `tensorrt` engine.
@@ -371,7 +373,13 @@ impl Engine for Runner {
         }
         let output = &self.setup.tensors.outputs[0];
         for row in self.outputs[0].bytes().chunks_exact(output.bytes()).take(given) {
-            convert::answer(row, output.element, self.setup.response, answers);
+            convert::answer(
+                row,
+                output.element,
+                self.setup.response,
+                self.setup.class_offset,
+                answers,
+            );
         }
         Ok(())
     }

@@ -243,7 +243,7 @@ fn check_outputs(
     Ok(())
 }
 
-/// Checks that an output has one row per sample, with more than one number if an argmax is needed.
+/// Checks that an output has one row per sample. An argmax needs several scores or one integer per sample.
 fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>) -> Result<(), EngineError> {
     let Some(shape) = output.shape.as_concrete() else {
         return Err(unfit(
@@ -268,7 +268,8 @@ fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>
         ));
     }
     let row: usize = shape.iter().skip(1).product();
-    if request.benchmark.model.response == Response::ArgmaxInt32 && row < 2 {
+    let is_class = row == 1 && matches!(output.datum_type, DatumType::I32 | DatumType::I64);
+    if request.benchmark.model.response == Response::ArgmaxInt32 && row < 2 && !is_class {
         let reason = format!(
             "its output is {}, which leaves no largest value to look for",
             named()

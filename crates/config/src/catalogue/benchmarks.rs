@@ -38,6 +38,19 @@ impl BenchmarkCatalogue {
         read_file(ConfigFileKind::Benchmark, path, Benchmark::from_toml)
     }
 
+    /// Returns the benchmarks by name. The user's own file hides a built-in one of the same name.
+    #[must_use]
+    pub fn all(&self) -> Vec<&Benchmark> {
+        let mut found: Vec<&Benchmark> = Vec::new();
+        for benchmark in &self.benchmarks {
+            if !found.iter().any(|one| one.name == benchmark.name) {
+                found.push(benchmark);
+            }
+        }
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        found
+    }
+
     /// Returns the benchmark with a name or alias.
     ///
     /// # Errors

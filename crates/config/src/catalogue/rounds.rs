@@ -31,6 +31,18 @@ impl RoundCatalogue {
         Ok(Self { rounds, own })
     }
 
+    /// Returns all rounds, sorted by name, which is also by age.
+    ///
+    /// # Errors
+    /// [`CatalogueError`] when a built-in file cannot be parsed.
+    pub fn all(&self) -> Result<Vec<&Round>, CatalogueError> {
+        let mut names: Vec<&str> = known::round_names().collect();
+        names.extend(self.rounds.iter().map(|round| round.name.as_str()));
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().map(|name| self.named(Some(name))).collect()
+    }
+
     /// Returns the round with a name, in any case. Without a name, returns the newest built-in one.
     ///
     /// # Errors

@@ -1,0 +1,262 @@
+//! `regatta benchmark`: the known benchmarks, their rules in each round, and which of their files are below the scratch directory.
+
+use clap::Subcommand;
+use regatta_config::{
+    catalogue::{BenchmarkCatalogue, RoundCatalogue},
+    round::Round,
+};
+use regatta_types::{
+    Scenario,
+    benchmark::{Benchmark, Metric, Response},
+};
+use serde_json::{Value, json};
+
+use super::{
+    Context,
+    data::{FileState, LocalFiles},
+};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    tables,
+    workspace::Workspace,
+};
+
+/// The remedy when files cannot be looked for.
+const NO_SCRATCH: &str =
+    "no scratch directory is known: name a workspace with --workspace, or set MLPERF_SCRATCH_PATH";
+
+/// `benchmark ...`
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Lists the benchmarks
+    List,
+    /// Shows one benchmark: its rules in each round, its model and samples, and what is missing here
+    Show {
+        /// The benchmark
+        name: String,
+    },
+}
+
+pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
+    let workspace = context.open_if_there()?;
+    let configs = workspace.as_ref().map(Workspace::configs);
+    let benchmarks = BenchmarkCatalogue::read(configs.as_deref()).map_err(Failure::usage)?;
+    let rounds = RoundCatalogue::read(configs.as_deref()).map_err(Failure::usage)?;
+    let all_rounds = rounds.all().map_err(Failure::usage)?;
+    let describe = |benchmark| Description::new(benchmark, &all_rounds, workspace.as_ref());
+    match command {
+        Command::List => {
+            let found: Vec<_> = benchmarks.all().into_iter().map(describe).collect();
+            let documents: Vec<Value> = found.iter().map(Description::document).collect();
+            context.print(&json!({ "benchmarks": documents }), || list(&found))?;
+        }
+        Command::Show { name } => {
+            let description = describe(benchmarks.named(name).map_err(Failure::usage)?);
+            context.print(&description.document(), || description.text())?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// A benchmark with its rules and the state of its files.
+struct Description<'a> {
+    benchmark: &'a Benchmark,
+    /// The rounds that have the benchmark, oldest first.
+    rounds: Vec<RoundRules<'a>>,
+    /// `None` when no scratch directory is known.
+    files: Option<LocalFiles>,
+}
+
+/// A round's rules for a benchmark.
+struct RoundRules<'a> {
+    round: &'a str,
+    official_name: &'a str,
+    scenarios: &'a [Scenario],
+    audits: &'a [String],
+    targets: Vec<f64>,
+}
+
+impl<'a> Description<'a> {
+    fn new(benchmark: &'a Benchmark, rounds: &[&'a Round], workspace: Option<&Workspace>) -> Self {
+        let rules = rounds.iter().filter_map(|round| {
+            let (official_name, rules) = round.rules_of(benchmark)?;
+            Some(RoundRules {
+                round: &round.name,
+                official_name,
+                scenarios: &rules.edge,
+                audits: &rules.tests,
+                targets: rules.accuracy.iter().map(|bound| bound.value()).collect(),
+            })
+        });
+        Self {
+            benchmark,
+            rounds: rules.collect(),
+            files: LocalFiles::of(benchmark, workspace),
+        }
+    }
+
+    fn document(&self) -> Value {
+        let Benchmark { model, dataset, .. } = self.benchmark;
+        let rounds = self.rounds.iter().map(|rules| {
+            json!({
+                "round": rules.round,
+                "official_name": rules.official_name,
+                "edge_scenarios": rules.scenarios.iter().map(|scenario| scenario.as_str()).collect::<Vec<_>>(),
+                "audits": rules.audits,
+                "targets": rules.targets,
+            })
+        });
+        json!({
+            "name": self.benchmark.name,
+            "aliases": self.benchmark.aliases,
+            "title": self.benchmark.title,
+            "not_submittable": self.benchmark.not_submittable,
+            "metric": metric(self.benchmark.accuracy.metric),
+            "reference": self.benchmark.accuracy.reference,
+            "factor": self.benchmark.accuracy.factor,
+            "target": self.benchmark.accuracy.target(),
+            "samples": dataset.total_samples,
+            "performance_samples": dataset.performance_samples,
+            "inputs": model.inputs().map(|input| input.to_string()).collect::<Vec<_>>(),
+            "response": self.benchmark.model.response,
+            "class_offset": model.class_offset,
+            "model_sha256": model.sha256,
+            "rounds": rounds.collect::<Vec<_>>(),
+            "files": self.files.as_ref().map(LocalFiles::documents),
+        })
+    }
+
+    fn text(&self) -> String {
+        let benchmark = self.benchmark;
+        let Benchmark {
+            model,
+            dataset,
+            accuracy,
+            ..
+        } = benchmark;
+        let names: Vec<&str> = std::iter::once(benchmark.name.as_str())
+            .chain(benchmark.aliases.iter().map(String::as_str))
+            .collect();
+        let inputs: Vec<String> = model.inputs().map(|input| input.to_string()).collect();
+        let mut lines = vec![
+            format!("{}: {}", names.join(", "), benchmark.title),
+            format!(
+                "target     {} of at least {} % ({} of {})",
+                metric(accuracy.metric),
+                rounded(accuracy.target()),
+                percent(accuracy.factor),
+                accuracy.reference
+            ),
+            format!(
+                "samples    {}, of which {} are loaded for a performance run",
+                dataset.total_samples, dataset.performance_samples
+            ),
+            format!("inputs     {}", inputs.join("; ")),
+            format!("response   {}", response(model.response, model.class_offset)),
+        ];
+        if let Some(reason) = &benchmark.not_submittable {
+            lines.push(format!("submission not possible: {reason}"));
+        }
+        if !self.rounds.is_empty() {
+            let rows = self.rounds.iter().map(|rules| {
+                [
+                    rules.round.to_owned(),
+                    rules.official_name.to_owned(),
+                    scenarios(rules.scenarios),
+                    rules
+                        .targets
+                        .iter()
+                        .map(|target| rounded(*target))
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                    rules.audits.join(", "),
+                ]
+            });
+            lines.push(String::new());
+            lines.push(tables::plain(
+                ["ROUND", "NAME", "EDGE SCENARIOS", "TARGET", "AUDITS"],
+                rows,
+            ));
+        }
+        lines.push(String::new());
+        lines.push(match &self.files {
+            Some(files) => files.text(),
+            None => NO_SCRATCH.to_owned(),
+        });
+        lines.join("\n")
+    }
+}
+
+fn list(found: &[Description<'_>]) -> String {
+    let rows = found.iter().map(|description| {
+        let benchmark = description.benchmark;
+        let rounds = match &description.rounds[..] {
+            [] => "none".to_owned(),
+            [only] => only.round.to_owned(),
+            [first, .., last] => format!("{} to {}", first.round, last.round),
+        };
+        let newest = description.rounds.last();
+        let files = description.files.as_ref();
+        let state = |state: Option<FileState>| state.map_or("?", FileState::word).to_owned();
+        [
+            benchmark.name.clone(),
+            rounds,
+            newest.map_or_else(|| "any".to_owned(), |rules| scenarios(rules.scenarios)),
+            format!(
+                "{} {} %",
+                metric(benchmark.accuracy.metric),
+                rounded(benchmark.accuracy.target())
+            ),
+            state(files.map(LocalFiles::model)),
+            state(files.map(LocalFiles::samples)),
+        ]
+    });
+    let table = tables::plain(
+        [
+            "BENCHMARK",
+            "ROUNDS",
+            "EDGE SCENARIOS",
+            "TARGET",
+            "MODEL",
+            "SAMPLES",
+        ],
+        rows,
+    );
+    if found.iter().any(|description| description.files.is_none()) {
+        return format!("{table}\n{NO_SCRATCH}");
+    }
+    table
+}
+
+const fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Top1 => "top-1",
+        Metric::SquadF1 => "F1",
+    }
+}
+
+fn response(response: Response, offset: i32) -> String {
+    match (response, offset) {
+        (Response::ArgmaxInt32, 0) => "the class with the largest score, as int32".to_owned(),
+        (Response::ArgmaxInt32, offset) => {
+            format!("the class with the largest score, {offset:+}, as int32")
+        }
+        (Response::Raw, _) => "the first output, unchanged".to_owned(),
+        (Response::Stacked, _) => "all outputs, interleaved".to_owned(),
+    }
+}
+
+fn scenarios(scenarios: &[Scenario]) -> String {
+    let words: Vec<&str> = scenarios.iter().map(|scenario| scenario.as_str()).collect();
+    words.join(", ")
+}
+
+/// Formats a target without the noise of its product.
+fn rounded(target: f64) -> String {
+    let text = format!("{target:.7}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn percent(factor: f64) -> String {
+    format!("{} %", rounded(factor * 100.0))
+}

@@ -1,0 +1,149 @@
+//! Makes one sample from one JPEG, with the values of the reference's `pre_process_vgg`: decoded as OpenCV does, the short side
+//! resized with `INTER_AREA`, the centre cropped, means subtracted, channels first. Writes no file.
+
+use std::path::Path;
+
+use regatta_fsutil::regular_file;
+use regatta_jpeg::{Image, JpegError};
+use regatta_types::{
+    benchmark::{Benchmark, Dtype, JpegImages},
+    layout::Layout,
+    samples::{Form, Quantised},
+};
+
+use super::{area, region::Region};
+use crate::{conversion::push_element, error::PrepError, packing::pack};
+
+/// The largest file that is read as an image.
+const LARGEST_IMAGE: u64 = 1 << 30;
+const CHANNELS: usize = 3;
+
+/// A sample's data in its form, without a header.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) data: Vec<u8>,
+    /// The number of values beyond the range of their type.
+    pub(super) clipped: u64,
+}
+
+/// Makes the samples of a benchmark in one form. An 8-bit value of a channel can become 256 different elements, which are computed
+/// once.
+#[derive(Debug)]
+pub struct SampleMaker {
+    shape: Vec<usize>,
+    short_side: usize,
+    element_size: usize,
+    layout: Layout,
+    /// For each channel, the bytes of the element for each value, and whether it was clipped.
+    elements: [Vec<([u8; 4], bool)>; CHANNELS],
+}
+
+impl SampleMaker {
+    /// Prepares to make samples of `form`; `quantised` is for `int8` only.
+    ///
+    /// # Errors
+    /// [`PrepError`] when the benchmark's settings are unsuitable for images, or `quantised` does not suit the form.
+    pub fn new(
+        benchmark: &Benchmark,
+        kind: &JpegImages,
+        form: Form,
+        quantised: Option<&Quantised>,
+    ) -> Result<Self, PrepError> {
+        let unsupported = |reason: String| PrepError::UnsupportedSettings {
+            benchmark: benchmark.name.clone(),
+            reason,
+        };
+        let shape = benchmark.model.input_shape.clone();
+        let [CHANNELS, height, width] = shape[..] else {
+            return Err(unsupported(format!(
+                "jpeg-images makes samples of 3 channels, not of {shape:?}"
+            )));
+        };
+        if !benchmark.model.further_inputs.is_empty()
+            || height.max(width) > kind.short_side
+            || height * width == 0
+        {
+            return Err(unsupported(format!(
+                "{height} x {width} pixels of one input cannot be cropped from a short side of {}",
+                kind.short_side
+            )));
+        }
+        if (form.dtype == Dtype::Int8) != quantised.is_some() {
+            return Err(PrepError::Scale { form });
+        }
+        let elements = kind.means.map(|mean| {
+            let element = |value: u8| {
+                let mut bytes = Vec::with_capacity(4);
+                let is_clipped = push_element(f32::from(value) - mean, form.dtype, quantised, &mut bytes);
+                bytes.resize(4, 0);
+                (bytes.try_into().unwrap_or_default(), is_clipped)
+            };
+            (0..=u8::MAX).map(element).collect()
+        });
+        Ok(Self {
+            shape,
+            short_side: kind.short_side,
+            element_size: form.dtype.size(),
+            layout: form.layout,
+            elements,
+        })
+    }
+
+    /// Reads an image and makes its sample.
+    pub(super) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
+        let jpeg = regular_file::read(path, LARGEST_IMAGE).map_err(|source| PrepError::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        self.sample(&jpeg).map_err(|source| PrepError::Image {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// Returns the data of the sample of a JPEG, without the header of `.npy`.
+    ///
+    /// # Errors
+    /// [`JpegError`] for data that cannot be decoded.
+    pub fn make(&self, jpeg: &[u8]) -> Result<Vec<u8>, JpegError> {
+        Ok(self.sample(jpeg)?.data)
+    }
+
+    fn sample(&self, jpeg: &[u8]) -> Result<Sample, JpegError> {
+        let image = regatta_jpeg::decode(jpeg)?;
+        let (width, height) = self.resized(&image);
+        let (crop_height, crop_width) = (self.shape[1], self.shape[2]);
+        let region = Region {
+            left: (width - crop_width) / 2,
+            top: (height - crop_height) / 2,
+            width: crop_width,
+            height: crop_height,
+        };
+        let pixels = area::resize(&image, width, height, region);
+        let mut data = Vec::with_capacity(pixels.len() * CHANNELS * self.element_size);
+        let mut clipped = 0;
+        for (channel, elements) in self.elements.iter().enumerate() {
+            for pixel in &pixels {
+                let (bytes, is_clipped) = &elements[usize::from(pixel[channel])];
+                data.extend_from_slice(&bytes[..self.element_size]);
+                clipped += u64::from(*is_clipped);
+            }
+        }
+        if !self.layout.is_linear() {
+            // `in_form` has checked that the shape can have the layout.
+            data = pack(&data, self.element_size, &self.shape, self.layout).unwrap_or_default();
+        }
+        Ok(Sample { data, clipped })
+    }
+
+    /// Returns width and height after resizing, computed as the reference does: a quotient of doubles, cut off.
+    fn resized(&self, image: &Image) -> (usize, usize) {
+        let short = self.short_side;
+        let long = |long: usize, short_now: usize| ((short * long) as f64 / short_now as f64) as usize;
+        if image.height > image.width {
+            (short, long(image.height, image.width))
+        } else {
+            (long(image.width, image.height), short)
+        }
+    }
+}

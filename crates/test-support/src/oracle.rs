@@ -1,0 +1,54 @@
+//! Oracles that are installed by scripts below `tests/oracles`: libraries whose results ours are compared with.
+
+#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Returns a directory of `tests/oracles`, with an oracle's scripts.
+pub fn directory(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/oracles")
+        .join(name)
+}
+
+/// Returns the Python that has the libraries of the reference's image preprocessing. They are installed once. Returns `None`, after
+/// printing the reason, when they cannot be installed; with `CI=true` that is a failure.
+pub fn opencv() -> Option<PathBuf> {
+    match install("opencv") {
+        Ok(python) => Some(python),
+        Err(reason) => {
+            assert!(env::var("CI").as_deref() != Ok("true"), "no OpenCV: {reason}");
+            eprintln!("skipped: no OpenCV: {reason}");
+            None
+        }
+    }
+}
+
+/// Returns the directory in which oracles are cached: `REGATTA_ORACLES`, by default in the user's cache.
+pub(crate) fn cache() -> PathBuf {
+    env::var_os("REGATTA_ORACLES").map_or_else(|| crate::cache().join("oracles"), PathBuf::from)
+}
+
+fn install(name: &str) -> Result<PathBuf, String> {
+    let script = directory(name).join("install.sh");
+    if !script.is_file() {
+        return Err(format!("{} is not there", script.display()));
+    }
+    let cache = cache();
+    fs::create_dir_all(&cache).map_err(|error| format!("{}: {error}", cache.display()))?;
+    // Tests run in parallel, in threads and in processes; only one of them installs.
+    let lock = fs::File::create(cache.join(format!("{name}.lock"))).map_err(|error| error.to_string())?;
+    lock.lock().map_err(|error| error.to_string())?;
+    let output = Command::new(&script)
+        .env("REGATTA_ORACLES", &cache)
+        .output()
+        .map_err(|error| format!("{}: {error}", script.display()))?;
+    if output.status.success() {
+        return Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
