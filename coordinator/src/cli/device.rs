@@ -2,14 +2,15 @@
 
 use std::slice;
 
+use jiff::Timestamp;
 use regatta_types::RunId;
 use regatta_wire::frame;
 use serde::Serialize;
 
 use super::{Context, context::tell, deploy, examination, image, lookup, membership};
 use crate::{
-    exit::{self, CommandResult},
-    store::{DeviceRow, OtherVersion},
+    exit::{self, CommandResult, Failure},
+    store::{DeviceRow, OtherVersion, Store},
     tables,
     workspace::Workspace,
 };
@@ -101,7 +102,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Doctor(args) => return examination::run(args, context, &workspace, &store),
         Command::List => {
             let mut devices = store.devices()?;
-            listen(&mut devices, &workspace);
+            listen(&mut devices, &workspace, &store)?;
             let documents: Vec<DeviceDocument<'_>> = devices.iter().map(Into::into).collect();
             let refused = store.other_versions()?;
             let refused_documents: Vec<RefusedDocument<'_>> = refused.iter().map(Into::into).collect();
@@ -110,7 +111,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         }
         Command::Show { device } => {
             let mut row = lookup::device(&store, Some(device))?;
-            listen(slice::from_mut(&mut row), &workspace);
+            listen(slice::from_mut(&mut row), &workspace, &store)?;
             context.print(&DeviceDocument::from(&row), || tables::device(&row))?;
         }
     }
@@ -118,12 +119,22 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
 }
 
 /// What the store holds is what was heard last: without a coordinator nobody hears a device now.
-pub(super) fn listen(devices: &mut [DeviceRow], workspace: &Workspace) {
-    if workspace.is_served() || devices.iter().all(|device| !device.online) {
-        return;
+pub(super) fn listen(devices: &mut [DeviceRow], workspace: &Workspace, store: &Store) -> Result<(), Failure> {
+    if workspace.is_served() {
+        if let Some(since) = store.service()?.broker_lost {
+            let since = tables::ago(&since, Timestamp::now());
+            tell(&format!(
+                "the coordinator lost the broker {since}, so no device is heard"
+            ));
+        }
+        return Ok(());
+    }
+    if devices.iter().all(|device| !device.online) {
+        return Ok(());
     }
     tell("no coordinator serves this workspace, so no device is heard: start `regatta serve`");
     for device in devices {
         device.online = false;
     }
+    Ok(())
 }

@@ -134,6 +134,7 @@ fn news(
     let state = match phase {
         RunPhase::Queued if row.spec_sha256.is_none() => "waits its turn".to_owned(),
         RunPhase::Running => match least_seconds(&row.draft.spec) {
+            Some(least) if seconds == 0 => format!("running, for at least {least} s"),
             Some(least) => format!("running for {seconds} of at least {least} s"),
             None => format!("running for {seconds} s"),
         },

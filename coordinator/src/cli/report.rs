@@ -9,13 +9,15 @@ use super::{
 };
 use crate::{store::RunRow, tables};
 
-/// Prints the runs, and returns whether all are good.
+/// Prints the runs, and returns whether all are good. `replaced` are earlier attempts, which only the JSON form has.
 ///
 /// # Errors
 /// Returns an error when standard output cannot be written.
-pub(super) fn report(rows: &[RunRow], context: &Context) -> io::Result<bool> {
+pub(super) fn report(rows: &[RunRow], replaced: &[RunRow], context: &Context) -> io::Result<bool> {
     let documents: Vec<_> = rows.iter().map(document).collect();
-    context.print(&serde_json::json!({ "runs": documents }), || tables::runs(rows))?;
+    let replaced: Vec<_> = replaced.iter().map(document).collect();
+    let printed = serde_json::json!({ "runs": documents, "replaced": replaced });
+    context.print(&printed, || tables::runs(rows))?;
     if context.format == Format::Text {
         for audit in rows.iter().filter_map(tables::audit) {
             say(&audit)?;

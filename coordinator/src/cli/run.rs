@@ -2,7 +2,7 @@
 
 mod dry_run;
 
-use std::path::PathBuf;
+use std::{mem, path::PathBuf};
 
 use anyhow::Context as _;
 use regatta_config::catalogue::Catalogue;
@@ -238,6 +238,7 @@ pub(super) fn finish(
         longest: None,
     };
     let mut rows = wait.for_runs(&ids)?;
+    let mut replaced = Vec::new();
     for _ in 0..retries {
         let repeated = repetitions(&rows, workspace, store)?;
         if repeated.is_empty() {
@@ -252,10 +253,10 @@ pub(super) fn finish(
         ids = repeated.iter().map(|(_, draft)| draft.spec.run).collect();
         for ((place, _), newer) in repeated.iter().zip(wait.for_runs(&ids)?) {
             if let Some(row) = rows.get_mut(*place) {
-                *row = newer;
+                replaced.push(mem::replace(row, newer));
             }
         }
     }
-    let is_good = report(&rows, context)?;
+    let is_good = report(&rows, &replaced, context)?;
     Ok(if is_good { exit::OK } else { exit::NO })
 }

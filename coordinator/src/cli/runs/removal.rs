@@ -227,7 +227,7 @@ impl Removal {
 
 fn undelivered(row: &RunRow) -> Option<String> {
     row.has_undelivered_files()
-        .then(|| "not all of its files arrived, and its device keeps them".to_owned())
+        .then(|| "not all of its files arrived, and its device may still have them".to_owned())
 }
 
 fn count(runs: usize) -> String {

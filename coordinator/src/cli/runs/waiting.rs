@@ -84,6 +84,6 @@ fn until_over(
         longest,
     };
     let rows = wait.for_runs(ids)?;
-    let is_good = report(&rows, context)?;
+    let is_good = report(&rows, &[], context)?;
     Ok(if is_good { exit::OK } else { exit::NO })
 }
