@@ -33,7 +33,7 @@ use crate::{
 pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
     if args.issue_log.is_some() && args.sut != EngineKind::Null {
         return Err(Failure::usage(anyhow!(
-            "--issue-log goes with --sut null alone, but the engine is {}",
+            "--issue-log needs --sut null, but the engine is {}",
             args.sut
         )));
     }
@@ -67,7 +67,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         learn: args.write_board.is_some(),
     };
     fs::create_dir_all(&args.log_dir)
-        .with_context(|| format!("the log directory {} cannot be made", args.log_dir.display()))?;
+        .with_context(|| format!("the log directory {} cannot be created", args.log_dir.display()))?;
     let ready = run_plan
         .prepare()
         .inspect_err(|failure| report::tell_missing_engine(args.format, failure))?;

@@ -53,7 +53,7 @@ pub(crate) struct AgentConfig {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// The file cannot be read.
-    #[error("{} cannot be read; agent.example.toml shows what belongs there", .path.display())]
+    #[error("{} cannot be read; hint: agent.example.toml shows its content", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -155,7 +155,7 @@ impl AgentConfig {
         if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
             return Err((
                 file.name.span(),
-                "`name` is 1 to 64 printable characters".to_owned(),
+                "`name` must be 1 to 64 printable characters".to_owned(),
             ));
         }
         let broker = match &file.broker {
@@ -172,7 +172,7 @@ impl AgentConfig {
             return Err((
                 given.span(),
                 format!(
-                    "`coordinator` is a name or address, without scheme and port, not `{}`",
+                    "`coordinator` must be a host name or address without scheme and port, not `{}`",
                     given.get_ref()
                 ),
             ));
@@ -181,7 +181,10 @@ impl AgentConfig {
             if range.contains(&value) {
                 return Ok(());
             }
-            Err((span, format!("`{what}` is {} to {}", range.start, range.end - 1)))
+            Err((
+                span,
+                format!("`{what}` must be {} to {}", range.start, range.end - 1),
+            ))
         };
         let heartbeat_ms = *file.heartbeat_ms.get_ref();
         in_range(
@@ -242,8 +245,8 @@ fn broker(given: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
         return Ok(broker);
     }
     Err(format!(
-        "`broker` is on another machine ({}), and plain MQTT lets anyone on the network read and forge logs: enrol this \
-         device and use mqtts://, or say `allow_plain = true` where you trust the network",
+        "`broker` is on another machine ({}), and plain MQTT lets anyone on the network read and forge logs; hint: enrol this \
+         device and use mqtts://, or set `allow_plain = true` if you trust the network",
         broker.host
     ))
 }
@@ -251,7 +254,7 @@ fn broker(given: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
 /// Parses `mqtts://HOST[:PORT]` or `mqtt://HOST[:PORT]`. An IPv6 address is written in brackets.
 pub(crate) fn broker_address(text: &str) -> Result<BrokerAddress, String> {
     text.parse()
-        .map_err(|_| format!("`broker` is written mqtts://HOST:PORT or mqtt://HOST:PORT, not `{text}`"))
+        .map_err(|_| format!("`broker` must be mqtts://HOST:PORT or mqtt://HOST:PORT, not `{text}`"))
 }
 
 /// Returns whether a text can be the host of an address.

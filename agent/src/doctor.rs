@@ -33,7 +33,7 @@ pub(crate) fn examine(root: &Path, gpus: &[GpuFacts]) -> io::Result<(String, Str
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     if !args.root.is_dir() {
         let why = anyhow::anyhow!(
-            "{} is no directory: --root names a system's root",
+            "{} is not a directory; hint: --root is the root directory of a system",
             args.root.display()
         );
         return Err(Failure::usage(why));

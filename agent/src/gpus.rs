@@ -33,7 +33,7 @@ enum ProbeError {
     #[error("`regatta-agent gpus` cannot be run")]
     Run(#[source] io::Error),
     /// The process exceeded its time limit.
-    #[error("CUDA's driver gave no answer within {} s", PATIENCE.as_secs())]
+    #[error("CUDA's driver did not respond within {} s", PATIENCE.as_secs())]
     Silent,
     /// The process crashed, or CUDA's driver did not start.
     #[error("`regatta-agent gpus` ended with {status}{}{said}", if said.is_empty() { "" } else { ": " })]
@@ -44,7 +44,7 @@ enum ProbeError {
         said: String,
     },
     /// Its output is not an answer.
-    #[error("what `regatta-agent gpus` printed is no answer")]
+    #[error("the output of `regatta-agent gpus` cannot be parsed")]
     Garbled(#[source] serde_json::Error),
 }
 

@@ -45,7 +45,7 @@ pub(crate) enum IdentityError {
         source: io::Error,
     },
     /// Other users can read the key file.
-    #[error("the device's key {} can be read by others (mode {mode:o}): run `chmod 600` on it, or delete it for a new \
+    #[error("the device's key {} can be read by others (mode {mode:o}); hint: run `chmod 600` on it, or delete it for a new \
              identity if somebody had access", .path.display())]
     Exposed {
         /// The key file.
@@ -54,13 +54,13 @@ pub(crate) enum IdentityError {
         mode: u32,
     },
     /// The file is not an Ed25519 key.
-    #[error("{} is not an Ed25519 key in PKCS #8: restore it, or delete it for a new identity", .path.display())]
+    #[error("{} is not an Ed25519 key in PKCS #8; hint: restore it, or delete it for a new identity", .path.display())]
     Malformed {
         /// The key file.
         path: PathBuf,
     },
     /// The system provides no random numbers.
-    #[error("the system gave no randomness for a new key")]
+    #[error("the system has no random bytes for a new key")]
     Randomness,
 }
 

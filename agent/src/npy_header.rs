@@ -14,19 +14,19 @@ const LONGEST: u32 = 10_000;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NpyHeaderError {
     /// The file cannot be read, or ends within the header.
-    #[error("its head cannot be read")]
+    #[error("its header cannot be read")]
     Unreadable(#[from] io::Error),
     /// The file does not start with the magic string.
-    #[error("it does not begin with numpy's mark")]
+    #[error("it does not begin with numpy's magic bytes")]
     Mark,
     /// The format version is unknown.
     #[error("it is of version {0}.{1}, known are 1.0, 2.0 and 3.0")]
     Version(u8, u8),
     /// The header is too long.
-    #[error("its head has {0} bytes, at most {LONGEST} are taken")]
+    #[error("its header has {0} bytes, at most {LONGEST} are accepted")]
     TooLong(u32),
     /// The header lacks required entries or has others.
-    #[error("its head is not a dictionary of descr, fortran_order and shape")]
+    #[error("its header is not a dictionary of descr, fortran_order and shape")]
     Dictionary,
 }
 
@@ -240,12 +240,12 @@ mod tests {
     #[test]
     fn what_is_no_head_is_refused() {
         let told = |file: &[u8]| read(file).unwrap_err().to_string();
-        assert_eq!(told(b""), "it does not begin with numpy's mark");
+        assert_eq!(told(b""), "it does not begin with numpy's magic bytes");
         assert_eq!(
             told(b"PK\x03\x04 and so on"),
-            "it does not begin with numpy's mark"
+            "it does not begin with numpy's magic bytes"
         );
-        assert_eq!(told(&file("{}")[..11]), "its head cannot be read");
+        assert_eq!(told(&file("{}")[..11]), "its header cannot be read");
         let other = |major: u8| [&b"\x93NUMPY"[..], &[major, 0], &[0xff; 8]].concat();
         assert_eq!(
             told(&other(4)),

@@ -91,14 +91,20 @@ impl Client {
                 status,
                 why: body.text(),
             }),
-            (status, _) => {
-                Err(io::Error::other(format!("it answers {status} {}", body.text()).trim_end()).into())
-            }
+            (status, _) => Err(io::Error::other(
+                format!("it responds with status {status} {}", body.text()).trim_end(),
+            )
+            .into()),
         }
     }
 
     fn connect(&self) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
-        let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "the server is not written host:port");
+        let wrong = || {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the server must have the form host:port",
+            )
+        };
         let (host, port) = self.server.rsplit_once(':').ok_or_else(wrong)?;
         let port: u16 = port.parse().map_err(|_| wrong())?;
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
@@ -141,7 +147,7 @@ fn read_head(stream: &mut impl io::Read) -> io::Result<(Head, Vec<u8>)> {
             return Ok((head, bytes.split_off(length)));
         }
         if bytes.len() > LONGEST_HEAD {
-            return Err(io::Error::other("the answer's head does not end"));
+            return Err(io::Error::other("the response's header does not end"));
         }
     }
 }
@@ -165,7 +171,7 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, usize)>> {
         .and_then(|value| value.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok());
     let head = Head {
         status: response.code.unwrap_or(0),
-        length: content.ok_or_else(|| io::Error::other("the answer does not say how long it is"))?,
+        length: content.ok_or_else(|| io::Error::other("the response has no length"))?,
         begins_at,
     };
     Ok(Some((head, length)))

@@ -13,8 +13,8 @@ pub(crate) enum AssetError {
     Enrolment(#[from] crate::enrolment::EnrolmentError),
     /// No byte arrived for a long time.
     #[error(
-        "not a byte of the assets has come from {server} for {minutes} minutes: `regatta serve` has to run there, and the \
-         port to be open"
+        "no data of the assets has arrived from {server} for {minutes} minutes; hint: check that `regatta serve` runs there and that \
+         the port is open"
     )]
     Network {
         /// The coordinator's asset server.
@@ -37,7 +37,7 @@ pub(crate) enum AssetError {
     },
     /// The received bytes have a different hash.
     #[error(
-        "what the coordinator sent as `{what}` has another SHA-256: add it there again with `regatta asset add`"
+        "`{what}` from the coordinator has another SHA-256; hint: add it there again with `regatta asset add`"
     )]
     Wrong {
         /// The asset, or a file of it.
@@ -45,7 +45,7 @@ pub(crate) enum AssetError {
     },
     /// There is not enough space.
     #[error(
-        "{} MiB of assets are missing and {} MiB are free for them: make room, or change min_free_mib or assets_max_mib",
+        "{} MiB of assets are missing and {} MiB are free for them; hint: free disk space, or change min_free_mib or assets_max_mib",
         .wanted.div_ceil(1 << 20), .free >> 20
     )]
     NoSpace {
@@ -64,7 +64,7 @@ pub(crate) enum AssetError {
         source: io::Error,
     },
     /// The run no longer needs the assets.
-    #[error("nobody wants them any more")]
+    #[error("no run needs them any more")]
     Cancelled,
 }
 

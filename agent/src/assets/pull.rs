@@ -212,7 +212,7 @@ impl<'a> Puller<'a> {
                 source: error,
             });
         }
-        tracing::info!("assets: {error}; trying on in {:?}", self.pause);
+        tracing::info!("assets: {error}; next attempt in {:?}", self.pause);
         let waits = format!("waiting for {}: {error}", self.client.server());
         (self.report)(self.done, Some(waits));
         let until = Instant::now() + self.pause;

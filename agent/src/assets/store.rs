@@ -114,7 +114,7 @@ impl AssetStore {
                 return Err(AssetError::NoSpace { wanted, free });
             };
             let oldest = kept.remove(oldest);
-            tracing::info!("assets: {} makes room for others", oldest.sha256);
+            tracing::info!("assets: {} is removed for others", oldest.sha256);
             self.remove(&oldest).map_err(disk)?;
         }
     }

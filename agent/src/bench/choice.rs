@@ -35,7 +35,7 @@ pub(crate) fn benchmark(args: &Named<'_>) -> Result<Benchmark, Failure> {
     let counts = args.counts;
     if counts.is_some() && args.sut.computes() {
         let reason = anyhow!(
-            "the {} engine takes its sample counts from the dataset: leave out --total-samples",
+            "the {} engine takes its sample counts from the dataset; hint: leave out --total-samples",
             args.sut
         );
         return Err(Failure::usage(reason));

@@ -156,7 +156,7 @@ impl Report {
         if let Some(length) = &self.duration {
             writeln!(
                 to,
-                "  duration      {length} by --duration, in place of the conf files' own"
+                "  duration      {length} by --duration, instead of the conf files'"
             )?;
         }
         writeln!(to, "  engine        {}", self.engine)?;

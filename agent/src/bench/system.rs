@@ -35,7 +35,7 @@ pub(crate) fn chosen(given: &str, wanted: &SystemRequest<'_>) -> Result<SystemVa
     };
     systems.of_device(module.as_deref(), facts, wanted).ok_or_else(|| {
         Failure::usage(anyhow!(
-            "no system's file is for this board, and the generic rule is for tensorrt alone: leave out --system"
+            "no system file is for this board, and the generic rule is only for tensorrt; hint: leave out --system"
         ))
     })
 }

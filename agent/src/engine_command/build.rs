@@ -46,7 +46,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     }
     let place = &args.place.cache;
     let _held_until_the_end = cache.lock(|| {
-        say(&format!("waits for another build into {}", place.display()));
+        say(&format!("waiting for another build into {}", place.display()));
     })?;
     if let Some(entry) = found(&cache, &manifest)? {
         say(&format!("found in {}", place.display()));
@@ -64,14 +64,16 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let kept = args.place.cache.join(&scales);
     settings.calibration_cache = match regular_file::read(&kept, LARGEST_TEXT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        found => found.with_context(|| format!("the scales in {} cannot be read", kept.display()))?,
+        found => {
+            found.with_context(|| format!("the calibration scales in {} cannot be read", kept.display()))?
+        }
     };
     let mut on_device = None;
     if settings.calibration_cache.is_empty() {
         say(&calibrating(samples.len(), settings.batch as usize));
         on_device = Some(OnDevice::new(samples, settings.batch as usize).map_err(Failure::could_not)?);
     } else {
-        say(&format!("scales found in {}", kept.display()));
+        say(&format!("calibration scales found in {}", kept.display()));
     }
     let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibrator);
     let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, Some(&scales))?;
@@ -84,7 +86,7 @@ fn found(cache: &EngineCache, manifest: &EngineManifest) -> Result<Option<CacheE
         Ok(found) => Ok(found.map(|(entry, _)| entry)),
         // A full disk or a power cut damaged the entry. It can be rebuilt, because the manifest defines its contents.
         Err(damaged @ (CacheError::Manifest { .. } | CacheError::Changed { .. })) => {
-            say(&format!("{damaged}; it is built again"));
+            say(&format!("{damaged}; building it again"));
             Ok(None)
         }
         Err(error) => Err(error.into()),
@@ -96,7 +98,7 @@ fn calibrating(samples: usize, batch: usize) -> String {
     match samples % batch {
         0 => format!("calibrating over {samples} samples"),
         rest => format!(
-            "calibrating over {} of {samples} samples: the last {rest} fill no batch of {batch}",
+            "calibrating over {} of {samples} samples: the last {rest} do not fill a batch of {batch}",
             samples - rest
         ),
     }
@@ -116,12 +118,12 @@ fn calibration_samples(args: &EngineBuildArgs, version: Version) -> Result<Optio
         return Ok(None);
     };
     if args.precision != EnginePrecision::Int8 {
-        let reason = anyhow::anyhow!("--calibration-samples goes with --precision int8");
+        let reason = anyhow::anyhow!("--calibration-samples needs --precision int8");
         return Err(Failure::usage(reason));
     }
     if !version.has_calibration() {
         let reason = anyhow::anyhow!(
-            "TensorRT {version} has no calibrator: leave out --calibration-samples and give an ONNX file with Q/DQ layers"
+            "TensorRT {version} has no calibrator; hint: leave out --calibration-samples and use an ONNX file with Q/DQ layers"
         );
         return Err(Failure::usage(reason));
     }

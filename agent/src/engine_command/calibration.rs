@@ -82,7 +82,7 @@ impl Samples {
         };
         let (count, first) = (samples.len(), &samples.inputs[0]);
         if count == 0 {
-            return Err(anyhow!("{} holds no calibration sample", path.display()));
+            return Err(anyhow!("{} has no calibration sample", path.display()));
         }
         if let Some(other) = samples.inputs.iter().find(|input| input.places.len() != count) {
             return Err(anyhow!(
@@ -133,17 +133,18 @@ fn input_names(directory: &Path) -> anyhow::Result<Vec<String>> {
         document => document.with_context(|| format!("{} cannot be read", path.display()))?,
     };
     let set = SampleSet::from_json(&document)
-        .with_context(|| format!("what the samples in {} are cannot be told", directory.display()))?;
+        .with_context(|| format!("the form of the samples in {} is unknown", directory.display()))?;
     Ok(set.tensors.into_iter().filter_map(|tensor| tensor.name).collect())
 }
 
 /// Returns the files that a list names, or all files of the directory by name.
 fn files(directory: &Path, list: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
     let Some(list) = list else {
-        let entries =
-            fs::read_dir(directory).with_context(|| format!("cannot look into {}", directory.display()))?;
+        let entries = fs::read_dir(directory)
+            .with_context(|| format!("cannot read the directory {}", directory.display()))?;
         let paths: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.path())).collect();
-        let mut paths = paths.with_context(|| format!("cannot look into {}", directory.display()))?;
+        let mut paths =
+            paths.with_context(|| format!("cannot read the directory {}", directory.display()))?;
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "npy"));
         paths.sort();
         return Ok(paths);
@@ -173,7 +174,7 @@ fn rows(all: InputSamples, list: Option<&Path>) -> anyhow::Result<InputSamples> 
         let place = number.and_then(|number| all.places.get(number));
         place.cloned().ok_or_else(|| {
             anyhow!(
-                "the calibration list {} names `{word}`, but samples are numbered from 0 to {} there",
+                "the calibration list {} names `{word}`, but its samples have the numbers 0 to {}",
                 list.display(),
                 all.places.len().saturating_sub(1)
             )
@@ -223,7 +224,7 @@ fn of_directory(files: &[PathBuf]) -> anyhow::Result<InputSamples> {
 fn of_file(file: &Path, name: Option<String>) -> anyhow::Result<InputSamples> {
     let found = header(file, name.is_some())?;
     let Some((&count, sample)) = found.shape.split_first() else {
-        return Err(anyhow!("{} holds one number, not samples", file.display()));
+        return Err(anyhow!("{} has one number, not samples", file.display()));
     };
     let sample_bytes = bytes(sample, found.element)?;
     let place = |number| Place {
@@ -253,7 +254,7 @@ fn header(file: &Path, any_type: bool) -> anyhow::Result<Header> {
         .with_context(|| format!("the calibration sample {} cannot be read", file.display()))?;
     let header = NpyHeader::read(&mut opened).with_context(|| {
         format!(
-            "the calibration sample {} is no readable .npy file",
+            "the calibration sample {} is not a readable .npy file",
             file.display()
         )
     })?;
@@ -266,7 +267,7 @@ fn header(file: &Path, any_type: bool) -> anyhow::Result<Header> {
             "float32 ('<f4')"
         };
         return Err(anyhow!(
-            "the calibration sample {} holds {header}, but must be {wanted} in C order",
+            "the calibration sample {} has {header}, but must be {wanted} in C order",
             file.display()
         ));
     };
@@ -284,7 +285,7 @@ fn bytes(shape: &[u64], element: ElementType) -> anyhow::Result<usize> {
     bytes
         .and_then(|bytes| usize::try_from(bytes).ok())
         .filter(|&bytes| bytes > 0)
-        .ok_or_else(|| anyhow!("a calibration sample of shape {shape:?} holds nothing"))
+        .ok_or_else(|| anyhow!("a calibration sample of shape {shape:?} is empty"))
 }
 
 fn read(place: &Place, data: &mut [u8]) -> anyhow::Result<()> {

@@ -25,7 +25,7 @@ pub(super) fn check(model_bytes: u64, workspace_bytes: u64) -> Result<(), Failur
         .saturating_add(workspace_here);
     // On a Jetson, the GPU uses this memory too.
     if let Some(free) = memory::available().filter(|&free| free < needed) {
-        return Err(too_little(needed, "", free, "end other programs, add swap"));
+        return Err(too_little(needed, "", free, "end other programs, or add swap"));
     }
     let needed = model_bytes.saturating_add(workspace_bytes);
     match device.filter(|&free| free < needed) {
@@ -33,7 +33,7 @@ pub(super) fn check(model_bytes: u64, workspace_bytes: u64) -> Result<(), Failur
             needed,
             " on the GPU",
             free,
-            "end what else uses it, give a smaller --workspace",
+            "end other programs that use it, or set a smaller --workspace",
         )),
         None => Ok(()),
     }
@@ -41,7 +41,7 @@ pub(super) fn check(model_bytes: u64, workspace_bytes: u64) -> Result<(), Failur
 
 fn too_little(needed: u64, place: &str, free: u64, way: &str) -> Failure {
     Failure::could_not(anyhow!(
-        "about {} MiB are needed{place} to build, but {} MiB are free: {way}, or build with --ignore-memory",
+        "the build needs about {} MiB{place}, but {} MiB are free; hint: {way}, or build with --ignore-memory",
         needed.div_ceil(1 << 20),
         free >> 20
     ))

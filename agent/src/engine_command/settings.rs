@@ -26,7 +26,7 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
     }
     if args.dla_core.is_some() && min_batch != args.batch {
         return Err(Failure::usage(anyhow::anyhow!(
-            "a DLA engine has one batch size: leave --min-batch out"
+            "a DLA engine has one batch size; hint: leave out --min-batch"
         )));
     }
     let calibration_cache = match &args.calibration_cache {
@@ -80,7 +80,7 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
         let parsed = shape.parse::<InputShape>();
         parsed.map_err(|_| {
             Failure::usage(anyhow::anyhow!(
-                "{} has an input of shape {shape}, which cannot be",
+                "{} has an input of the impossible shape {shape}",
                 file.display()
             ))
         })
@@ -103,11 +103,11 @@ pub(super) fn check_dla_types(
         return Ok(());
     }
     let way = if version.has_precision_flags() {
-        "say --precision fp16 or int8"
+        "use --precision fp16 or int8"
     } else {
-        "give an ONNX file in fp16 or with Q/DQ layers"
+        "use an ONNX file in fp16 or with Q/DQ layers"
     };
     Err(Failure::usage(anyhow::anyhow!(
-        "DLA computes in fp16 and int8 alone, and the whole network would run on the GPU: {way}"
+        "DLA only computes in fp16 and int8, so the whole network would run on the GPU; hint: {way}"
     )))
 }

@@ -103,7 +103,7 @@ impl<W: Write + Send> Watched<W> {
     fn give_up(&self) {
         if self.asks && !self.cancelled.swap(true, Ordering::Relaxed) {
             self.progress()
-                .say("the build is given up at TensorRT's next step; another signal ends it at once");
+                .say("the build stops at TensorRT's next step; another signal ends it at once");
             return;
         }
         self.progress().say("regatta-agent: the build was cancelled");

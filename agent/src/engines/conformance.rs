@@ -96,6 +96,6 @@ fn an_engine_that_is_not_built_in_says_what_is() {
     let refused = Subject::of(EngineKind::Tract).try_load(&Fixture::new(), &[1], 1);
     assert_eq!(
         refused.err().unwrap().to_string(),
-        "this agent has no tract engine built in; it has null, tensorrt, sim"
+        "this agent was built without the tract engine; it has null, tensorrt, sim"
     );
 }

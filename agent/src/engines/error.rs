@@ -11,7 +11,7 @@ use super::tensorrt::BuildCommand;
 pub(crate) enum EngineError {
     /// This build does not contain the engine.
     #[cfg(not(feature = "tract"))]
-    #[error("this agent has no {engine} engine built in; it has {instead}")]
+    #[error("this agent was built without the {engine} engine; it has {instead}")]
     NotBuiltIn {
         /// The requested engine.
         engine: EngineKind,
@@ -29,7 +29,7 @@ pub(crate) enum EngineError {
     },
     /// A stream of a unit cannot be created.
     #[error(
-        "stream {stream} of {unit} cannot be made: beside its tensors it takes {} KiB of the device's memory, of which {} KiB are free; fewer streams or a smaller batch take less",
+        "stream {stream} of {unit} cannot be created: without its tensors it needs {} KiB of the device's memory, of which {} KiB are free; hint: use fewer streams or a smaller batch",
         needed / 1024,
         free / 1024
     )]
@@ -47,7 +47,7 @@ pub(crate) enum EngineError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// No built engine is suitable for the run.
-    #[error("the {engine} engine finds nothing to run in {}: {reason}; this makes one: {command}", cache.display())]
+    #[error("the {engine} engine finds no engine in {}: {reason}; hint: {command}", cache.display())]
     NoPlan {
         /// The engine.
         engine: EngineKind,
@@ -59,7 +59,7 @@ pub(crate) enum EngineError {
         command: BuildCommand,
     },
     /// The model file cannot be read.
-    #[error("the model {} cannot be read: put it there, or name the scratch directory that holds it", file.display())]
+    #[error("the model {} cannot be read; hint: put it there, or name its scratch directory with --scratch", file.display())]
     ModelUnreadable {
         /// The file.
         file: PathBuf,
@@ -99,7 +99,7 @@ pub(crate) enum EngineError {
         reason: String,
     },
     /// The batch size is outside the engine's limits.
-    #[error("a batch of {given} samples was given to an engine that takes 1 to {max}")]
+    #[error("the batch has {given} samples, but the engine accepts 1 to {max}")]
     BatchSize {
         /// Samples in the batch.
         given: usize,
@@ -107,7 +107,7 @@ pub(crate) enum EngineError {
         max: usize,
     },
     /// The size of the batch's input does not match its samples.
-    #[error("a batch of {samples} samples came with {given} bytes of input instead of {expected}")]
+    #[error("a batch of {samples} samples has {given} bytes of input instead of {expected}")]
     InputSize {
         /// Samples in the batch.
         samples: usize,

@@ -18,7 +18,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
     let description = Description {
         kind: EngineKind::Null,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        runs_on: "nothing (answers at once with the sample index)".to_owned(),
+        runs_on: "no model (responds at once with the sample index)".to_owned(),
     };
     let engine = || Box::new(Null { max_batch }) as Box<dyn Engine>;
     Loaded {

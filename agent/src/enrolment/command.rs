@@ -130,6 +130,6 @@ fn given_token(word: &str) -> Result<String, Failure> {
     let mut line = String::new();
     io::stdin()
         .read_line(&mut line)
-        .map_err(|e| anyhow::Error::from(e).context("standard input gave no token"))?;
+        .map_err(|e| anyhow::Error::from(e).context("standard input has no token"))?;
     Ok(line)
 }

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
     /// The coordinator cannot be reached, or closed the connection.
-    #[error("cannot reach the coordinator at {address}: is `regatta serve` running there?")]
+    #[error("cannot reach the coordinator at {address}: hint: check that `regatta serve` runs there")]
     Network {
         /// The coordinator's address.
         address: String,
@@ -162,7 +162,7 @@ fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrolResponse, FrameErr
     stream.read_exact(&mut bytes)?;
     let length = match frame::stated_length(&bytes) {
         Ok(length) if length + frame::HEADER_LEN <= MAX_RESPONSE_LEN => length,
-        Ok(_) => return Err(io::Error::other("the answer is larger than any can be")),
+        Ok(_) => return Err(io::Error::other("the response is too large")),
         Err(e) => return Ok(Err(e)),
     };
     bytes.resize(frame::HEADER_LEN + length, 0);
@@ -174,7 +174,7 @@ fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrolResponse, FrameErr
 /// key.
 fn fitting(credentials: Credentials, place: &Place) -> Result<Credentials, ExchangeError> {
     let authority = CertificateDer::from_pem_slice(credentials.authority.as_bytes())
-        .map_err(|_| ExchangeError::Unfit("its authority does not read"))?;
+        .map_err(|_| ExchangeError::Unfit("its certificate authority cannot be parsed"))?;
     if Sha256::digest(&authority).as_slice() != place.authority {
         return Err(ExchangeError::Unfit("it comes from another authority"));
     }

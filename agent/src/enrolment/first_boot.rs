@@ -69,7 +69,7 @@ impl FirstBoot {
 
     fn enrol(&self, text: &str) -> Result<String, Attempt> {
         let refused = |why: &dyn std::fmt::Display| {
-            Attempt::Refused(format!("the waiting token brings no enrolment: {why}"))
+            Attempt::Refused(format!("enrolment with the waiting token failed: {why}"))
         };
         let not_yet = |error: anyhow::Error| Attempt::NotYet(format!("{error:#}; trying on"));
         let token: EnrolmentToken = text.parse().map_err(|e| refused(&e))?;

@@ -82,7 +82,7 @@ fn text(document: &IdentityDocument) -> String {
     let device = document
         .device
         .as_deref()
-        .unwrap_or("no key yet: it is made at the first start");
+        .unwrap_or("no key yet; the first start creates it");
     let lab = document.enrolment.as_ref().map_or_else(
         || "not enrolled".to_owned(),
         |lab| {

@@ -56,7 +56,7 @@ pub(crate) enum EnrolmentError {
         source: io::Error,
     },
     /// The file does not parse.
-    #[error("the enrolment {} does not read: enrol the device anew", .path.display())]
+    #[error("the enrolment {} cannot be parsed; hint: enrol the device again", .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub(crate) enum EnrolmentError {
         source: serde_json::Error,
     },
     /// A certificate in it does not parse.
-    #[error("a certificate of the enrolment does not read: enrol the device anew")]
+    #[error("a certificate of the enrolment cannot be parsed; hint: enrol the device again")]
     Certificate(#[source] rustls::pki_types::pem::Error),
     /// The TLS library rejected it.
     #[error("TLS cannot be set up with this enrolment")]

@@ -55,7 +55,7 @@ impl ServerCertVerifier for Pinned {
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("only TLS 1.3 is spoken here".to_owned()))
+        Err(Error::General("only TLS 1.3 is supported".to_owned()))
     }
 
     fn verify_tls13_signature(

@@ -21,7 +21,9 @@ pub(crate) fn renew_when_due(state_dir: &Path, coordinator: Option<&str>, identi
     match Enrolment::load(state_dir) {
         Ok(Some(enrolment)) if is_due(&enrolment.not_after, Timestamp::now()) => {
             match renew(&enrolment, state_dir, coordinator, identity) {
-                Ok(renewed) => tracing::info!("the certificate is renewed, until {}", renewed.not_after),
+                Ok(renewed) => {
+                    tracing::info!("the certificate is renewed and valid until {}", renewed.not_after)
+                }
                 Err(e) => tracing::warn!(
                     "the certificate ends at {} and could not be renewed: {e:#}",
                     enrolment.not_after
@@ -48,7 +50,7 @@ fn renew(
     let (host, port) = enrolment
         .enrolment
         .rsplit_once(':')
-        .ok_or_else(|| anyhow::anyhow!("the enrolment names no place to renew at"))?;
+        .ok_or_else(|| anyhow::anyhow!("the enrolment has no address for renewal"))?;
     let place = Place {
         host: coordinator.unwrap_or(host.trim_matches(['[', ']'])).to_owned(),
         port: port.parse()?,

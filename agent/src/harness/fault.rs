@@ -21,7 +21,7 @@ pub(crate) enum HarnessError {
     #[error("the engine crashed: {0}")]
     EnginePanicked(String),
     /// The number of answers differs from the number of samples.
-    #[error("the engine gave {given} answers to {expected} samples")]
+    #[error("the engine returned {given} responses for {expected} samples")]
     AnswerCount {
         /// Number of answers.
         given: usize,
@@ -29,10 +29,10 @@ pub(crate) enum HarnessError {
         expected: usize,
     },
     /// LoadGen issued a sample that is not loaded.
-    #[error("sample {0} was asked for but is not loaded")]
+    #[error("sample {0} was requested but is not loaded")]
     NotLoaded(QuerySampleIndex),
     /// An earlier error has closed the harness.
-    #[error("the run was given up: {0}")]
+    #[error("the run was abandoned: {0}")]
     Abandoned(String),
 }
 

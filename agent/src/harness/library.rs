@@ -49,7 +49,7 @@ pub(crate) enum LibraryError {
         source: SampleError,
     },
     /// The directory of the samples does not exist.
-    #[error("there are no samples of {benchmark} as {form} in {}: `{command}` makes them", directory.display())]
+    #[error("there are no samples of {benchmark} as {form} in {}; hint: `{command}` makes them", directory.display())]
     NotPrepared {
         /// The benchmark.
         benchmark: String,
@@ -64,7 +64,7 @@ pub(crate) enum LibraryError {
     #[error(transparent)]
     NotWhole(#[from] NotWhole),
     /// The samples have another type, layout or shape.
-    #[error("the samples in {} do not serve the run of {benchmark}", directory.display())]
+    #[error("the samples in {} cannot be used for {benchmark}", directory.display())]
     OtherSamples {
         /// The benchmark.
         benchmark: String,
@@ -75,7 +75,7 @@ pub(crate) enum LibraryError {
         source: OtherSamples,
     },
     /// The document beside the samples does not parse.
-    #[error("{} does not tell what the samples beside it are: `{command}` makes them anew", path.display())]
+    #[error("{} does not describe the samples in its directory; hint: `{command}` makes them again", path.display())]
     Document {
         /// The document.
         path: PathBuf,
@@ -237,7 +237,7 @@ fn sample_bytes(benchmark: &Benchmark) -> Result<usize, LibraryError> {
         return Err(fault("performance_samples must be from 1 to total_samples"));
     }
     let bytes = benchmark.model.sample_bytes();
-    bytes.ok_or_else(|| fault("input_shape holds no sample"))
+    bytes.ok_or_else(|| fault("input_shape has no elements"))
 }
 
 /// Checks that the samples were prepared for this benchmark. A set without a document is only checked by its files.
@@ -334,7 +334,7 @@ impl NpyData {
                 Files::OneEach(files) => {
                     let file = files.get(index).ok_or_else(|| LibraryError::Description {
                         benchmark: self.benchmark.clone(),
-                        problem: "LoadGen asks for a sample behind the last one",
+                        problem: "LoadGen requests a sample after the last one",
                     })?;
                     read_sample(file, &self.model, place)
                 }

@@ -14,7 +14,7 @@ use regatta_fsutil::regular_file;
 pub(crate) enum MapFileError {
     /// The file cannot be read.
     #[error(
-        "the map file {} cannot be read (`regatta asset add --benchmark NAME` on the workstation brings a benchmark's files)",
+        "the map file {} cannot be read; hint: `regatta asset add --benchmark NAME` on the workstation distributes a benchmark's files",
         path.display()
     )]
     Unreadable {
@@ -25,7 +25,7 @@ pub(crate) enum MapFileError {
         source: io::Error,
     },
     /// A line does not consist of a name and a label.
-    #[error("{} line {line}: {problem}; a line holds a sample's name and its label", path.display())]
+    #[error("{} line {line}: {problem}; a line has a sample's name and its label", path.display())]
     Line {
         /// The file.
         path: PathBuf,

@@ -23,7 +23,7 @@ pub(crate) enum SampleError {
         source: io::Error,
     },
     /// The file is not an `.npy` file, or its header is damaged.
-    #[error("the sample {} is no readable .npy file", path.display())]
+    #[error("the sample {} is not a readable .npy file", path.display())]
     Header {
         /// The file.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub(crate) enum SampleError {
         source: NpyHeaderError,
     },
     /// Type or shape differs.
-    #[error("the sample {} holds {found}, expected {expected}", path.display())]
+    #[error("the sample {} has {found}, expected {expected}", path.display())]
     Other {
         /// The file.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) enum SampleError {
         expected: String,
     },
     /// The file is too short or too long.
-    #[error("the sample {} holds {found} of data, expected {expected} bytes", path.display())]
+    #[error("the sample {} has {found} of data, expected {expected} bytes", path.display())]
     Length {
         /// The file.
         path: PathBuf,

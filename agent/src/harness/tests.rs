@@ -370,7 +370,7 @@ fn samples_that_are_not_loaded_end_the_run_on_the_issuing_thread_and_on_a_worker
                 .sut()
                 .issue_query(Query::Slice(&query), &completer)
                 .unwrap_err();
-            assert!(next.to_string().starts_with("the run was given up"), "{next}");
+            assert!(next.to_string().starts_with("the run was abandoned"), "{next}");
         }
         assert_eq!(
             harness.fault(),

@@ -35,7 +35,7 @@ impl RunDir {
     pub(crate) fn lay_out(&self, conf: &ConfTexts) -> anyhow::Result<()> {
         let files = self.files();
         fs::create_dir_all(&files)
-            .with_context(|| format!("the directory {} cannot be made", files.display()))?;
+            .with_context(|| format!("the directory {} cannot be created", files.display()))?;
         let texts = [
             ("mlperf.conf", Some(&conf.mlperf_conf)),
             ("user.conf", Some(&conf.user_conf)),

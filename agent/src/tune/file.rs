@@ -53,7 +53,7 @@ impl Head {
     pub(super) fn text(&self, partial: Option<&str>) -> String {
         let facts = &self.facts;
         let mut text = format!(
-            "# Found by `regatta-agent tune` on this board. Each run's trials stand below it.\nschema = {}\nname = {}\ntitle = {}\n",
+            "# Found by `regatta-agent tune` on this board. Each run's trials follow it.\nschema = {}\nname = {}\ntitle = {}\n",
             System::SCHEMA,
             quoted(&self.name),
             quoted(

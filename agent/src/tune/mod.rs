@@ -139,7 +139,7 @@ impl Tuning<'_> {
         let mut observe = |trials: &[search::Trial], found: Option<&search::Found>| {
             let part = self.part(&benchmark, scenario, &space, &measured, trials, found);
             tell_progress(&part);
-            let partial = "the search was still going on when this was written";
+            let partial = "the search was not finished when this was written";
             let text = format!(
                 "{}{}{}",
                 self.head.text(Some(partial)),
@@ -256,7 +256,7 @@ impl Tuning<'_> {
             }
         };
         fs::write(&conf, text).with_context(|| format!("cannot write {}", conf.display()))?;
-        let program = env::current_exe().context("this program's own file is not known")?;
+        let program = env::current_exe().context("the path of this program is unknown")?;
         let builds = self.args.sut == EngineKind::Tensorrt && !self.args.no_build;
         let builder = builds.then(|| Builder {
             program: program.clone(),

@@ -62,7 +62,7 @@ fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(ended.err().map_or_else(
-                    || "still ran when the time was over, and was ended".to_owned(),
+                    || "ran longer than the time limit, and was ended".to_owned(),
                     |error| format!("cannot be waited for: {error}"),
                 ));
             }

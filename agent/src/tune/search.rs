@@ -233,7 +233,7 @@ impl<S: Stand> Search<'_, S> {
         let Some((other, theirs)) = other.map(|trial| (&trial.candidate, self.of_final(&trial.candidate)))
         else {
             let reason =
-                "the best figure of its longest trials; no other came near enough to be compared in turns"
+                "the best figure of its longest trials; no other was close enough to be compared in alternation"
                     .to_owned();
             return Some(Found {
                 candidate: best,
@@ -254,7 +254,7 @@ impl<S: Stand> Search<'_, S> {
         let ratio = Ratio::of(self.goal, &rivals, &theirs);
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         let numbers = format!(
-            "{:+.2} % by medians of {} and {} trials in turns, 95 % interval {:+.2} to {:+.2} %",
+            "{:+.2} % by medians of {} and {} alternating trials, 95 % interval {:+.2} to {:+.2} %",
             percent(ratio.median),
             rivals.len(),
             theirs.len(),
@@ -267,13 +267,13 @@ impl<S: Stand> Search<'_, S> {
             let why = if ratio.is_worse() {
                 "better than the first"
             } else {
-                "not to be told from the first, and cheaper"
+                "not distinguishable from the first, and cheaper"
             };
             (other.clone(), format!("{why}, which has {numbers}"))
         } else {
             (
                 best,
-                format!("not to be told from the second, and no dearer: {numbers}"),
+                format!("not distinguishable from the second, and not more expensive: {numbers}"),
             )
         };
         let figure = median(&self.of_final(&candidate));
@@ -336,7 +336,7 @@ impl<S: Stand> Search<'_, S> {
             outcome: outcome.clone(),
         });
         let found = self.found(Some(
-            "the search was still going on when this was written".to_owned(),
+            "the search was not finished when this was written".to_owned(),
         ));
         (self.observe)(&self.trials, found.as_ref());
         outcome

@@ -117,7 +117,7 @@ impl Trials {
             }
             expected = rate;
         }
-        Err("gets quicker with every longer run".to_owned())
+        Err("gets faster with every longer run".to_owned())
     }
 
     /// Returns the highest rate that keeps the latency bound. The rate is doubled or halved until there is a bound on
@@ -144,7 +144,7 @@ impl Trials {
                 (None, None) => rate,
             };
         }
-        kept.ok_or_else(|| "keeps the latency bound at no rate that was tried".to_owned())
+        kept.ok_or_else(|| "does not keep the latency bound at any tried rate".to_owned())
     }
 
     /// Runs LoadGen once in a separate process. Returns LoadGen's metric and the report.

@@ -168,9 +168,13 @@ fn a_driver_that_misbehaves_is_told_of_and_holds_nothing_up() {
             ("talk", 1, ""),
             ("leave", 1, ""),
             ("no-device", 0, ""),
-            ("hang", 0, "CUDA's driver gave no answer within 5 s"),
+            ("hang", 0, "CUDA's driver did not respond within 5 s"),
             ("crash", 0, "`regatta-agent gpus` ended with signal: 11"),
-            ("talk,quit", 0, "what `regatta-agent gpus` printed is no answer"),
+            (
+                "talk,quit",
+                0,
+                "the output of `regatta-agent gpus` cannot be parsed",
+            ),
             (
                 "version=11020",
                 0,

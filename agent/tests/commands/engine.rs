@@ -394,7 +394,7 @@ fn memory_that_looks_too_small_is_told_before_anything_is_built() {
     ];
     let told = place.refused_with(&gpu, &build, 3);
     assert!(
-        told.contains("about 3 MiB are needed on the GPU to build, but 1 MiB are free: end what else uses it, give a smaller --workspace, or build with --ignore-memory"),
+        told.contains("the build needs about 3 MiB on the GPU, but 1 MiB are free; hint: end other programs that use it, or set a smaller --workspace, or build with --ignore-memory"),
         "{told}"
     );
     place.json_with(&gpu, &[&build[..], &["--ignore-memory"]].concat(), 0);

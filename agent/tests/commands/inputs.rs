@@ -35,21 +35,21 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
     let single = place.build(&["--batch", "4"], &[]);
     let told = place.fault(&linear, &[]);
     assert!(
-        told.contains("there are no samples of pixels as int8_linear in ./int8_linear: `regatta prep pixels --dtype int8 --layout linear --scale SCALE --out SCRATCH` makes them"),
+        told.contains("there are no samples of pixels as int8_linear in ./int8_linear; hint: `regatta prep pixels --dtype int8 --layout linear --scale SCALE --out SCRATCH` makes them"),
         "{told}"
     );
 
     prepare(&[1, 8, 8], &[1]);
     let told = place.fault(&linear, &[]);
     assert!(
-        told.contains("1 engine of this model is for other inputs than int8 linear, which the settings ask for; this makes one")
+        told.contains("1 engine of this model is for other inputs than int8 linear, which the settings request; this makes one")
             && told.contains("--batch 1 --input-dtype int8 --cache"),
         "{told}"
     );
     let named = format!("gpu_engine={}", single.display());
     let told = place.fault(&[&linear[..], &[&named]].concat(), &[]);
     assert!(
-        told.contains("does not take the input that the settings ask for"),
+        told.contains("does not accept the input that the settings request"),
         "{told}"
     );
     place.build(&["--batch", "4", "--input-dtype", "int8"], &[]);
@@ -235,7 +235,7 @@ fn samples_of_three_inputs_reach_the_network_by_name() {
     .unwrap();
     let told = place.fault(&[], &[]);
     assert!(
-        told.contains("its engine takes int32 [-1, 64] input_ids, int32 [-1, 64] input_mask, int32 [-1, 64] segment_ids, but a sample is int32 linear [64] input_ids, int32 linear [64] input_mask, int32 linear [64] token_type_ids: as many inputs are needed, by the same names"),
+        told.contains("its engine takes int32 [-1, 64] input_ids, int32 [-1, 64] input_mask, int32 [-1, 64] segment_ids, but a sample is int32 linear [64] input_ids, int32 linear [64] input_mask, int32 linear [64] token_type_ids: both need the same inputs with the same names"),
         "{told}"
     );
 }

@@ -19,7 +19,7 @@ pub(in crate::engine_command) struct OnDevice<'a> {
 
 /// The network has an input that the samples lack.
 #[derive(Debug, thiserror::Error)]
-#[error("the calibration samples have nothing for the network's input {0}")]
+#[error("the calibration samples have no values for the network's input {0}")]
 struct Nothing(String);
 
 impl<'a> OnDevice<'a> {

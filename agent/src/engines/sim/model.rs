@@ -122,7 +122,7 @@ fn modelled(unit: &SimUnit) -> Option<UnitModel> {
 
 impl fmt::Display for SimModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a modelled accelerator, no measurement (")?;
+        f.write_str("a modelled accelerator, not a measurement (")?;
         if !self.board.name.is_empty() {
             write!(f, "{}: ", self.board.name)?;
         }

@@ -75,14 +75,14 @@ impl EngineQuery<'_> {
             format!("was built for {}", unit(!self.dla))
         } else if let Some(wanted) = self.other_precision(&entry) {
             format!(
-                "is in {}, {} was asked for",
+                "is in {}, but {} was requested",
                 precision(manifest.precision),
                 precision(wanted)
             )
         } else if !inputs::are_requested(&entry, self.request.tensorrt, self.dla) {
-            "does not take the input that the settings ask for".to_owned()
+            "does not accept the input that the settings request".to_owned()
         } else if !self.request.tensorrt.has_workspace(manifest) {
-            "was built with another workspace_size than the settings ask for".to_owned()
+            "was built with another workspace_size than the settings request".to_owned()
         } else {
             return Ok((entry, plan));
         };
@@ -107,7 +107,7 @@ impl EngineQuery<'_> {
             |entry| entry.manifest.dla.is_some() == self.dla,
             |of_model| {
                 let (other, asked) = (unit(!self.dla), unit(self.dla));
-                format!("{of_model} for {other}, {asked} was asked for")
+                format!("{of_model} for {other}, but {asked} was requested")
             },
         );
         if let Some(wanted) = self.request.tensorrt.precision {
@@ -116,7 +116,7 @@ impl EngineQuery<'_> {
                     |entry| entry.manifest.precision == wanted || entry.manifest.precision != other,
                     |of_model| {
                         let (other, wanted) = (precision(other), precision(wanted));
-                        format!("{of_model} in {other}, {wanted} was asked for")
+                        format!("{of_model} in {other}, but {wanted} was requested")
                     },
                 );
             }
@@ -125,12 +125,12 @@ impl EngineQuery<'_> {
             |entry| inputs::are_requested(entry, self.request.tensorrt, self.dla),
             |of_model| {
                 let asked = inputs::in_words(self.request.tensorrt);
-                format!("{of_model} for other inputs than {asked}, which the settings ask for")
+                format!("{of_model} for other inputs than {asked}, which the settings request")
             },
         );
         filter.keep(
             |entry| self.request.tensorrt.has_workspace(&entry.manifest),
-            |of_model| format!("{of_model} of another workspace_size than the settings ask for"),
+            |of_model| format!("{of_model} of another workspace_size than the settings request"),
         );
         // Prefer engines for these samples over engines for others. If there are only others, loading one fails with an
         // error that names both types.
@@ -169,7 +169,7 @@ impl EngineQuery<'_> {
                 let keys: Vec<_> = several.iter().map(|(_, entry)| entry.manifest.key()).collect();
                 let name = if self.dla { "dla_engine" } else { "gpu_engine" };
                 Err(self.none(format!(
-                    "{} fit; name one of them by the setting {name}, or leave fewer",
+                    "{} match; hint: name one of them with the setting {name}, or remove the others",
                     keys.join(", ")
                 )))
             }
@@ -257,7 +257,7 @@ pub(super) fn too_few_profiles(
 ) -> EngineError {
     let manifest = &entry.manifest;
     let reason = format!(
-        "{} has {profiles} optimisation profile(s), but {streams} contexts are to run at once",
+        "{} has {profiles} optimisation profile(s), but {streams} contexts must run at the same time",
         manifest.key()
     );
     no_plan(

@@ -10,7 +10,7 @@ use crate::engines::EngineError;
 /// The named GPUs are of different kinds. A plan only runs on one kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "GPU {first} is {is}, but GPU {other} is {differs}, and an engine serves one of them: name GPUs of a kind by the setting gpus"
+    "GPU {first} is {is}, but GPU {other} is {differs}, and an engine runs only on one kind; hint: name GPUs of one kind with the setting gpus"
 )]
 struct Unlike {
     first: u32,
@@ -53,7 +53,7 @@ pub(super) fn alike(devices: &[Device]) -> Vec<u32> {
             numbers.push(number);
         } else {
             tracing::warn!(
-                "GPU {number} ({}) takes no part: it is of another kind than GPU 0 ({}); gpus={number} runs on it",
+                "GPU {number} ({}) is not used: it is of another kind than GPU 0 ({}); hint: gpus={number} uses it",
                 device.name,
                 devices[0].name
             );

@@ -27,7 +27,7 @@ pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError
         file: request.model_file.clone(),
         benchmark: request.benchmark.name.clone(),
         reason: format!(
-            "the setting input_dtype asks for {wanted}, but its samples are {}, which do not become that without a scale: prepare them as {wanted}, or change the setting",
+            "the setting input_dtype requests {wanted}, but its samples are {}, and the conversion needs a scale; hint: prepare them as {wanted}, or change the setting",
             samples.word()
         ),
     })

@@ -76,7 +76,7 @@ enum RunnerError {
     #[error(transparent)]
     TensorRt(#[from] ExecutionError),
     /// The device failed earlier, and all further calls to it fail.
-    #[error("the device is lost to this process since an earlier batch")]
+    #[error("this process has lost the device in an earlier batch")]
     Lost(#[source] CudaError),
 }
 
@@ -111,7 +111,7 @@ impl Runner {
             (_, Ok(())) => {}
             (Graphs::Requested, Err(error)) => return Err(error),
             (_, Err(error)) => {
-                tracing::warn!(%error, "the engine cannot be kept as a graph; its batches are enqueued instead");
+                tracing::warn!(%error, "CUDA cannot capture the engine as a graph; its batches are enqueued instead");
                 runner.graphs = GraphSet::default();
             }
         }

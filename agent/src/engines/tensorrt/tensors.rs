@@ -110,14 +110,14 @@ impl Tensors {
                     self::row(output, false).map(|(row, _)| row).map_err(&unfit)
                 } else {
                     Err(unfit(format!(
-                        "its engine gives {}, not a row per sample",
+                        "its engine's output is {}, not one row per sample",
                         shown(output)
                     )))
                 }
             })
             .collect::<Result<_, _>>()?;
         if outputs.is_empty() || batch == 0 {
-            return Err(unfit("its engine gives nothing".to_owned()));
+            return Err(unfit("its engine has no output".to_owned()));
         }
         check_answer(&outputs, model.response).map_err(unfit)?;
         Ok(Self {
@@ -151,7 +151,7 @@ fn matching<'a>(inputs: &'a [Tensor], wanted: &ModelInput<'_>, model: &Model) ->
         let has: Vec<_> = inputs.iter().map(shown).collect();
         let needs: Vec<_> = model.inputs().map(|input| input.to_string()).collect();
         format!(
-            "its engine takes {}, but a sample is {}: as many inputs are needed, by the same names",
+            "its engine takes {}, but a sample is {}: both need the same inputs with the same names",
             has.join(", "),
             needs.join(", ")
         )
@@ -173,7 +173,7 @@ fn held_against(
         let lies = if sizes(&row.dims).as_ref() == Some(&stored) {
             String::new()
         } else {
-            format!(", which lies in memory as {stored:?}")
+            format!(", which is {stored:?} in memory")
         };
         return Err(format!(
             "its engine takes {}{lies}, but a sample is {sample}",
@@ -182,7 +182,7 @@ fn held_against(
     }
     let conversion = Conversion::between(sample.dtype, row.element).ok_or_else(|| {
         format!(
-            "its engine takes {}, but its samples are {}, which do not become that without a scale",
+            "its engine takes {}, but its samples are {}, and the conversion needs a scale",
             shown(input),
             sample.dtype.word()
         )
@@ -198,7 +198,7 @@ fn sizes(dims: &[i64]) -> Option<Vec<usize>> {
 /// Returns a tensor's row and its shape in memory. DLA without GPU fallback reads `chw4` as its own `dla_hwc4`.
 fn row(tensor: &Tensor, dla_alone: bool) -> Result<(Row, Vec<usize>), String> {
     let dims = tensor.dims.get(1..).unwrap_or_default().to_vec();
-    let refused = || format!("its engine has {}, which cannot be served", shown(tensor));
+    let refused = || format!("its engine has {}, which is not supported", shown(tensor));
     let element = Element::named(&tensor.kind).ok_or_else(refused)?;
     let layout = match tensor.format.parse() {
         Ok(Layout::Chw4) if dla_alone => Some(Layout::DlaHwc4),
@@ -239,7 +239,7 @@ fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
     let first = &outputs[0];
     match response {
         Response::ArgmaxInt32 if first.elements < 2 && !first.element.is_whole() => Err(format!(
-            "its engine gives one {:?} per sample, which leaves no largest value to look for",
+            "its engine's output is one {:?} per sample, which has no largest value",
             first.element
         )),
         Response::Stacked
@@ -247,7 +247,7 @@ fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
                 .iter()
                 .any(|output| output.element != first.element || output.dims != first.dims) =>
         {
-            Err("its engine's outputs are not of one type and shape, and cannot be stacked".to_owned())
+            Err("its engine's outputs have different types or shapes, and cannot be stacked".to_owned())
         }
         Response::Raw | Response::ArgmaxInt32 | Response::Stacked => Ok(()),
     }

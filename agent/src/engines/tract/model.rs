@@ -119,7 +119,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
             format!("{needed} inputs")
         };
         let reason = format!(
-            "it has {found} inputs and {} outputs; {inputs} and an output are needed",
+            "it has {found} inputs and {} outputs; {inputs} and one output are needed",
             outputs.len()
         );
         return Err(unfit(request, reason));
@@ -142,7 +142,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
         if !fits(declared, input) {
             let dims = std::iter::once("N".to_owned()).chain(input.shape.iter().map(usize::to_string));
             let reason = format!(
-                "it takes {}, but its samples come as {} {}",
+                "it accepts {}, but its samples are {} {}",
                 describe(declared),
                 dtype_name(datum_type(input.dtype)),
                 shape_name(dims)
@@ -150,7 +150,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
             return Err(unfit(request, reason));
         }
         if !input.layout.is_linear() {
-            let reason = format!("tract takes samples in linear layout alone, but they are {input}");
+            let reason = format!("tract needs samples in linear layout, but they are {input}");
             return Err(unfit(request, reason));
         }
         let datum = declared_type(declared, input);
@@ -236,7 +236,7 @@ fn check_outputs(
         let output = model.output_fact(number).map_err(refuse)?;
         check_output(output, batch_size, request)?;
         if output.datum_type != first.datum_type || output.shape != first.shape {
-            let reason = "its outputs are not of one type and shape, and cannot be stacked".to_owned();
+            let reason = "its outputs have different types or shapes, and cannot be stacked".to_owned();
             return Err(unfit(request, reason));
         }
     }
@@ -262,7 +262,7 @@ fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>
         return Err(unfit(
             request,
             format!(
-                "its output for a batch of {batch_size} is {}, not a row per sample",
+                "its output for a batch of {batch_size} is {}, not one row per sample",
                 named()
             ),
         ));
@@ -270,10 +270,7 @@ fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>
     let row: usize = shape.iter().skip(1).product();
     let is_class = row == 1 && matches!(output.datum_type, DatumType::I32 | DatumType::I64);
     if request.benchmark.model.response == Response::ArgmaxInt32 && row < 2 && !is_class {
-        let reason = format!(
-            "its output is {}, which leaves no largest value to look for",
-            named()
-        );
+        let reason = format!("its output is {}, which has no largest value", named());
         return Err(unfit(request, reason));
     }
     Ok(())

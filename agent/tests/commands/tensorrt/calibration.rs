@@ -68,7 +68,7 @@ fn int8_is_calibrated_over_samples_once() {
         ("bytes.npy", 2, "holds '|i1' (2, 64), but must be float32"),
         ("small.npy", 2, "a calibration sample is not of the input's size"),
         ("nowhere.npy", 2, "nowhere.npy cannot be read"),
-        ("map.txt", 2, "is no readable .npy file"),
+        ("map.txt", 2, "is not a readable .npy file"),
     ] {
         refused(&["--calibration-samples", file], &[], code, words);
     }
@@ -177,7 +177,7 @@ fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {
     refused(
         "--calibration-list list.txt",
         2,
-        "names `40`, but samples are numbered from 0 to 39 there",
+        "names `40`, but its samples have the numbers 0 to 39",
     );
     document(&["input_ids", "input_mask"]);
     refused("", 2, "a calibration sample is for other inputs");
@@ -201,5 +201,5 @@ fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {
         "there are 40 calibration samples in samples/input_ids.npy, but 2 in samples/token_type_ids.npy",
     );
     fs::write(place.fixture.path("samples/samples.json"), "{}").unwrap();
-    refused("", 2, "what the samples in samples are cannot be told");
+    refused("", 2, "the form of the samples in samples is unknown");
 }

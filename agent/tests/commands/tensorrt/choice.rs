@@ -36,25 +36,25 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     );
     let told = offline(&["gpu_copy_streams=3"]);
     assert!(
-        told.contains("has 1 optimisation profile(s), but 3 contexts are to run at once")
+        told.contains("has 1 optimisation profile(s), but 3 contexts must run at the same time")
             && told.contains("--batch 4 --profiles 3"),
         "{told}"
     );
     let told = offline(&["precision=int8"]);
     assert!(
         told.contains(
-            "1 engine of this model is in the network's own precision, int8 was asked for; this makes one"
+            "1 engine of this model is in the network's own precision, but int8 was requested; this makes one"
         ) && told.contains("--precision int8"),
         "{told}"
     );
     let told = offline(&["precision=int8", &format!("gpu_engine={key}")]);
     assert!(
-        told.contains("is in the network's own precision, int8 was asked for"),
+        told.contains("is in the network's own precision, but int8 was requested"),
         "{told}"
     );
     let told = offline(&["max_dlas=1"]);
     assert!(
-        told.contains("1 engine of this model is for the GPU, DLA was asked for; this makes one")
+        told.contains("1 engine of this model is for the GPU, but DLA was requested; this makes one")
             && told.contains("--batch 16 --precision fp16 --dla-core 0"),
         "{told}"
     );
@@ -75,7 +75,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     fs::write(&manifest, text.replace("\"8.5.2\"", "\"8.6.1\"")).unwrap();
     let told = offline(&["precision=fp32"]);
     assert!(
-        told.contains("1 engine of this model is for DLA, the GPU was asked for; 1 engine of this model is in fp16, the network's own precision was asked for; the engine was built for another TensorRT version: 8.6.1, but here it is 8.5.2"),
+        told.contains("1 engine of this model is for DLA, but the GPU was requested; 1 engine of this model is in fp16, but the network's own precision was requested; the engine was built for another TensorRT version: 8.6.1, but here it is 8.5.2"),
         "{told}"
     );
     fs::write(&manifest, &text).unwrap();

@@ -55,7 +55,7 @@ fn a_driver_or_a_device_that_fails_is_told_by_its_own_words() {
     assert!(
         ended
             .stderr
-            .contains("the engine cannot be kept as a graph; its batches are enqueued instead"),
+            .contains("CUDA cannot capture the engine as a graph; its batches are enqueued instead"),
         "{ended:?}"
     );
     let told = place.fault(&["use_graphs=true"], &capture);

@@ -21,7 +21,7 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_ask_for() {
     let workspace = "workspace_size=4000000000";
     let told = refused(&place, &[workspace]);
     assert!(
-        told.contains("1 engine of this model is of another workspace_size than the settings ask for")
+        told.contains("1 engine of this model is of another workspace_size than the settings request")
             && told.contains(" --workspace 3814 "),
         "{told}"
     );

@@ -74,8 +74,8 @@ fn blind(seen: &Examination) -> Option<Finding> {
         seen.system.cpus_online == 0 || seen.system.memory_bytes == 0,
         "blind",
         Severity::Unfit,
-        || "neither processors nor memory can be read here".to_owned(),
-        "what cannot be read cannot be vouched for: /proc and /sys must be mounted and readable",
+        || "neither the processors nor the memory of this system can be read".to_owned(),
+        "/proc and /sys must be mounted and readable",
         None,
     )
 }
@@ -87,7 +87,7 @@ fn virtual_machine(seen: &Examination) -> Option<Finding> {
         "virtual-machine",
         Severity::Unfit,
         || format!("this is a virtual machine (hypervisor {hypervisor})"),
-        "its host gives it time as it likes",
+        "its host decides how much processor time it gets",
         None,
     )
 }
@@ -99,7 +99,7 @@ fn container(seen: &Examination) -> Option<Finding> {
         "container",
         Severity::Warning,
         || format!("this is a container ({maker})"),
-        "how much of processors and memory it may take is not seen: those below are the whole machine's",
+        "its limits of processors and memory are unknown; the values below are those of the whole machine",
         None,
     )
 }
@@ -111,9 +111,9 @@ fn desktop(seen: &Examination) -> Option<Finding> {
         "desktop",
         Severity::Unfit,
         || format!("a desktop is running ({process})"),
-        "it uses the GPU, memory and a core while the benchmark does",
+        "it uses the GPU, memory and a core during the benchmark",
         Some(
-            "sudo systemctl isolate multi-user.target    # for good: sudo systemctl set-default multi-user.target",
+            "sudo systemctl isolate multi-user.target    # permanently: sudo systemctl set-default multi-user.target",
         ),
     )
 }
@@ -135,7 +135,7 @@ fn cpu_clocks(seen: &Examination) -> Option<Finding> {
             let cpus: Vec<&str> = loose.iter().map(|clock| clock.cpus.as_str()).collect();
             format!("the clock of CPUs {} moves (governor {governor})", cpus.join(","))
         },
-        "latencies depend on how fast the clock follows, and differ from run to run",
+        "latencies depend on how fast the clock changes, and differ from run to run",
         Some(mend),
     )
 }
@@ -153,7 +153,7 @@ fn gpu_clock(seen: &Examination) -> Option<Finding> {
                 gpu.device
             )
         },
-        "latencies depend on how fast the clock follows, and differ from run to run",
+        "latencies depend on how fast the clock changes, and differ from run to run",
         Some("sudo jetson_clocks"),
     )
 }
@@ -181,7 +181,7 @@ fn heat(seen: &Examination) -> Option<Finding> {
                 degrees(hottest.millicelsius)
             )
         },
-        "a board that slows down in mid-run measures its cooling",
+        "a board that slows down during a run measures its cooling",
         is_jetson(seen).then_some("sudo jetson_clocks --fan    # then let it cool down"),
     )
 }
@@ -197,7 +197,7 @@ fn slowed_down(seen: &Examination) -> Option<Finding> {
                 seen.sensors.slowed_by.join(", ")
             )
         },
-        "it is too hot or draws too much, and what is measured now is that",
+        "it is too hot or draws too much power, which changes every measurement",
         is_jetson(seen).then_some("sudo jetson_clocks --fan    # then let it cool down"),
     )
 }
@@ -224,7 +224,7 @@ fn current_limit(seen: &Examination) -> Option<Finding> {
                 rail.label
             )
         },
-        "a run will go beyond it; a stronger supply, or a power mode that needs less",
+        "a run will exceed the limit; use a stronger supply, or a power mode that needs less",
         None,
     )
 }
@@ -247,8 +247,8 @@ fn no_helper(seen: &Examination) -> Option<Finding> {
         is_jetson(seen) && !seen.power.state_helper,
         "no-state-helper",
         Severity::Note,
-        || "the helper that sets power mode, clocks and fan is not there".to_owned(),
-        "runs measure the board as it is; the regatta-agent package brings the helper",
+        || "regatta-state, which sets power mode, clocks and fan, is not installed".to_owned(),
+        "runs measure the board as it is; the regatta-agent package installs it",
         None,
     )
 }
@@ -260,7 +260,7 @@ fn over_current(seen: &Examination) -> Option<Finding> {
         "over-current",
         Severity::Unfit,
         || format!("the power supply was too weak {events} times since boot"),
-        "the board halves its clocks at each such event; a stronger supply, or a power mode that needs less",
+        "the board halves its clocks at each such event; use a stronger supply, or a power mode that needs less",
         None,
     )
 }
@@ -271,9 +271,9 @@ fn load(seen: &Examination) -> Option<Finding> {
         load > IDLE_LOAD,
         "load",
         Severity::Unfit,
-        || format!("others keep {load} processors busy (load average of one minute)"),
-        "what they take is missing in the measurement",
-        Some("top -b -n 1 | head -n 15    # shows who"),
+        || format!("other programs use {load} processors (load average of one minute)"),
+        "the measurement has less processor time",
+        Some("top -b -n 1 | head -n 15    # shows the programs"),
     )
 }
 
@@ -284,8 +284,8 @@ fn swap_in_use(seen: &Examination) -> Option<Finding> {
         "swap-in-use",
         Severity::Unfit,
         || format!("{} MiB of memory are swapped out", used >> 20),
-        "samples or weights that must come back first make single queries slow",
-        Some("sudo swapoff -a && sudo swapon -a    # a reboot where memory does not suffice"),
+        "single queries are slow when samples or weights must be swapped in",
+        Some("sudo swapoff -a && sudo swapon -a    # reboot if memory is too small"),
     )
 }
 
@@ -306,7 +306,7 @@ fn power_mode(seen: &Examination) -> Option<Finding> {
                 fastest.id
             )
         },
-        "it limits clocks and cores; published MaxP results are of the fastest mode",
+        "it limits clocks and cores; published MaxP results use the fastest mode",
         Some(&command),
     )
 }
@@ -317,7 +317,7 @@ fn no_fast_mode(seen: &Examination) -> Option<Finding> {
         "no-maxn",
         Severity::Note,
         || "nvpmodel.conf offers no MAXN mode".to_owned(),
-        "Xavier NX has none; an AGX or Orin board without it was flashed with a configuration that limits it",
+        "Xavier NX has none; an AGX or Orin board without MAXN was flashed with a configuration that limits it",
         None,
     )
 }
@@ -347,7 +347,7 @@ fn clock_sync(seen: &Examination) -> Option<Finding> {
             true,
             "clock",
             Severity::Warning,
-            || format!("{service} has not set the clock since boot"),
+            || format!("{service} has not synchronised the clock since boot"),
             why,
             Some("timedatectl timesync-status    # needs a reachable time server"),
         ),
@@ -355,7 +355,7 @@ fn clock_sync(seen: &Examination) -> Option<Finding> {
             true,
             "clock",
             Severity::Warning,
-            || "nothing keeps the clock right".to_owned(),
+            || "no service synchronises the clock".to_owned(),
             why,
             Some("sudo timedatectl set-ntp true"),
         ),
@@ -365,7 +365,7 @@ fn clock_sync(seen: &Examination) -> Option<Finding> {
             Severity::Note,
             || {
                 format!(
-                    "{} keeps the clock; how well is not told in files",
+                    "{} synchronises the clock; no file shows its accuracy",
                     service.unwrap_or("a service")
                 )
             },
@@ -382,7 +382,7 @@ fn low_memory(seen: &Examination) -> Option<Finding> {
         "memory",
         Severity::Warning,
         || format!("{} MiB of memory are free", available >> 20),
-        "building an engine may be killed for want of memory; a stopped desktop and swap on NVMe help",
+        "the kernel may end the build of an engine; stop the desktop, or add swap on NVMe",
         None,
     )
 }
@@ -420,8 +420,8 @@ fn unknown_module(seen: &Examination) -> Option<Finding> {
         is_jetson(seen) && name.is_none(),
         "unknown-module",
         Severity::Note,
-        || "the module's part number is not one that is known by name".to_owned(),
-        "nothing depends on it; the system description wants the name from you",
+        || "the module's part number has no known name".to_owned(),
+        "only the system description needs the name: enter it there",
         None,
     )
 }
@@ -432,8 +432,8 @@ fn cores_off(seen: &Examination) -> Option<Finding> {
         online > 0 && online < present,
         "cores-off",
         Severity::Note,
-        || format!("{online} of {present} cores are switched on"),
-        "the power mode does that",
+        || format!("{online} of {present} cores are online"),
+        "the power mode sets the number",
         None,
     )
 }
@@ -460,7 +460,7 @@ fn memory_clock(seen: &Examination) -> Option<Finding> {
         is_jetson(seen) && seen.power.memory_hz.is_none(),
         "memory-clock",
         Severity::Note,
-        || "the memory clock is shown to root only".to_owned(),
+        || "only root can read the memory clock".to_owned(),
         "a locked memory clock belongs to the board's state",
         Some("sudo cat /sys/kernel/debug/bpmp/debug/clk/emc/rate"),
     )

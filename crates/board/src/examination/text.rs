@@ -205,8 +205,8 @@ fn print_sensors(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
         )?;
     }
     for fan in &seen.sensors.fans {
-        let pwm = fan.pwm.map(|pwm| format!(" asked for {pwm} of 255"));
-        let rpm = fan.rpm.map(|rpm| format!(" turns {rpm} times a minute"));
+        let pwm = fan.pwm.map(|pwm| format!(" set to {pwm} of 255"));
+        let rpm = fan.rpm.map(|rpm| format!(" {rpm} rpm"));
         line(
             to,
             "fan",
