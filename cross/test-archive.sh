@@ -74,8 +74,8 @@ twin() {
         ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" || could_not "the twin $1 cannot be compiled"
 }
 twin version ""
-for macro in "" -DTWIN_WITHOUT_GRAPHS; do twin cuda_driver "$macro" -Wl,-soname,libcuda.so.1; done
-for macro in "" -DTWIN_ABI=99; do twin trt_shim "$macro"; done
+for macro in "" -DFAKE_WITHOUT_GRAPHS; do twin cuda_driver "$macro" -Wl,-soname,libcuda.so.1; done
+for macro in "" -DFAKE_ABI=99; do twin trt_shim "$macro"; done
 # Beside the tests: the programs that they start, stripped, at their paths.
 mapfile -t binaries < <(cut -d' ' -f1 "$place/list"; cd "$place" && find "target/$target/debug" -maxdepth 1 -type f -executable)
 for binary in "${binaries[@]}"; do "$triple-strip" --strip-debug "$place/$binary"; done

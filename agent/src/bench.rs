@@ -51,7 +51,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
     let mut request = request(args, &model)?;
     let mut settings = args.settings.iter().cloned().collect();
     let system = match &args.system {
-        Some(given) => Some(take_system(given, args, &benchmark, &mut request, &mut settings)?),
+        Some(name) => Some(take_system(name, args, &benchmark, &mut request, &mut settings)?),
         None => None,
     };
     let benchmark = choice::in_form(benchmark, args.sut, &settings, args.scratch.as_deref())?;
@@ -97,22 +97,22 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
 
 /// Adds a system's values for settings that the user did not set, and returns their origin.
 fn take_system(
-    given: &str,
+    name: &str,
     args: &BenchArgs,
     benchmark: &Benchmark,
     request: &mut RunRequest,
     settings: &mut BTreeMap<String, String>,
 ) -> Result<SystemUse, Failure> {
-    let wanted = SystemRequest {
+    let system_request = SystemRequest {
         benchmark,
         scenario: args.scenario,
         power: args.power_setting,
         engine: args.sut,
     };
-    let mut chosen = system::chosen(given, &wanted)?;
+    let mut chosen = system::chosen(name, &system_request)?;
     chosen.merge_under(settings);
     if let Some(conf) = request.user_conf.take() {
-        let conf = system::conf_over(&chosen.conf, &benchmark.loadgen_model, &wanted, conf)?;
+        let conf = system::conf_over(&chosen.conf, &benchmark.loadgen_model, &system_request, conf)?;
         request.user_conf = Some(conf);
     }
     Ok(chosen.from)

@@ -44,7 +44,7 @@ mod tests {
 
     /// `agent/tests/commands/engine.rs` tests the names of a discrete GPU and of a board without a module.
     #[test]
-    fn a_board_is_told_apart_by_its_module() {
+    fn a_board_is_identified_by_its_module() {
         let model = "NVIDIA Jetson AGX Orin Developer Kit";
         let of_64_gb = name_of(None, model, Some("p3701-0005"));
         assert_eq!(of_64_gb, "NVIDIA Jetson AGX Orin Developer Kit (p3701-0005)");

@@ -405,8 +405,8 @@ pub(crate) enum Format {
 }
 
 /// Splits `NAME=VALUE`.
-fn setting(given: &str) -> Result<(String, String), &'static str> {
-    let (name, value) = given
+fn setting(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text
         .split_once('=')
         .ok_or("write an engine setting as NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))

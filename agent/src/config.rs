@@ -159,21 +159,21 @@ impl AgentConfig {
             ));
         }
         let broker = match &file.broker {
-            Some(given) => {
-                Some(broker(given.get_ref(), file.allow_plain).map_err(|why| (given.span(), why))?)
+            Some(value) => {
+                Some(broker(value.get_ref(), file.allow_plain).map_err(|why| (value.span(), why))?)
             }
             None => None,
         };
-        if let Some(given) = file
+        if let Some(value) = file
             .coordinator
             .as_ref()
-            .filter(|given| !is_host(given.get_ref()))
+            .filter(|value| !is_host(value.get_ref()))
         {
             return Err((
-                given.span(),
+                value.span(),
                 format!(
                     "`coordinator` must be a host name or address without scheme and port, not `{}`",
-                    given.get_ref()
+                    value.get_ref()
                 ),
             ));
         }
@@ -210,8 +210,8 @@ impl AgentConfig {
         if file.state_dir.get_ref().as_os_str().is_empty() {
             return Err((file.state_dir.span(), "`state_dir` is empty".to_owned()));
         }
-        let place = |given: Option<PathBuf>, default: &str| {
-            absolute(&given.map_or_else(|| default.into(), |given| base.join(given)))
+        let place = |value: Option<PathBuf>, default: &str| {
+            absolute(&value.map_or_else(|| default.into(), |value| base.join(value)))
         };
         Ok(Self {
             name: name.to_owned(),
@@ -239,8 +239,8 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// Parses the broker's address. Plain MQTT to another machine requires `allow_plain`.
-fn broker(given: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
-    let broker = broker_address(given)?;
+fn broker(value: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
+    let broker = broker_address(value)?;
     if broker.tls || broker.is_loopback() || allow_plain {
         return Ok(broker);
     }
@@ -274,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    fn complaint(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.toml");
         fs::write(&path, text).unwrap();
@@ -309,18 +309,18 @@ mod tests {
     }
 
     #[test]
-    fn every_complaint_names_file_and_line() {
+    fn every_error_names_file_and_line() {
         let good = "name = 'a'\nstate_dir = 's'\nbroker = 'mqtt://localhost'\n";
         let complaints = [
-            complaint("name = 'a'\nstate_dir = \n"),
-            complaint("name = 'a'\nbroker = 'mqtts://localhost'\n"),
-            complaint(&format!("{good}hartbeat_ms = 5\n")),
-            complaint(&format!("{good}heartbeat_ms = 5\n")),
-            complaint(&format!("{good}window_chunks = 0\n")),
-            complaint("name = ''\nstate_dir = 's'\nbroker = 'mqtt://localhost'\n"),
-            complaint("name = 'a'\nstate_dir = 's'\n\nbroker = 'localhost:1883'\n"),
-            complaint("name = 'a'\nstate_dir = 's'\n\nbroker = 'mqtt://10.0.0.1:1883'\n"),
-            complaint(&format!("{good}coordinator = 'https://lab:8885'\n")),
+            error_of("name = 'a'\nstate_dir = \n"),
+            error_of("name = 'a'\nbroker = 'mqtts://localhost'\n"),
+            error_of(&format!("{good}hartbeat_ms = 5\n")),
+            error_of(&format!("{good}heartbeat_ms = 5\n")),
+            error_of(&format!("{good}window_chunks = 0\n")),
+            error_of("name = ''\nstate_dir = 's'\nbroker = 'mqtt://localhost'\n"),
+            error_of("name = 'a'\nstate_dir = 's'\n\nbroker = 'localhost:1883'\n"),
+            error_of("name = 'a'\nstate_dir = 's'\n\nbroker = 'mqtt://10.0.0.1:1883'\n"),
+            error_of(&format!("{good}coordinator = 'https://lab:8885'\n")),
         ];
         insta::assert_snapshot!(complaints.join("\n"));
     }

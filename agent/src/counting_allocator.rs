@@ -21,8 +21,8 @@ pub(crate) fn held() -> i64 {
     HELD.get()
 }
 
-fn hold(taken: usize, given_back: usize) {
-    let change = taken.cast_signed() as i64 - given_back.cast_signed() as i64;
+fn hold(allocated: usize, freed: usize) {
+    let change = allocated.cast_signed() as i64 - freed.cast_signed() as i64;
     // The counter of an exiting thread may be gone.
     let _ = HELD.try_with(|held| held.set(held.get() + change));
 }

@@ -1,6 +1,6 @@
 //! The machine's GPUs, as CUDA reports them. A separate process queries CUDA ([`probe`]): a driver that hangs, crashes
 //! or keeps memory does not affect daemon and doctor. A process that loads CUDA anyway queries it directly
-//! ([`ask_here`]).
+//! ([`read_gpus`]).
 
 use std::{
     io::{self, Read, Write as _},
@@ -36,12 +36,12 @@ enum ProbeError {
     #[error("CUDA's driver did not respond within {} s", PATIENCE.as_secs())]
     Silent,
     /// The process crashed, or CUDA's driver did not start.
-    #[error("`regatta-agent gpus` ended with {status}{}{said}", if said.is_empty() { "" } else { ": " })]
+    #[error("`regatta-agent gpus` ended with {status}{}{stderr}", if stderr.is_empty() { "" } else { ": " })]
     Ended {
         /// Its exit status.
         status: ExitStatus,
         /// Its last line of output.
-        said: String,
+        stderr: String,
     },
     /// Its output is not an answer.
     #[error("the output of `regatta-agent gpus` cannot be parsed")]
@@ -67,7 +67,7 @@ pub(crate) fn devices_here() -> Vec<Device> {
 }
 
 /// Returns the facts of the GPUs, queried in this process.
-pub(crate) fn ask_here() -> Vec<GpuFacts> {
+pub(crate) fn read_gpus() -> Vec<GpuFacts> {
     devices_here().iter().map(facts).collect()
 }
 
@@ -105,13 +105,13 @@ fn answer() -> Result<Vec<GpuFacts>, ProbeError> {
         .spawn()
         .map_err(ProbeError::Run)?;
     let status = wait(&mut child)?;
-    let (out, said) = (
+    let (out, stderr) = (
         last_line(child.stdout.take()).map_err(ProbeError::Run)?,
         last_line(child.stderr.take()).map_err(ProbeError::Run)?,
     );
     if !status.success() {
-        let said = String::from_utf8_lossy(&said).into_owned();
-        return Err(ProbeError::Ended { status, said });
+        let stderr = String::from_utf8_lossy(&stderr).into_owned();
+        return Err(ProbeError::Ended { status, stderr });
     }
     serde_json::from_slice(&out).map_err(ProbeError::Garbled)
 }

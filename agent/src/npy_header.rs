@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_several_fields_are_told_as_they_stand_there() {
+    fn elements_of_several_fields_are_reported_as_they_are_written() {
         let head = "{'descr': [('a', '<f4'), ('b:}', '|i1', (2,))], 'fortran_order': True, 'shape': (4,)}\n";
         let header = read(&file(head)).unwrap();
         assert_eq!(
@@ -239,20 +239,20 @@ mod tests {
 
     #[test]
     fn what_is_no_head_is_refused() {
-        let told = |file: &[u8]| read(file).unwrap_err().to_string();
-        assert_eq!(told(b""), "it does not begin with numpy's magic bytes");
+        let message = |file: &[u8]| read(file).unwrap_err().to_string();
+        assert_eq!(message(b""), "it does not begin with numpy's magic bytes");
         assert_eq!(
-            told(b"PK\x03\x04 and so on"),
+            message(b"PK\x03\x04 and so on"),
             "it does not begin with numpy's magic bytes"
         );
-        assert_eq!(told(&file("{}")[..11]), "its header cannot be read");
+        assert_eq!(message(&file("{}")[..11]), "its header cannot be read");
         let other = |major: u8| [&b"\x93NUMPY"[..], &[major, 0], &[0xff; 8]].concat();
         assert_eq!(
-            told(&other(4)),
+            message(&other(4)),
             "it is of version 4.0, known are 1.0, 2.0 and 3.0"
         );
         assert_eq!(
-            told(&other(2)),
+            message(&other(2)),
             "its head has 4294967295 bytes, at most 10000 are taken"
         );
         let whole = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}";

@@ -16,7 +16,7 @@ pub(crate) fn of_run(spec: &RunSpec) -> Option<usize> {
         return None;
     }
     match spec.engine.settings.get(SETTING) {
-        Some(given) => given.parse().ok(),
+        Some(text) => text.parse().ok(),
         None if spec.delivery == Delivery::Live => first_of_several(&allowed_cpus()),
         None => None,
     }

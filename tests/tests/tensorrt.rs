@@ -1,4 +1,4 @@
-//! TensorRT under the daemon, over twins of CUDA's driver and of TensorRT: a real coordinator asks for runs in the form that a
+//! TensorRT under the daemon, over fakes of CUDA's driver and of TensorRT: a real coordinator asks for runs in the form that a
 //! system's file names, samples travel in that form, answers come back; and a device that is lost ends its run alone.
 
 #![expect(clippy::expect_used, reason = "test code")]
@@ -16,23 +16,23 @@ const BOARD: &str = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchma
 
 const BATCH: [&str; 2] = ["--batch", "8"];
 
-/// A lab whose device finds the twins.
+/// A lab whose device finds the fakes.
 struct Place {
     lab: Lab,
-    twins: FakeTensorrt,
+    fakes: FakeTensorrt,
 }
 
 impl Place {
     fn new(lab: Lab) -> Self {
-        let twins = FakeTensorrt::new();
-        let mut place = Self { lab, twins };
+        let fakes = FakeTensorrt::new();
+        let mut place = Self { lab, fakes };
         let variable = |name: &str, value: PathBuf| format!("{name}={}", value.display());
         place.lab.device_prefix = vec![
             "env".to_owned(),
-            variable("LD_LIBRARY_PATH", place.twins.cuda()),
-            variable("REGATTA_TENSORRT", place.twins.libraries()),
-            variable("REGATTA_PLUGINS", place.twins.shims()),
-            variable("REGATTA_ENGINES", place.twins.engines()),
+            variable("LD_LIBRARY_PATH", place.fakes.cuda()),
+            variable("REGATTA_TENSORRT", place.fakes.libraries()),
+            variable("REGATTA_PLUGINS", place.fakes.shims()),
+            variable("REGATTA_ENGINES", place.fakes.engines()),
         ];
         place
     }
@@ -40,7 +40,7 @@ impl Place {
     /// The same, with these faults of CUDA's driver.
     fn with_driver(lab: Lab, faults: &str) -> Self {
         let mut place = Self::new(lab);
-        let faults = format!("TWIN_CUDA_FAULTS={faults}");
+        let faults = format!("FAKE_CUDA_FAULTS={faults}");
         place.lab.device_prefix.push(faults);
         place
     }
@@ -58,7 +58,7 @@ impl Place {
         let model = model.display().to_string();
         let words = [&["engine", "build", "--onnx", &model], flags].concat();
         let program = agent().display().to_string();
-        let mut build = self.twins.agent(&program, &self.lab.device_directory(), &words);
+        let mut build = self.fakes.agent(&program, &self.lab.device_directory(), &words);
         let faults = self.lab.device_prefix.iter();
         build.envs(faults.filter_map(|word| word.split_once('=')));
         let _ = succeed_output(&mut build);
@@ -224,7 +224,7 @@ fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
         "warmup_duration=0",
     ];
     // The kernel of a sample in the middle of the run; the daemon itself opens no driver.
-    place.twins.compile_cuda(&["-DTWIN_FAULTS=\"lost=200\""]);
+    place.fakes.compile_cuda(&["-DFAKE_FAULTS=\"lost=200\""]);
     let lost = place.end_of(&place.queued_runs(&words)[0]);
     assert_eq!(lost["phase"], "failed", "{lost:#}");
     let reason = lost["reason"].as_str().expect("a reason");
@@ -235,7 +235,7 @@ fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
     let daemon = place.lab.device.as_mut().expect("it was started");
     assert!(daemon.is_running(), "{}", daemon.output());
 
-    place.twins.compile_cuda(&[]);
+    place.fakes.compile_cuda(&[]);
     let run = &place.queued_runs(&words)[0];
     let next = place.end_of(run);
     assert_eq!(next["phase"], "done", "{next:#}");
@@ -256,7 +256,7 @@ fn two_gpus_are_reported_and_the_generic_rule_uses_them() {
         !listed.is_null()
     });
     let gpu = serde_json::json!({
-        "name": "twin of a GPU", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1_u64 << 30, "integrated": false,
+        "name": "fake GPU", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1_u64 << 30, "integrated": false,
     });
     assert_eq!(listed, serde_json::json!([gpu, gpu]));
     let text = |words: &[&str]| {
@@ -264,10 +264,7 @@ fn two_gpus_are_reported_and_the_generic_rule_uses_them() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let list = text(&["device", "list"]);
-    assert!(
-        list.contains("GPUs") && list.contains("2 x twin of a GPU"),
-        "{list}"
-    );
+    assert!(list.contains("GPUs") && list.contains("2 x fake GPU"), "{list}");
     let shown = text(&["device", "show", DEVICE]);
     assert!(
         shown.contains("GPU 1") && shown.contains("58 SMs, compute capability 8.7, 1.1 GB of its own memory"),

@@ -46,11 +46,11 @@ pub(crate) enum AssetError {
     /// There is not enough space.
     #[error(
         "{} MiB of assets are missing and {} MiB are free for them; hint: free disk space, or change min_free_mib or assets_max_mib",
-        .wanted.div_ceil(1 << 20), .free >> 20
+        .needed.div_ceil(1 << 20), .free >> 20
     )]
     NoSpace {
         /// Missing bytes.
-        wanted: u64,
+        needed: u64,
         /// Available bytes.
         free: u64,
     },

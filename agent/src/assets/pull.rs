@@ -168,7 +168,7 @@ impl<'a> Puller<'a> {
                     let bytes = buffer.get(..read).unwrap_or_default();
                     target.write(bytes).map_err(|source| disk(piece, source))?;
                     self.advance(read as u64);
-                    self.still_wanted()?;
+                    self.check_still_needed()?;
                 }
                 Err(error) => self.cut(error)?,
             }
@@ -184,7 +184,7 @@ impl<'a> Puller<'a> {
     /// Opens the resource at `address` from a byte offset, with retries.
     fn open_at(&mut self, address: &str, from: u64, name: &str) -> Result<(), AssetError> {
         loop {
-            self.still_wanted()?;
+            self.check_still_needed()?;
             match self.client.get(address, from) {
                 Ok(body) => {
                     self.open = Some((from, body));
@@ -218,13 +218,13 @@ impl<'a> Puller<'a> {
         let until = Instant::now() + self.pause;
         self.pause = (self.pause * 2).min(PAUSES.1);
         while Instant::now() < until {
-            self.still_wanted()?;
+            self.check_still_needed()?;
             thread::sleep(LOOK);
         }
         Ok(())
     }
 
-    fn still_wanted(&self) -> Result<(), AssetError> {
+    fn check_still_needed(&self) -> Result<(), AssetError> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(AssetError::Cancelled);
         }

@@ -96,10 +96,10 @@ impl AssetStore {
             source,
         };
         let mut kept = self.kept().map_err(disk)?;
-        let wanted: u64 = missing.iter().map(|asset| asset.bytes).sum();
+        let needed: u64 = missing.iter().map(|asset| asset.bytes).sum();
         let on_their_way = |kept: &&StoredAsset| missing.iter().any(|asset| asset.sha256 == kept.sha256);
         let here: u64 = kept.iter().filter(on_their_way).map(|kept| kept.bytes).sum();
-        let wanted = wanted.saturating_sub(here);
+        let needed = needed.saturating_sub(here);
         kept.sort_by_key(|kept| std::cmp::Reverse(kept.used));
         loop {
             let free = free_bytes(&self.0)
@@ -107,11 +107,11 @@ impl AssetStore {
                 .saturating_sub(limits.stays_free);
             let used: u64 = kept.iter().map(|kept| kept.bytes).sum();
             let free = free.min(limits.most.saturating_sub(used));
-            if wanted <= free {
+            if needed <= free {
                 return Ok(());
             }
             let Some(oldest) = kept.iter().rposition(|kept| !pinned.contains(&kept.sha256)) else {
-                return Err(AssetError::NoSpace { wanted, free });
+                return Err(AssetError::NoSpace { needed, free });
             };
             let oldest = kept.remove(oldest);
             tracing::info!("assets: {} is removed for others", oldest.sha256);
@@ -229,7 +229,7 @@ mod tests {
             matches!(
                 none,
                 AssetError::NoSpace {
-                    wanted: 200,
+                    needed: 200,
                     free: 40
                 }
             ),

@@ -22,18 +22,18 @@ const AUTO: &str = "auto";
 ///
 /// # Errors
 /// [`Failure`] when the system does not exist, its file does not parse, or it has no values for the run.
-pub(crate) fn chosen(given: &str, wanted: &SystemRequest<'_>) -> Result<SystemValues, Failure> {
+pub(crate) fn chosen(name: &str, request: &SystemRequest<'_>) -> Result<SystemValues, Failure> {
     let systems = SystemCatalogue::read(None)?;
-    if given != AUTO {
-        return Ok(systems.named(given, AUTO, wanted)?);
+    if name != AUTO {
+        return Ok(systems.named(name, AUTO, request)?);
     }
     let facts = FactsReader::of_this_machine().read();
     let module = facts.module.clone();
     let facts = || DeviceFacts {
-        gpus: gpus::ask_here(),
+        gpus: gpus::read_gpus(),
         ..facts
     };
-    systems.of_device(module.as_deref(), facts, wanted).ok_or_else(|| {
+    systems.of_device(module.as_deref(), facts, request).ok_or_else(|| {
         Failure::usage(anyhow!(
             "no system file is for this board, and the generic rule is only for tensorrt; hint: leave out --system"
         ))
@@ -47,11 +47,11 @@ pub(crate) fn chosen(given: &str, wanted: &SystemRequest<'_>) -> Result<SystemVa
 pub(crate) fn conf_over(
     lines: &BTreeMap<String, String>,
     model: &str,
-    wanted: &SystemRequest<'_>,
+    request: &SystemRequest<'_>,
     conf: ConfText,
 ) -> Result<ConfText, Failure> {
     let own = Conf::parse(&conf.name, &conf.text).map_err(Failure::usage)?;
-    let scenario = wanted.scenario.as_str();
+    let scenario = request.scenario.as_str();
     let mut text = conf.text;
     for (key, value) in lines {
         if own.lookup(model, scenario, key).is_none() {

@@ -261,13 +261,13 @@ fn header(file: &Path, any_type: bool) -> anyhow::Result<Header> {
     let known = TYPES.iter().find(|(dtype, _)| header.is_of(dtype.numpy()));
     let taken = |element: &ElementType| (any_type || *element == ElementType::Fp32) && !header.fortran_order;
     let Some(element) = known.map(|(_, element)| *element).filter(taken) else {
-        let wanted = if any_type {
+        let expected = if any_type {
             "fp32, fp16, int8, int32 or int64"
         } else {
             "float32 ('<f4')"
         };
         return Err(anyhow!(
-            "the calibration sample {} has {header}, but must be {wanted} in C order",
+            "the calibration sample {} has {header}, but must be {expected} in C order",
             file.display()
         ));
     };

@@ -139,33 +139,33 @@ mod tests {
     }
 
     /// Returns the output, as soon as it contains `words` often enough.
-    fn told(lively: bool, phase: Option<&BuildPhase>, words: &str, times: usize) -> String {
-        let told = CapturedLog::default();
-        let watched = Watched::new(Progress::new(told.clone(), lively), true);
+    fn output_of(lively: bool, phase: Option<&BuildPhase>, words: &str, times: usize) -> String {
+        let log = CapturedLog::default();
+        let watched = Watched::new(Progress::new(log.clone(), lively), true);
         watched
             .during(Duration::from_millis(1), |tell| {
-                assert!(phase.is_none_or(tell), "nobody has it given up");
-                while told.text().matches(words).count() < times {
+                assert!(phase.is_none_or(tell), "the build was cancelled");
+                while log.text().matches(words).count() < times {
                     thread::sleep(Duration::from_millis(1));
                 }
             })
             .unwrap();
-        told.text()
+        log.text()
     }
 
     #[test]
     fn a_build_tells_that_it_goes_on_also_where_tensorrt_tells_nothing() {
-        told(false, None, "still building, ", 2);
+        output_of(false, None, "still building, ", 2);
         let phase = BuildPhase {
             name: "tactics".to_owned(),
             step: 0,
             steps: 7,
         };
-        let lines = told(false, Some(&phase), "still building, ", 2);
+        let lines = output_of(false, Some(&phase), "still building, ", 2);
         assert!(lines.starts_with("tactics\n"), "{lines}");
         // On a terminal, both are in one line, which is cleared at the end.
-        let line = told(true, Some(&phase), "\r\u{1b}[Ktactics 0/7, ", 3);
+        let line = output_of(true, Some(&phase), "\r\u{1b}[Ktactics 0/7, ", 3);
         assert!(line.ends_with("\r\u{1b}[K") && !line.contains('\n'), "{line:?}");
-        told(true, None, "\r\u{1b}[Kbuilding, ", 2);
+        output_of(true, None, "\r\u{1b}[Kbuilding, ", 2);
     }
 }

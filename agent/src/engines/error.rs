@@ -99,20 +99,20 @@ pub(crate) enum EngineError {
         reason: String,
     },
     /// The batch size is outside the engine's limits.
-    #[error("the batch has {given} samples, but the engine accepts 1 to {max}")]
+    #[error("the batch has {size} samples, but the engine accepts 1 to {max}")]
     BatchSize {
         /// Samples in the batch.
-        given: usize,
+        size: usize,
         /// Most samples in a batch.
         max: usize,
     },
     /// The size of the batch's input does not match its samples.
-    #[error("a batch of {samples} samples has {given} bytes of input instead of {expected}")]
+    #[error("a batch of {samples} samples has {size} bytes of input instead of {expected}")]
     InputSize {
         /// Samples in the batch.
         samples: usize,
         /// Actual bytes.
-        given: usize,
+        size: usize,
         /// Expected bytes.
         expected: usize,
     },

@@ -45,13 +45,13 @@ impl Batch<'_> {
         tensor: &mut [u8],
     ) -> Result<(), EngineError> {
         let expected = self.samples.len() * part.len();
-        let wrong_size = |given| EngineError::InputSize {
+        let wrong_size = |size| EngineError::InputSize {
             samples: self.samples.len(),
-            given,
+            size,
             expected,
         };
-        let room = tensor.len();
-        let target = tensor.get_mut(..expected).ok_or_else(|| wrong_size(room))?;
+        let found = tensor.len();
+        let target = tensor.get_mut(..expected).ok_or_else(|| wrong_size(found))?;
         match self.input {
             // One copy is faster than a copy per sample.
             Input::Contiguous(bytes) if part.len() == sample_bytes && bytes.len() == expected => {
@@ -79,9 +79,9 @@ impl Batch<'_> {
         mut put: impl FnMut(&[u8], &mut [u8]),
     ) -> Result<(), EngineError> {
         let expected = self.samples.len() * sample_bytes;
-        let wrong_size = |given| EngineError::InputSize {
+        let wrong_size = |size| EngineError::InputSize {
             samples: self.samples.len(),
-            given,
+            size,
             expected,
         };
         match self.input {

@@ -43,7 +43,7 @@ impl Engine for Null {
 /// Rejects batches that are empty or larger than `max`.
 pub(super) fn check_size(batch: &Batch<'_>, max: usize) -> Result<(), EngineError> {
     match batch.samples.len() {
-        given if given == 0 || given > max => Err(EngineError::BatchSize { given, max }),
+        size if size == 0 || size > max => Err(EngineError::BatchSize { size, max }),
         _ => Ok(()),
     }
 }

@@ -205,7 +205,7 @@ fn describe(
     units: &[LoadedUnit],
     direct: bool,
 ) -> Description {
-    let told = units.iter().map(|unit| {
+    let descriptions = units.iter().map(|unit| {
         let manifest = &unit.entry.manifest;
         format!(
             "{}: engine {}, batch {}, {} stream(s)",
@@ -225,7 +225,7 @@ fn describe(
             gpus::in_words(contexts),
             driver / 1000,
             driver % 1000 / 10,
-            told.collect::<Vec<_>>().join("; ")
+            descriptions.collect::<Vec<_>>().join("; ")
         ),
     }
 }

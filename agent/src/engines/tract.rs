@@ -154,23 +154,23 @@ impl Engine for Tract {
     }
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        let (given, max) = (batch.samples.len(), self.max_batch());
-        let fitting = self.states.iter_mut().find(|state| state.batch_size >= given);
-        let Some(state) = fitting.filter(|_| given > 0) else {
-            return Err(EngineError::BatchSize { given, max });
+        let (size, max) = (batch.samples.len(), self.max_batch());
+        let large_enough = self.states.iter_mut().find(|state| state.batch_size >= size);
+        let Some(state) = large_enough.filter(|_| size > 0) else {
+            return Err(EngineError::BatchSize { size, max });
         };
         let outputs = state.run(batch)?;
         let rows = state.batch_size;
         let pushed = match self.response {
-            Response::ArgmaxInt32 => push_classes(&outputs[0], rows, given, self.class_offset, answers),
+            Response::ArgmaxInt32 => push_classes(&outputs[0], rows, size, self.class_offset, answers),
             response => {
-                push_tensors(&outputs, rows, given, response, answers);
+                push_tensors(&outputs, rows, size, response, answers);
                 Ok(())
             }
         };
         pushed.map_err(|source| EngineError::Compute {
             engine: EngineKind::Tract,
-            samples: given,
+            samples: size,
             source: source.into(),
         })
     }

@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// # Errors
 /// A token or configuration that does not parse (2); a coordinator that cannot be reached or refuses (3).
 pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
-    let token: EnrolmentToken = given_token(&args.token)?.parse().map_err(Failure::usage)?;
+    let token: EnrolmentToken = read_token(&args.token)?.parse().map_err(Failure::usage)?;
     let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
     fs::create_dir_all(&config.state_dir).map_err(|e| {
         let state_dir = config.state_dir.display();
@@ -117,13 +117,13 @@ pub(super) fn enrol_with(
         authority: token.authority,
     };
     let purpose = EnrolPurpose::Enrol { secret: token.secret };
-    let mut credentials = exchange::ask(&place, purpose, identity)?;
+    let mut credentials = exchange::request(&place, purpose, identity)?;
     credentials.enrolment = place.address();
     Ok(Enrolment::keep(credentials, state_dir, identity)?)
 }
 
 /// Returns the token from the command line, or from the first line of standard input for `-`.
-fn given_token(word: &str) -> Result<String, Failure> {
+fn read_token(word: &str) -> Result<String, Failure> {
     if word != "-" {
         return Ok(word.to_owned());
     }

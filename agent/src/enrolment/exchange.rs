@@ -94,7 +94,7 @@ impl Place {
 ///
 /// # Errors
 /// [`ExchangeError`].
-pub(super) fn ask(
+pub(super) fn request(
     place: &Place,
     purpose: EnrolPurpose,
     identity: &DeviceIdentity,
@@ -118,7 +118,7 @@ pub(super) fn ask(
     };
     stream.write_all(&request.to_frame()?).map_err(network)?;
     match read_answer(&mut stream).map_err(network)?? {
-        EnrolResponse::Accepted(credentials) => fitting(credentials, place),
+        EnrolResponse::Accepted(credentials) => check_credentials(credentials, place),
         EnrolResponse::Refused(why) => Err(ExchangeError::Refused(shown(&why))),
         EnrolResponse::NotNow(why) => Err(ExchangeError::NotNow(shown(&why))),
     }
@@ -172,7 +172,7 @@ fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrolResponse, FrameErr
 
 /// Checks that the credentials come from this lab's authority. TLS setup later checks that they match this device's
 /// key.
-fn fitting(credentials: Credentials, place: &Place) -> Result<Credentials, ExchangeError> {
+fn check_credentials(credentials: Credentials, place: &Place) -> Result<Credentials, ExchangeError> {
     let authority = CertificateDer::from_pem_slice(credentials.authority.as_bytes())
         .map_err(|_| ExchangeError::Unfit("its certificate authority cannot be parsed"))?;
     if Sha256::digest(&authority).as_slice() != place.authority {

@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct FirstBoot {
     state_dir: PathBuf,
     next: Option<Instant>,
-    said: Option<String>,
+    last_error: Option<String>,
 }
 
 impl FirstBoot {
@@ -35,7 +35,7 @@ impl FirstBoot {
         Self {
             state_dir: state_dir.to_owned(),
             next: None,
-            said: None,
+            last_error: None,
         }
     }
 
@@ -84,9 +84,9 @@ impl FirstBoot {
 
     /// Logs a message, but not twice in a row.
     fn say(&mut self, why: String) {
-        if self.said.as_ref() != Some(&why) {
+        if self.last_error.as_ref() != Some(&why) {
             tracing::warn!("{why}");
-            self.said = Some(why);
+            self.last_error = Some(why);
         }
     }
 }

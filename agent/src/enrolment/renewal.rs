@@ -56,7 +56,7 @@ fn renew(
         port: port.parse()?,
         authority: enrolment.authority_fingerprint()?,
     };
-    let mut credentials = exchange::ask(&place, EnrolPurpose::Renew, identity)?;
+    let mut credentials = exchange::request(&place, EnrolPurpose::Renew, identity)?;
     // As at the enrolment, store the address that answered.
     credentials.enrolment = place.address();
     Ok(Enrolment::keep(credentials, state_dir, identity)?)

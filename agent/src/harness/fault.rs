@@ -21,10 +21,10 @@ pub(crate) enum HarnessError {
     #[error("the engine crashed: {0}")]
     EnginePanicked(String),
     /// The number of answers differs from the number of samples.
-    #[error("the engine returned {given} responses for {expected} samples")]
+    #[error("the engine returned {found} responses for {expected} samples")]
     AnswerCount {
         /// Number of answers.
-        given: usize,
+        found: usize,
         /// Number of samples.
         expected: usize,
     },

@@ -119,7 +119,7 @@ fn infer(engine: &mut dyn Engine, batch: &Batch<'_>, answers: &mut Answers) -> R
         .map_err(|panic| HarnessError::EnginePanicked(panic_text(panic.as_ref()).to_owned()))?
         .map_err(HarnessError::Engine)?;
     match (answers.len(), batch.samples.len()) {
-        (given, expected) if given != expected => Err(HarnessError::AnswerCount { given, expected }),
+        (found, expected) if found != expected => Err(HarnessError::AnswerCount { found, expected }),
         _ => Ok(()),
     }
 }

@@ -210,11 +210,11 @@ impl Library {
             return Ok(());
         };
         let mut arena = data.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        let room = arena.free_space(samples).ok_or(LibraryError::Memory {
+        let space = arena.free_space(samples).ok_or(LibraryError::Memory {
             samples,
             sample_bytes: data.sample_bytes,
         })?;
-        room.fill(0);
+        space.fill(0);
         Ok(())
     }
 
@@ -324,11 +324,11 @@ impl NpyData {
     /// Replaces the loaded samples.
     fn load(&self, samples: &[QuerySampleIndex]) -> Result<(), LibraryError> {
         let mut arena = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        let room = arena.free_space(samples.len()).ok_or(LibraryError::Memory {
+        let space = arena.free_space(samples.len()).ok_or(LibraryError::Memory {
             samples: samples.len(),
             sample_bytes: self.sample_bytes,
         })?;
-        for (place, &index) in room.chunks_exact_mut(self.sample_bytes).zip(samples) {
+        for (place, &index) in space.chunks_exact_mut(self.sample_bytes).zip(samples) {
             let read = match &self.files {
                 Files::PerInput(arrays) => arrays.read(index, place),
                 Files::OneEach(files) => {

@@ -119,10 +119,10 @@ mod tests {
         let mut place = vec![0; fixture::PIXELS * 4];
         let model = fixture.benchmark().model;
         let path = fixture.sample_file(0);
-        let told = |error: SampleError| format!("{:#}", anyhow::Error::from(error));
+        let message = |error: SampleError| format!("{:#}", anyhow::Error::from(error));
         read_sample(&path, &model, &mut place)
             .map(|()| place)
-            .map_err(|error| told(error).replace(&path.display().to_string(), "FILE"))
+            .map_err(|error| message(error).replace(&path.display().to_string(), "FILE"))
     }
 
     #[test]

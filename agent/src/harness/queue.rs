@@ -31,7 +31,7 @@ impl Gather {
 
 /// Initial capacity in samples of a queue without a limit. No Server run that meets its latency bound has more samples
 /// waiting. Beyond this, the queue grows on the issuing thread.
-const ROOM: usize = 1 << 16;
+const RESERVED: usize = 1 << 16;
 
 /// Samples that wait for workers.
 pub(crate) struct SampleQueue {
@@ -45,7 +45,7 @@ pub(crate) struct SampleQueue {
     begun: Instant,
     state: Mutex<State>,
     arrived: Condvar,
-    room: Condvar,
+    not_full: Condvar,
 }
 
 #[derive(Default)]
@@ -88,10 +88,10 @@ impl SampleQueue {
         policy: Option<Box<dyn Policy + Send>>,
     ) -> Self {
         // The queue may add `at_once` samples when it is one below its capacity.
-        let room = capacity.map_or(ROOM, |capacity| capacity + at_once);
-        let arrivals = if gather.patience().is_some() { room } else { 0 };
+        let reserved = capacity.map_or(RESERVED, |capacity| capacity + at_once);
+        let arrivals = if gather.patience().is_some() { reserved } else { 0 };
         let state = Mutex::new(State {
-            samples: VecDeque::with_capacity(room),
+            samples: VecDeque::with_capacity(reserved),
             arrivals: VecDeque::with_capacity(arrivals),
             policy,
             ..State::default()
@@ -103,7 +103,7 @@ impl SampleQueue {
             begun: Instant::now(),
             state,
             arrived: Condvar::new(),
-            room: Condvar::new(),
+            not_full: Condvar::new(),
         }
     }
 
@@ -149,7 +149,7 @@ impl SampleQueue {
             {
                 return Ok(state);
             }
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.not_full.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -168,7 +168,7 @@ impl SampleQueue {
     pub(crate) fn close(&self, reason: &str) {
         self.lock().closed.get_or_insert_with(|| reason.to_owned());
         self.arrived.notify_all();
-        self.room.notify_all();
+        self.not_full.notify_all();
     }
 
     /// Waits for a batch of at most `most` samples for `unit` and writes it to `batch`. Returns the receiver of the
@@ -193,7 +193,7 @@ impl SampleQueue {
                 let noted = size.min(state.arrivals.len());
                 state.arrivals.drain(..noted);
                 state.left -= size.min(state.left);
-                self.room.notify_all();
+                self.not_full.notify_all();
                 return state.completer.clone();
             }
             state = match self.deadline(&state) {
@@ -323,6 +323,6 @@ mod tests {
         }
         let patience = Gather::Within(Duration::from_micros(1));
         let queue = SampleQueue::new(patience, 1, None, None);
-        assert_eq!(allocations_of(&queue, &[1; ROOM], 64), 0);
+        assert_eq!(allocations_of(&queue, &[1; RESERVED], 64), 0);
     }
 }

@@ -80,10 +80,10 @@ mod tests {
 
     use super::*;
 
-    fn settings(given: &[(&str, &str)]) -> Result<HarnessSettings, SettingError> {
+    fn settings(values: &[(&str, &str)]) -> Result<HarnessSettings, SettingError> {
         HarnessSettings::try_from(&EngineSpec {
             kind: EngineKind::Sim,
-            settings: given
+            settings: values
                 .iter()
                 .map(|&(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),

@@ -101,7 +101,7 @@ fn set_up(
     fixture: &Fixture,
     kind: EngineKind,
     scenario: Scenario,
-    given: &[(&str, &str)],
+    values: &[(&str, &str)],
 ) -> Result<Harness, SetUpError> {
     let mut spec = EngineSpec {
         kind,
@@ -109,7 +109,7 @@ fn set_up(
     };
     spec.settings.insert("warmup_duration".to_owned(), "0".to_owned());
     spec.settings.extend(
-        given
+        values
             .iter()
             .map(|&(name, value)| (name.to_owned(), value.to_owned())),
     );
@@ -327,7 +327,7 @@ fn a_warm_up_reads_where_loaded_samples_will_lie() {
 
 #[cfg(feature = "tract")]
 #[test]
-fn a_sample_that_breaks_while_it_is_loaded_is_told_and_remembered() {
+fn a_sample_that_breaks_while_it_is_loaded_is_reported_and_remembered() {
     let fixture = Fixture::new();
     let harness = set_up(&fixture, EngineKind::Tract, Scenario::Offline, &[]).unwrap();
     let whole = fixture::npy("<f4", &fixture::SHAPE, &fixture::pixels(3));
@@ -359,11 +359,11 @@ fn samples_that_are_not_loaded_end_the_run_on_the_issuing_thread_and_on_a_worker
         if dispatch == "direct" {
             issued.unwrap_err();
         } else {
-            let told = sink
+            let failure = sink
                 .changed
                 .wait_while(sink.state.lock().unwrap(), |state| state.failure.is_none());
             assert_eq!(
-                told.unwrap().failure.as_deref(),
+                failure.unwrap().failure.as_deref(),
                 Some("sample 3 was asked for but is not loaded")
             );
             let next = harness
@@ -401,7 +401,7 @@ fn an_engine_that_panics_fails_or_answers_too_much_gives_an_error_and_no_answer(
     let faults: [(Infer, &str); 3] = [
         (|_| panic!("out of tensors"), "the engine crashed: out of tensors"),
         (
-            |_| Err(EngineError::BatchSize { given: 9, max: 2 }),
+            |_| Err(EngineError::BatchSize { size: 9, max: 2 }),
             "the engine failed",
         ),
         (
@@ -412,13 +412,13 @@ fn an_engine_that_panics_fails_or_answers_too_much_gives_an_error_and_no_answer(
             "the engine gave 1 answers to 2 samples",
         ),
     ];
-    for (fault, told) in faults {
+    for (fault, expected) in faults {
         let library = Arc::new(Library::counted(&fixture.benchmark(), FirstFault::default()));
         let mut lane = Lane::new(Box::new(Broken(fault)), library);
         let sink = Arc::new(Sink::default());
         let completer = Completer::new(Arc::clone(&sink) as Arc<dyn CompletionSink>);
         let error = lane.serve(&samples([0, 1]), &completer).unwrap_err();
-        assert_eq!(error.to_string(), told);
+        assert_eq!(error.to_string(), expected);
         assert!(sink.state.lock().unwrap().answers.is_empty());
     }
 }

@@ -7,7 +7,7 @@ use regatta_loadgen::sut::QuerySample;
 use regatta_types::response_units::{NO_UNIT, ResponseUnits};
 
 /// Smallest and largest number of logged responses. Later responses have no unit in the file.
-const ROOM: (usize, usize) = (1 << 16, 1 << 24);
+const RESERVED: (usize, usize) = (1 << 16, 1 << 24);
 
 /// The unit that computed each response, by order of issue.
 pub(crate) struct UnitLog {
@@ -18,7 +18,7 @@ pub(crate) struct UnitLog {
 impl UnitLog {
     /// Returns a log for units with these names and about `responses` responses, within fixed bounds.
     pub(super) fn new(names: Vec<String>, responses: usize) -> Self {
-        let units = (0..responses.clamp(ROOM.0, ROOM.1)).map(|_| AtomicU8::new(NO_UNIT));
+        let units = (0..responses.clamp(RESERVED.0, RESERVED.1)).map(|_| AtomicU8::new(NO_UNIT));
         Self {
             names,
             units: units.collect(),

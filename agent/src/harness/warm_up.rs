@@ -208,7 +208,7 @@ mod tests {
             if self.unit == 0 {
                 let before = quick.fetch_add(1, Ordering::SeqCst);
                 if self.fails && before > 0 {
-                    return Err(EngineError::BatchSize { given: 1, max: 1 });
+                    return Err(EngineError::BatchSize { size: 1, max: 1 });
                 }
             } else {
                 let before = quick.load(Ordering::SeqCst);

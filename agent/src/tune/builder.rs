@@ -58,11 +58,11 @@ impl Builder {
     /// Returns the arguments with the search's profiles and flags.
     fn words(&self, missing: &[String]) -> Vec<String> {
         let mut words = missing.to_vec();
-        let given = words.iter().position(|word| word == "--profiles");
-        let wanted = given.and_then(|place| words.get(place + 1)?.parse().ok());
-        let profiles = wanted.unwrap_or(1).max(self.profiles).to_string();
+        let position = words.iter().position(|word| word == "--profiles");
+        let requested = position.and_then(|place| words.get(place + 1)?.parse().ok());
+        let profiles = requested.unwrap_or(1).max(self.profiles).to_string();
         let is_for_dla = words.iter().any(|word| word == "--dla-core");
-        match given.and_then(|place| words.get_mut(place + 1)) {
+        match position.and_then(|place| words.get_mut(place + 1)) {
             Some(word) => *word = profiles,
             None if is_for_dla => {}
             None => words.extend(["--profiles".to_owned(), profiles]),
@@ -72,7 +72,7 @@ impl Builder {
     }
 
     /// Returns a line per build: its time or `failed`, and its command. The trial's row states why a build failed.
-    pub(super) fn told(&self) -> Vec<String> {
+    pub(super) fn built_engines(&self) -> Vec<String> {
         let line = |build: &Build| {
             let outcome = match &build.outcome {
                 Ok(time) => format!("{:.1} s", time.as_secs_f64()),

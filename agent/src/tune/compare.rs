@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clear_difference_is_told_from_noise() {
+    fn a_clear_difference_is_distinguished_from_noise() {
         let (slow, quick) = (
             [100.0, 101.0, 99.0, 100.5, 99.5],
             [110.0, 109.0, 111.0, 110.5, 109.5],

@@ -65,7 +65,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
     }
     let mut facts = FactsReader::of_this_machine().read();
     if args.sut == EngineKind::Tensorrt {
-        facts.gpus = gpus::ask_here();
+        facts.gpus = gpus::read_gpus();
     }
     let fixed: BTreeMap<String, String> = args.settings.iter().cloned().collect();
     let machine = machine(args, &facts, &fixed)?;
@@ -80,20 +80,20 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
         machine,
         directory: &directory.0,
         finished: String::new(),
-        complaints: Vec::new(),
+        reasons: Vec::new(),
     };
     let begun = Instant::now();
     let limit = Duration::from_millis(args.limit.millis());
     let mut all_found = true;
-    let wanted: Vec<(&String, Scenario)> = args
+    let searches: Vec<(&String, Scenario)> = args
         .model
         .iter()
         .flat_map(|model| args.scenario.iter().map(move |&scenario| (model, scenario)))
         .collect();
-    for (number, (model, scenario)) in wanted.iter().enumerate() {
+    for (number, (model, scenario)) in searches.iter().enumerate() {
         // Unused time goes to the remaining searches.
-        let left =
-            limit.saturating_sub(begun.elapsed()) / u32::try_from(wanted.len() - number).unwrap_or(u32::MAX);
+        let left = limit.saturating_sub(begun.elapsed())
+            / u32::try_from(searches.len() - number).unwrap_or(u32::MAX);
         all_found &= tuning.search(model, *scenario, left)?;
     }
     tuning.write()?;
@@ -111,7 +111,7 @@ struct Tuning<'a> {
     /// The text of the finished searches.
     finished: String,
     /// Why the file is partial.
-    complaints: Vec<String>,
+    reasons: Vec<String>,
 }
 
 impl Tuning<'_> {
@@ -165,7 +165,7 @@ impl Tuning<'_> {
         let built = search
             .stand
             .builder
-            .map_or_else(Vec::new, |builder| builder.told());
+            .map_or_else(Vec::new, |builder| builder.built_engines());
         if let Some(error) = failure {
             return Err(self.cannot_write(error));
         }
@@ -176,11 +176,11 @@ impl Tuning<'_> {
         let mut part = self.part(&benchmark, scenario, &space, &measured, &trials, found.as_ref());
         part.built = built;
         let (text, summary) = (part.text(), file::summary(&part));
-        let complaint = found
+        let reason = found
             .as_ref()
             .map_or(Some("nothing ran".to_owned()), |found| found.partial.clone());
-        self.complaints
-            .extend(complaint.map(|why| format!("{model} {scenario}: {why}")));
+        self.reasons
+            .extend(reason.map(|why| format!("{model} {scenario}: {why}")));
         self.finished.push_str(&text);
         say(&summary);
         Ok(found.is_some())
@@ -226,16 +226,16 @@ impl Tuning<'_> {
         benchmark: &Benchmark,
         scenario: Scenario,
     ) -> Result<Vec<BTreeMap<String, String>>, Failure> {
-        let Some(given) = &self.args.system else {
+        let Some(name) = &self.args.system else {
             return Ok(Vec::new());
         };
-        let wanted = SystemRequest {
+        let request = SystemRequest {
             benchmark,
             scenario,
             power: self.args.power_setting,
             engine: self.args.sut,
         };
-        Ok(vec![bench::system::chosen(given, &wanted)?.settings])
+        Ok(vec![bench::system::chosen(name, &request)?.settings])
     }
 
     fn trials(
@@ -283,15 +283,15 @@ impl Tuning<'_> {
 
     /// Describes the program, the machine and the time of the measurement.
     fn measured_by(&self, trials: &Trials) -> String {
-        let given: Vec<String> = trials
+        let options: Vec<String> = trials
             .fixed
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
-        let with = if given.is_empty() {
+        let with = if options.is_empty() {
             String::new()
         } else {
-            format!(" with {}", given.join(" "))
+            format!(" with {}", options.join(" "))
         };
         format!(
             "regatta-agent {} tune on {}, {:.0}{with}",
@@ -302,7 +302,7 @@ impl Tuning<'_> {
     }
 
     fn write(&self) -> Result<(), Failure> {
-        let partial = (!self.complaints.is_empty()).then(|| self.complaints.join("; "));
+        let partial = (!self.reasons.is_empty()).then(|| self.reasons.join("; "));
         let text = format!("{}{}", self.head.text(partial.as_deref()), self.finished);
         file::write(&self.args.out, &text).map_err(|error| self.cannot_write(error))
     }

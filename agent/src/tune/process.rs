@@ -33,15 +33,15 @@ pub(super) fn run(
     directory: &Path,
     patience: Duration,
 ) -> Result<Ended, String> {
-    let told = |error: io::Error| format!("cannot be started: {error}");
+    let start_error = |error: io::Error| format!("cannot be started: {error}");
     let (out, err) = (directory.join("stdout"), directory.join("stderr"));
     let child = Command::new(program)
         .args(words)
         .stdin(Stdio::null())
-        .stdout(File::create(&out).map_err(told)?)
-        .stderr(File::create(&err).map_err(told)?)
+        .stdout(File::create(&out).map_err(start_error)?)
+        .stderr(File::create(&err).map_err(start_error)?)
         .spawn()
-        .map_err(told)?;
+        .map_err(start_error)?;
     let status = wait(child, patience)?;
     Ok(Ended {
         status,
@@ -78,8 +78,8 @@ impl Ended {
 
     /// Returns why the process failed, from its signal or its last line of output.
     pub(super) fn why(&self) -> String {
-        let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("For more information");
-        let last = self.stderr.lines().rev().find(is_said);
+        let has_text = |line: &&str| !line.trim().is_empty() && !line.starts_with("For more information");
+        let last = self.stderr.lines().rev().find(has_text);
         let last = last
             .unwrap_or_default()
             .trim()

@@ -117,11 +117,11 @@ impl<S: Stand> Search<'_, S> {
         let whole = round.len();
         loop {
             let mut measured: Vec<(Candidate, f64)> = Vec::new();
-            let asked = round.len();
+            let requested = round.len();
             for candidate in round {
                 // At least one choice must be measured, however short the time is.
                 if self.is_over(COARSE_UNTIL) && self.best().is_some() {
-                    return asked < whole;
+                    return requested < whole;
                 }
                 if let Ok(figure) = self.measure(&candidate, Part::Coarse, length) {
                     measured.push((candidate, figure));
@@ -130,7 +130,7 @@ impl<S: Stand> Search<'_, S> {
             measured.sort_by(|one, other| self.goal.ratio(other.1, one.1).total_cmp(&1.0));
             measured.truncate(measured.len().div_ceil(2));
             round = measured.into_iter().map(|(candidate, _)| candidate).collect();
-            if round.len() < 2 || asked <= 2 {
+            if round.len() < 2 || requested <= 2 {
                 return true;
             }
             length = (length * 2).min(first * LONGER);

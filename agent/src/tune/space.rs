@@ -25,7 +25,7 @@ pub(super) type Candidate = Vec<usize>;
 /// All settings of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Space {
-    knobs: Vec<SearchedSetting>,
+    dimensions: Vec<SearchedSetting>,
 }
 
 /// The properties of a machine that affect the space.
@@ -60,34 +60,37 @@ impl Space {
             let rule = setting.search_rule(engine, scenario)?;
             SearchedSetting::of(setting, rule, machine)
         });
-        let mut knobs: Vec<SearchedSetting> = searched.collect();
-        knobs.retain(|knob| !fixed.contains_key(knob.name));
-        for knob in &mut knobs {
-            for value in seeds.iter().filter_map(|seed| seed.get(knob.name)) {
-                knob.learn(value);
+        let mut dimensions: Vec<SearchedSetting> = searched.collect();
+        dimensions.retain(|dimension| !fixed.contains_key(dimension.name));
+        for dimension in &mut dimensions {
+            for value in seeds.iter().filter_map(|seed| seed.get(dimension.name)) {
+                dimension.learn(value);
             }
         }
-        Self { knobs }
+        Self { dimensions }
     }
 
     /// Returns the number of choices.
     pub(super) fn size(&self) -> usize {
-        self.knobs
+        self.dimensions
             .iter()
-            .map(|knob| knob.values.len())
+            .map(|dimension| dimension.values.len())
             .fold(1, usize::saturating_mul)
     }
 
     /// Returns the settings' names, in the order of a candidate's positions.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.knobs.iter().map(|knob| knob.name)
+        self.dimensions.iter().map(|dimension| dimension.name)
     }
 
     /// Returns the most GPU streams of any choice.
     pub(super) fn most_streams(&self, fixed: &BTreeMap<String, String>) -> usize {
-        let searched = self.knobs.iter().filter(|knob| knob.name == GPU_STREAMS);
+        let searched = self
+            .dimensions
+            .iter()
+            .filter(|dimension| dimension.name == GPU_STREAMS);
         let values = searched
-            .flat_map(|knob| &knob.values)
+            .flat_map(|dimension| &dimension.values)
             .chain(fixed.get(GPU_STREAMS));
         values.filter_map(|value| value.parse().ok()).max().unwrap_or(1)
     }
@@ -95,11 +98,12 @@ impl Space {
     /// Returns the unique choices of the first round.
     pub(super) fn coarse(&self) -> Vec<Candidate> {
         let mut all: Vec<Candidate> = vec![Vec::new()];
-        for knob in &self.knobs {
+        for dimension in &self.dimensions {
             all = all
                 .iter()
                 .flat_map(|begun| {
-                    knob.coarse
+                    dimension
+                        .coarse
                         .iter()
                         .map(|&position| begun.iter().copied().chain([position]).collect())
                 })
@@ -114,20 +118,25 @@ impl Space {
 
     /// Returns a configuration as a choice. Missing settings have their first value of the first round.
     pub(super) fn of_settings(&self, settings: &BTreeMap<String, String>) -> Candidate {
-        let position = |knob: &SearchedSetting| {
-            let given = settings.get(knob.name);
-            let known = given.and_then(|given| knob.values.iter().position(|value| value == given));
-            known.or_else(|| knob.coarse.first().copied()).unwrap_or(0)
+        let position = |dimension: &SearchedSetting| {
+            let value_of_setting = settings.get(dimension.name);
+            let known = value_of_setting.and_then(|value_of_setting| {
+                dimension
+                    .values
+                    .iter()
+                    .position(|value| value == value_of_setting)
+            });
+            known.or_else(|| dimension.coarse.first().copied()).unwrap_or(0)
         };
-        self.canonical(self.knobs.iter().map(position).collect())
+        self.canonical(self.dimensions.iter().map(position).collect())
     }
 
     /// Returns the choices that differ by one step of one setting.
     pub(super) fn neighbours(&self, candidate: &Candidate) -> Vec<Candidate> {
         let mut near = Vec::new();
-        for (place, knob) in self.knobs.iter().enumerate() {
+        for (place, dimension) in self.dimensions.iter().enumerate() {
             let position = candidate[place];
-            let up = (position + 1 < knob.values.len()).then_some(position + 1);
+            let up = (position + 1 < dimension.values.len()).then_some(position + 1);
             for step in up.into_iter().chain(position.checked_sub(1)) {
                 let mut other = candidate.clone();
                 other[place] = step;
@@ -140,11 +149,11 @@ impl Space {
 
     /// Returns the settings by name, as an engine takes them.
     pub(super) fn settings(&self, candidate: &Candidate) -> BTreeMap<String, String> {
-        let chosen = self.knobs.iter().zip(candidate);
+        let chosen = self.dimensions.iter().zip(candidate);
         let without_dla = self.without_dla(candidate);
         chosen
-            .filter(|(knob, _)| !(knob.of_dla && without_dla))
-            .map(|(knob, &position)| (knob.name.to_owned(), knob.values[position].clone()))
+            .filter(|(dimension, _)| !(dimension.of_dla && without_dla))
+            .map(|(dimension, &position)| (dimension.name.to_owned(), dimension.values[position].clone()))
             .collect()
     }
 
@@ -163,9 +172,9 @@ impl Space {
     /// Returns the canonical one of equivalent choices.
     fn canonical(&self, mut candidate: Candidate) -> Candidate {
         if self.without_dla(&candidate) {
-            for (knob, position) in self.knobs.iter().zip(&mut candidate) {
-                if knob.of_dla {
-                    *position = knob.coarse.first().copied().unwrap_or(0);
+            for (dimension, position) in self.dimensions.iter().zip(&mut candidate) {
+                if dimension.of_dla {
+                    *position = dimension.coarse.first().copied().unwrap_or(0);
                 }
             }
         }
@@ -173,8 +182,9 @@ impl Space {
     }
 
     fn without_dla(&self, candidate: &Candidate) -> bool {
-        let mut knobs = self.knobs.iter().zip(candidate);
-        knobs.any(|(knob, &position)| knob.name == MAX_DLAS && knob.values[position] == "0")
+        let mut dimensions = self.dimensions.iter().zip(candidate);
+        dimensions
+            .any(|(dimension, &position)| dimension.name == MAX_DLAS && dimension.values[position] == "0")
     }
 }
 
@@ -191,9 +201,9 @@ impl SearchedSetting {
             SearchValues::Numbers(numbers) => numbers.to_vec(),
         };
         let first: Vec<usize> = rule.first.iter().map(|&bound| machine.number(bound)).collect();
-        let mut knob = Self::counts(setting.name, machine.possible(setting.name, numbers), &first);
-        knob.of_dla = rule.needs_dla && setting.name != MAX_DLAS;
-        Some(knob)
+        let mut dimension = Self::counts(setting.name, machine.possible(setting.name, numbers), &first);
+        dimension.of_dla = rule.needs_dla && setting.name != MAX_DLAS;
+        Some(dimension)
     }
 
     /// Returns a setting with numeric values. The first round tries those in `coarse`.
@@ -283,17 +293,17 @@ mod tests {
         engines: None,
     };
 
-    fn told(space: &Space) -> String {
+    fn description(space: &Space) -> String {
         let first = space.coarse();
-        let knobs = space
-            .knobs
+        let dimensions = space
+            .dimensions
             .iter()
-            .map(|knob| format!("{}={}", knob.name, knob.values.join("/")));
+            .map(|dimension| format!("{}={}", dimension.name, dimension.values.join("/")));
         format!(
             "{} choices, {} at first: {}",
             space.size(),
             first.len(),
-            knobs.collect::<Vec<_>>().join(" ")
+            dimensions.collect::<Vec<_>>().join(" ")
         )
     }
 
@@ -304,7 +314,7 @@ mod tests {
         for engine in EngineKind::ALL {
             for scenario in Scenario::ALL {
                 let space = Space::new(engine, scenario, &ORIN, &nothing, &[]);
-                lines.push(format!("{engine} {scenario}: {}", told(&space)));
+                lines.push(format!("{engine} {scenario}: {}", description(&space)));
             }
         }
         insta::assert_snapshot!(lines.join("\n"));
@@ -360,7 +370,7 @@ mod tests {
         };
         let of = |machine: &Machine| {
             let nothing = BTreeMap::new();
-            told(&Space::new(
+            description(&Space::new(
                 EngineKind::Tensorrt,
                 Scenario::Offline,
                 machine,

@@ -95,7 +95,7 @@ fn answers(fixture: &Fixture) -> Vec<i32> {
 }
 
 #[test]
-fn an_audit_config_that_lies_about_is_told_and_not_used() {
+fn an_audit_config_in_the_working_directory_is_reported_and_not_used() {
     let fixture = Fixture::new();
     fs::write(
         fixture.path("audit.config"),
@@ -525,7 +525,7 @@ mod with_data {
 }
 
 /// Exit code and standard error, with what differs from machine to machine taken out.
-fn told(case: &Case) -> String {
+fn printed(case: &Case) -> String {
     let (name, spoil, flags) = case;
     let fixture = Fixture::new();
     spoil(&fixture);
@@ -552,7 +552,7 @@ fn told(case: &Case) -> String {
 
 #[test]
 fn bad_input_gets_one_clear_sentence_and_the_documented_exit_code() {
-    insta::assert_snapshot!(BAD_INPUT.iter().map(told).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(BAD_INPUT.iter().map(printed).collect::<Vec<_>>().join("\n"));
 }
 
 #[cfg(feature = "tract")]
@@ -561,7 +561,7 @@ fn bad_models_and_data_get_one_clear_sentence_and_the_documented_exit_code() {
     insta::assert_snapshot!(
         with_data::BAD_INPUT
             .iter()
-            .map(told)
+            .map(printed)
             .collect::<Vec<_>>()
             .join("\n")
     );

@@ -72,11 +72,11 @@ fn the_draft_has_every_field_that_the_newest_checker_asks_for() {
     let seen: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
     let draft = seen["system_description"].as_object().unwrap();
     let submission = regatta_config::known::rounds().unwrap().pop().unwrap().submission;
-    let asked = submission
+    let required = submission
         .system_fields
         .iter()
         .chain(&submission.system_fields_filled);
-    let missing: Vec<&String> = asked.filter(|field| !draft.contains_key(*field)).collect();
+    let missing: Vec<&String> = required.filter(|field| !draft.contains_key(*field)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
@@ -153,17 +153,17 @@ fn garbage_in_every_file_gives_an_answer() {
 
 /// CUDA's driver is asked in a process of its own: whatever that does, an answer comes, and what went wrong is said.
 #[test]
-fn a_driver_that_misbehaves_is_told_of_and_holds_nothing_up() {
-    let twins = FakeTensorrt::new();
+fn a_faulty_driver_is_reported_and_delays_nothing() {
+    let fakes = FakeTensorrt::new();
     let doctor = |faults: &str| {
         let program = env!("CARGO_BIN_EXE_regatta-agent");
-        let mut command = twins.agent(program, Path::new("/"), &["doctor", "--json"]);
-        let ended = Ended::from(command.env("TWIN_CUDA_FAULTS", faults).output().unwrap());
+        let mut command = fakes.agent(program, Path::new("/"), &["doctor", "--json"]);
+        let ended = Ended::from(command.env("FAKE_CUDA_FAULTS", faults).output().unwrap());
         let seen: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         (seen["gpus"].as_array().unwrap().clone(), ended.stderr)
     };
     std::thread::scope(|scope| {
-        for (faults, gpus, told) in [
+        for (faults, gpus, message) in [
             ("discrete,devices=2,sms=58", 2, ""),
             ("talk", 1, ""),
             ("leave", 1, ""),
@@ -183,10 +183,10 @@ fn a_driver_that_misbehaves_is_told_of_and_holds_nothing_up() {
         ] {
             let doctor = &doctor;
             scope.spawn(move || {
-                let (found, said) = doctor(faults);
-                assert_eq!(found.len(), gpus, "{faults}: {said}");
-                assert_eq!(said.is_empty(), told.is_empty(), "{faults}: {said}");
-                assert!(said.contains(told), "{faults}: {said}");
+                let (found, output) = doctor(faults);
+                assert_eq!(found.len(), gpus, "{faults}: {output}");
+                assert_eq!(output.is_empty(), message.is_empty(), "{faults}: {output}");
+                assert!(output.contains(message), "{faults}: {output}");
             });
         }
     });
@@ -194,8 +194,8 @@ fn a_driver_that_misbehaves_is_told_of_and_holds_nothing_up() {
     assert_eq!(
         serde_json::Value::Array(found),
         serde_json::json!([
-            { "name": "twin of a GPU", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1 << 30, "integrated": false },
-            { "name": "another twin", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1 << 30, "integrated": false },
+            { "name": "fake GPU", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1 << 30, "integrated": false },
+            { "name": "another fake GPU", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1 << 30, "integrated": false },
         ])
     );
 }

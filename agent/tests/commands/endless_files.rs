@@ -47,11 +47,12 @@ fn pipes_and_devices_are_refused_by_name() {
             commands.push(words);
         }
         for words in commands {
-            let (code, said) = agent(&fixture, &words);
-            assert!(matches!(code, Some(2 | 3)), "{words:?}: {code:?} {said}");
+            let (code, output_text) = agent(&fixture, &words);
+            assert!(matches!(code, Some(2 | 3)), "{words:?}: {code:?} {output_text}");
             assert!(
-                said.contains(endless) && said.contains(&format!("it is a {kind}, not a regular file")),
-                "{words:?}: {said}"
+                output_text.contains(endless)
+                    && output_text.contains(&format!("it is a {kind}, not a regular file")),
+                "{words:?}: {output_text}"
             );
         }
     }

@@ -24,7 +24,7 @@ struct Place {
     tensorrt: PathBuf,
     shims: PathBuf,
     /// What lies in `tensorrt` and `shims`, where these are fakes.
-    twins: Option<FakeTensorrt>,
+    fakes: Option<FakeTensorrt>,
 }
 
 impl Place {
@@ -35,11 +35,11 @@ impl Place {
     }
 
     /// A fake of JetPack 5's TensorRT 8.5.2, its shim compiled with these flags.
-    fn twin(flags: &[&str]) -> Self {
-        let twins = FakeTensorrt::with_shim(flags);
-        let place = Self::with(twins.libraries(), twins.shims());
+    fn fake(flags: &[&str]) -> Self {
+        let fakes = FakeTensorrt::with_shim(flags);
+        let place = Self::with(fakes.libraries(), fakes.shims());
         Self {
-            twins: Some(twins),
+            fakes: Some(fakes),
             ..place
         }
     }
@@ -52,7 +52,7 @@ impl Place {
             scratch,
             tensorrt,
             shims,
-            twins: None,
+            fakes: None,
         }
     }
 
@@ -78,9 +78,9 @@ impl Place {
     }
 
     /// The same, of a fake of which more is said.
-    fn json_with(&self, twin: &[(&str, &str)], arguments: &[&str], code: i32) -> serde_json::Value {
+    fn json_with(&self, fake: &[(&str, &str)], arguments: &[&str], code: i32) -> serde_json::Value {
         let mut command = self.command(&[arguments, &["--format", "json"]].concat());
-        let output = command.envs(twin.iter().copied()).output().unwrap();
+        let output = command.envs(fake.iter().copied()).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     }
@@ -103,7 +103,7 @@ impl Place {
 
     /// Has the fakes be those of these versions, as [`FakeTensorrt::become_version`] does.
     fn become_version(&self, library: &str, shims: &[&str]) {
-        self.twins.as_ref().unwrap().become_version(library, shims);
+        self.fakes.as_ref().unwrap().become_version(library, shims);
     }
 
     /// The directory of the only engine in the cache.
@@ -150,10 +150,13 @@ fn the_real_tensorrt_builds_an_engine_once() {
     assert_eq!(blocks["manifest"]["input"]["format"], "chw32");
     assert_ne!(blocks["plan_sha256"], built["plan_sha256"]);
     let inspected = place.engine(&["inspect", engine.to_str().unwrap()]);
-    let said = String::from_utf8_lossy(&inspected.stdout).into_owned();
+    let output_text = String::from_utf8_lossy(&inspected.stdout).into_owned();
     match inspected.status.code() {
-        Some(0) => assert!(said.contains("runs here     yes"), "{said}"),
-        Some(1) => assert!(said.contains("cudaError 35") || said.contains("Cuda"), "{said}"),
+        Some(0) => assert!(output_text.contains("runs here     yes"), "{output_text}"),
+        Some(1) => assert!(
+            output_text.contains("cudaError 35") || output_text.contains("Cuda"),
+            "{output_text}"
+        ),
         _ => panic!("{inspected:?}"),
     }
 }
@@ -203,8 +206,8 @@ fn the_real_tensorrt_builds_a_network_whose_dimensions_are_free() {
             "the input input_ids is [-1, -1], and does not take 8, 8 behind its batch",
         ),
     ] {
-        let told = place.refused(&words(&build(shapes)), 2);
-        assert!(told.contains(reason), "{shapes}: {told}");
+        let message = place.refused(&words(&build(shapes)), 2);
+        assert!(message.contains(reason), "{shapes}: {message}");
     }
     let built = place.json(&words(&build(shapes)), 0);
     assert_eq!(
@@ -258,7 +261,7 @@ fn the_real_tensorrt_refuses_with_its_own_words() {
 
 #[test]
 fn placement_on_dla_is_reported_and_fallback_can_be_refused() {
-    let place = Place::twin(&[]);
+    let place = Place::fake(&[]);
     let build = [
         "build",
         "--onnx",
@@ -278,7 +281,7 @@ fn placement_on_dla_is_reported_and_fallback_can_be_refused() {
     let refused = place.refused(&[&build[..], &["--no-fallback"]].concat(), 2);
     assert!(refused.contains("1 of 3 layers cannot (top_k)"), "{refused}");
     let none = place.refused_with(
-        &[("TWIN_TRT_NO_DLA", "1")],
+        &[("FAKE_TRT_NO_DLA", "1")],
         &[&build[..], &["--batch", "2"]].concat(),
         2,
     );
@@ -302,8 +305,8 @@ fn mask(shown: &str) -> String {
 }
 
 #[test]
-fn what_is_missing_is_said_with_the_way_to_get_it() {
-    let mut place = Place::twin(&[]);
+fn a_missing_part_is_reported_with_a_hint() {
+    let mut place = Place::fake(&[]);
     assert!(
         place
             .refused(&["build", "--onnx", "missing.onnx"], 2)
@@ -357,7 +360,7 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
             .contains("no TensorRT was found")
     );
 
-    let other = Place::twin(&["-DTWIN_ABI=99"]);
+    let other = Place::fake(&["-DFAKE_ABI=99"]);
     assert!(
         other
             .refused(&["build", "--onnx", "digits.onnx"], 3)
@@ -366,22 +369,22 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
 }
 
 #[test]
-fn memory_that_looks_too_small_is_told_before_anything_is_built() {
-    let place = Place::twin(&[]);
+fn memory_that_seems_too_small_is_reported_before_the_build() {
+    let place = Place::fake(&[]);
     let build = ["build", "--onnx", "digits.onnx", "--workspace", "1000000000"];
-    let told = place.refused(&build, 3);
+    let message = place.refused(&build, 3);
     assert!(
-        told.contains("MiB are needed to build, but ") && told.contains("build with --ignore-memory"),
-        "{told}"
+        message.contains("MiB are needed to build, but ") && message.contains("build with --ignore-memory"),
+        "{message}"
     );
     assert_eq!(place.json(&["list"], 0), serde_json::json!([]));
     place.json(&[&build[..], &["--ignore-memory"]].concat(), 0);
 
     // A discrete GPU has memory of its own, of which this one has 1 MiB.
-    let cuda = place.twins.as_ref().unwrap().cuda();
+    let cuda = place.fakes.as_ref().unwrap().cuda();
     let gpu = [
         ("LD_LIBRARY_PATH", cuda.to_str().unwrap()),
-        ("TWIN_CUDA_FAULTS", "discrete,memory=1048576"),
+        ("FAKE_CUDA_FAULTS", "discrete,memory=1048576"),
     ];
     let build = [
         "build",
@@ -392,27 +395,27 @@ fn memory_that_looks_too_small_is_told_before_anything_is_built() {
         "--workspace",
         "2",
     ];
-    let told = place.refused_with(&gpu, &build, 3);
+    let message = place.refused_with(&gpu, &build, 3);
     assert!(
-        told.contains("the build needs about 3 MiB on the GPU, but 1 MiB are free; hint: end other programs that use it, or set a smaller --workspace, or build with --ignore-memory"),
-        "{told}"
+        message.contains("the build needs about 3 MiB on the GPU, but 1 MiB are free; hint: end other programs that use it, or set a smaller --workspace, or build with --ignore-memory"),
+        "{message}"
     );
     place.json_with(&gpu, &[&build[..], &["--ignore-memory"]].concat(), 0);
 }
 
 #[test]
 fn an_engine_is_bound_to_the_gpu_or_to_what_the_board_says_of_its_own() {
-    let place = Place::twin(&[]);
-    let cuda = place.twins.as_ref().unwrap().cuda();
+    let place = Place::fake(&[]);
+    let cuda = place.fakes.as_ref().unwrap().cuda();
     let chip = |faults: &str, batch: &str| {
         let gpu = [
             ("LD_LIBRARY_PATH", cuda.to_str().unwrap()),
-            ("TWIN_CUDA_FAULTS", faults),
+            ("FAKE_CUDA_FAULTS", faults),
         ];
         let built = place.json_with(&gpu, &["build", "--onnx", "digits.onnx", "--batch", batch], 0);
         built["manifest"]["chip"].as_str().unwrap().to_owned()
     };
-    assert_eq!(chip("discrete", "1"), "twin of a GPU");
+    assert_eq!(chip("discrete", "1"), "fake GPU");
     // In a machine whose device tree names no module.
     let [small, large] = [chip("sms=14", "2"), chip("sms=16", "2")];
     if small.ends_with("(compute 8.7, 14 SMs)") {

@@ -155,7 +155,7 @@ fn how_the_timing_thread_ran_stands_in_the_attempt() {
     let refused = timing
         .refused
         .iter()
-        .any(|told| told.contains("no real-time priority"));
+        .any(|output| output.contains("no real-time priority"));
     assert_eq!(timing.realtime_priority == Some(9), !refused, "{timing:?}");
     let detail = fs::read_to_string(file(&fixture, "mlperf_log_detail.txt")).unwrap();
     assert!(
@@ -208,7 +208,7 @@ fn a_run_that_cannot_begin_fails_with_a_reason() {
 /// Such a run would hold the device until somebody aborts it.
 #[test]
 fn settings_with_which_no_run_ends_fail_the_run_before_an_engine_is_loaded() {
-    for (line, told) in [
+    for (line, output) in [
         (
             "*.*.min_query_count = -1",
             "user.conf, line 1: `*.*.min_query_count` is -1, but must be ",
@@ -230,7 +230,7 @@ fn settings_with_which_no_run_ends_fail_the_run_before_an_engine_is_loaded() {
         assert_eq!(ended.code, 2, "{ended:?}");
         let failed = ended.stdout.lines().last().unwrap();
         assert!(
-            failed.starts_with("{\"event\":\"failed\"") && failed.contains(told),
+            failed.starts_with("{\"event\":\"failed\"") && failed.contains(output),
             "{ended:?}"
         );
     }
@@ -325,10 +325,10 @@ fn a_disk_that_fails_hides_no_fault_of_the_run() {
 }
 
 #[test]
-fn specs_that_cannot_be_read_are_told_apart() {
+fn unreadable_specs_are_distinguished() {
     let fixture = Fixture::new();
     let newer = serde_json::json!({ "schema": RunSpec::SCHEMA + 1 }).to_string();
-    let told: Vec<String> = [
+    let output: Vec<String> = [
         ("missing", None),
         ("not JSON", Some("{")),
         ("newer", Some(newer.as_str())),
@@ -342,31 +342,31 @@ fn specs_that_cannot_be_read_are_told_apart() {
         format!("{name}: exit {}\n{}", ended.code, ended.stderr)
     })
     .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(output.join("\n"));
 }
 
 /// FakeTensorrt of CUDA's driver and of TensorRT, with an engine of batches up to 8 for it.
-fn over_twins(fixture: &Fixture) -> FakeTensorrt {
-    over_twins_of("", fixture)
+fn over_fakes(fixture: &Fixture) -> FakeTensorrt {
+    over_fakes_of("", fixture)
 }
 
 /// The same of such a device.
-fn over_twins_of(device: &str, fixture: &Fixture) -> FakeTensorrt {
-    let twins = FakeTensorrt::new();
+fn over_fakes_of(device: &str, fixture: &Fixture) -> FakeTensorrt {
+    let fakes = FakeTensorrt::new();
     if !fixture.path("model.onnx").exists() {
-        fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
+        fs::write(fixture.path("model.onnx"), "the fake reads no model").unwrap();
     }
     let build = ["engine", "build", "--onnx", "model.onnx", "--batch", "8"];
-    let mut build = twins.agent(AGENT, fixture.scratch(), &build);
-    let built = build.env("TWIN_CUDA_FAULTS", device).output().unwrap();
+    let mut build = fakes.agent(AGENT, fixture.scratch(), &build);
+    let built = build.env("FAKE_CUDA_FAULTS", device).output().unwrap();
     assert!(built.status.success(), "{built:?}");
-    twins
+    fakes
 }
 
 #[test]
 fn tensorrt_runs_and_leaves_what_the_others_leave() {
     let fixture = Fixture::new();
-    let twins = over_twins(&fixture);
+    let fakes = over_fakes(&fixture);
     let spec = spec(
         &fixture,
         EngineKind::Tensorrt,
@@ -374,16 +374,16 @@ fn tensorrt_runs_and_leaves_what_the_others_leave() {
         Mode::AccuracyOnly,
     );
     write(&fixture, &spec);
-    let ended = Ended::from(twins.agent(AGENT, fixture.scratch(), &EXEC).output().unwrap());
+    let ended = Ended::from(fakes.agent(AGENT, fixture.scratch(), &EXEC).output().unwrap());
     assert_eq!((ended.code, ended.stdout.as_str()), (0, WHOLE_RUN), "{ended:?}");
     let engine = attempt(&fixture).engine;
-    assert!(engine.starts_with("tensorrt 8.5.2 on twin of a GPU"), "{engine}");
+    assert!(engine.starts_with("tensorrt 8.5.2 on fake GPU"), "{engine}");
 }
 
 /// The daemon's first word to a run is SIGTERM, which must end it while a batch computes, and leave no end in the attempt. The
 /// run would go on for ten minutes, and so would the batch of an engine that can be told to take its time.
 #[test]
-fn a_run_of_any_engine_is_given_up_while_it_computes() {
+fn a_run_of_any_engine_is_aborted_while_it_computes() {
     let kinds = EngineKind::ALL.into_iter();
     for kind in kinds.filter(|&kind| cfg!(feature = "tract") || kind != EngineKind::Tract) {
         is_abandoned(kind, Scenario::Server, "");
@@ -397,7 +397,7 @@ fn a_run_of_any_engine_is_given_up_while_it_computes() {
 /// `device` is what the fake of CUDA's driver is to be.
 fn is_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
     let fixture = Fixture::new();
-    let twins = over_twins_of(device, &fixture);
+    let fakes = over_fakes_of(device, &fixture);
     let mut spec = spec(&fixture, kind, scenario, Mode::PerformanceOnly);
     spec.conf.user_conf = "*.*.min_duration = 600000\n*.Server.target_qps = 2000\n".to_owned();
     spec.length = RunLength::Duration(600_000);
@@ -410,14 +410,14 @@ fn is_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
     let slow = slow.map(|(name, value)| (name.to_owned(), value.to_owned()));
     spec.engine.settings.extend(slow);
     write(&fixture, &spec);
-    let mut run = twins
+    let mut run = fakes
         .agent(AGENT, fixture.scratch(), &EXEC)
-        .env("TWIN_CUDA_FAULTS", format!("{device},slow=600000000"))
+        .env("FAKE_CUDA_FAULTS", format!("{device},slow=600000000"))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut told = BufReader::new(run.stdout.take().unwrap()).lines();
-    let running = told.find(|line| line.as_ref().unwrap().contains("running"));
+    let mut output = BufReader::new(run.stdout.take().unwrap()).lines();
+    let running = output.find(|line| line.as_ref().unwrap().contains("running"));
     assert!(running.is_some(), "{kind} {scenario}: {:?}", run.wait());
     // LoadGen's first query follows that word; a run that ends before it is given up just as well.
     thread::sleep(Duration::from_millis(50));
@@ -431,33 +431,33 @@ fn is_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
 #[test]
 fn a_plan_that_is_swapped_under_a_run_changes_nothing_for_it_and_the_next_refuses_it() {
     let fixture = Fixture::new();
-    let twins = over_twins(&fixture);
+    let fakes = over_fakes(&fixture);
     let spec = spec(
         &fixture,
         EngineKind::Tensorrt,
         Scenario::SingleStream,
         Mode::AccuracyOnly,
     );
-    let engines = fs::read_dir(twins.engines()).unwrap();
+    let engines = fs::read_dir(fakes.engines()).unwrap();
     let mut plans = engines.map(|entry| entry.unwrap().path().join("engine.plan"));
     let plan = plans.find(|plan| plan.exists()).unwrap();
     write(&fixture, &spec);
-    let mut slow = twins.agent(AGENT, fixture.scratch(), &EXEC);
-    slow.env("TWIN_CUDA_FAULTS", "slow=10000");
+    let mut slow = fakes.agent(AGENT, fixture.scratch(), &EXEC);
+    slow.env("FAKE_CUDA_FAULTS", "slow=10000");
     let mut run = slow.stdout(Stdio::piped()).spawn().unwrap();
-    let mut told = BufReader::new(run.stdout.take().unwrap()).lines();
-    let running = told.find(|line| line.as_ref().unwrap().contains("running"));
+    let mut output = BufReader::new(run.stdout.take().unwrap()).lines();
+    let running = output.find(|line| line.as_ref().unwrap().contains("running"));
     assert!(running.is_some(), "{:?}", run.wait());
     let whole = fs::read_to_string(&plan).unwrap();
     fs::write(&plan, whole.replace("output 0", "output 1")).unwrap();
     // The pipe is read to its end, so that the process may write to it.
-    assert_eq!(told.count(), 1, "draining");
+    assert_eq!(output.count(), 1, "draining");
     assert!(run.wait().unwrap().success());
     assert!(attempt(&fixture).ended.is_some());
 
     fs::remove_dir_all(fixture.path("run")).unwrap();
     write(&fixture, &spec);
-    let next = Ended::from(twins.agent(AGENT, fixture.scratch(), &EXEC).output().unwrap());
+    let next = Ended::from(fakes.agent(AGENT, fixture.scratch(), &EXEC).output().unwrap());
     assert_ne!(next.code, 0, "{next:?}");
     assert!(next.stderr.contains("was changed after it was built"), "{next:?}");
 }

@@ -33,24 +33,24 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
         ["input_dtype=int8", "input_format=chw4"],
     );
     let single = place.build(&["--batch", "4"], &[]);
-    let told = place.fault(&linear, &[]);
+    let message = place.fault(&linear, &[]);
     assert!(
-        told.contains("there are no samples of pixels as int8_linear in ./int8_linear; hint: `regatta prep pixels --dtype int8 --layout linear --scale SCALE --out SCRATCH` makes them"),
-        "{told}"
+        message.contains("there are no samples of pixels as int8_linear in ./int8_linear; hint: `regatta prep pixels --dtype int8 --layout linear --scale SCALE --out SCRATCH` makes them"),
+        "{message}"
     );
 
     prepare(&[1, 8, 8], &[1]);
-    let told = place.fault(&linear, &[]);
+    let message = place.fault(&linear, &[]);
     assert!(
-        told.contains("1 engine of this model is for other inputs than int8 linear, which the settings request; this makes one")
-            && told.contains("--batch 1 --input-dtype int8 --cache"),
-        "{told}"
+        message.contains("1 engine of this model is for other inputs than int8 linear, which the settings request; this makes one")
+            && message.contains("--batch 1 --input-dtype int8 --cache"),
+        "{message}"
     );
     let named = format!("gpu_engine={}", single.display());
-    let told = place.fault(&[&linear[..], &[&named]].concat(), &[]);
+    let message = place.fault(&[&linear[..], &[&named]].concat(), &[]);
     assert!(
-        told.contains("does not accept the input that the settings request"),
-        "{told}"
+        message.contains("does not accept the input that the settings request"),
+        "{message}"
     );
     place.build(&["--batch", "4", "--input-dtype", "int8"], &[]);
     right("SingleStream", &linear);
@@ -59,17 +59,17 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
         &[&linear[..], &["use_direct_host_access=false"]].concat(),
     );
 
-    let told = place.fault(&[&chw4[..], &["dla_core=0"]].concat(), &[]);
+    let message = place.fault(&[&chw4[..], &["dla_core=0"]].concat(), &[]);
     assert!(
-        told.contains("--precision fp16 --input-dtype int8 --input-format dla_hwc4 --dla-core 0"),
-        "{told}"
+        message.contains("--precision fp16 --input-dtype int8 --input-format dla_hwc4 --dla-core 0"),
+        "{message}"
     );
     let int8 = ["--batch", "4", "--input-dtype", "int8", "--input-format"];
     place.build(&[&int8[..], &["chw4"]].concat(), &[]);
-    let told = place.fault(&chw4, &[]);
+    let message = place.fault(&chw4, &[]);
     assert!(
-        told.contains("takes int8 [-1, 1, 8, 8] chw4 image, which lies in memory as [1, 8, 8, 4], but a sample is int8 linear [1, 8, 8]"),
-        "{told}"
+        message.contains("takes int8 [-1, 1, 8, 8] chw4 image, which lies in memory as [1, 8, 8, 4], but a sample is int8 linear [1, 8, 8]"),
+        "{message}"
     );
     prepare(&[8, 8, 4], &[1, 0, 0, 0]);
     right("SingleStream", &chw4);
@@ -79,10 +79,10 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
         &[&int8[..], &["dla_hwc4", "--dla-core", "0", "--precision", "fp16"]].concat(),
         &[],
     );
-    let told = place.fault(&[&chw4[..], &["dla_core=0"]].concat(), &[]);
+    let message = place.fault(&[&chw4[..], &["dla_core=0"]].concat(), &[]);
     assert!(
-        told.contains("int8 [4, 1, 8, 8] dla_hwc4 image, which cannot be served"),
-        "{told}"
+        message.contains("int8 [4, 1, 8, 8] dla_hwc4 image, which cannot be served"),
+        "{message}"
     );
     let build = [
         "engine",
@@ -146,32 +146,32 @@ fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
     // A making that was broken off: some samples may be of another scale.
     let unfinished = directory.join("samples.unfinished");
     fs::write(&unfinished, "").unwrap();
-    let told = place.fault(&chw4, &[]);
+    let message = place.fault(&chw4, &[]);
     assert!(
-        told.contains("the samples in ./int8_chw4 are not whole: `regatta prep` was broken off there or is still at it; run it again"),
-        "{told}"
+        message.contains("the samples in ./int8_chw4 are not whole: `regatta prep` was broken off there or is still at it; run it again"),
+        "{message}"
     );
     fs::remove_file(unfinished).unwrap();
     // A document that is there and cannot be read is not one that is missing.
     fs::remove_file(directory.join("samples.json")).unwrap();
     fs::create_dir(directory.join("samples.json")).unwrap();
-    let told = place.fault(&chw4, &[]);
+    let message = place.fault(&chw4, &[]);
     assert!(
-        told.contains("int8_chw4/samples.json cannot be read: it is a directory, not a regular file"),
-        "{told}"
+        message.contains("int8_chw4/samples.json cannot be read: it is a directory, not a regular file"),
+        "{message}"
     );
     fs::remove_dir(directory.join("samples.json")).unwrap();
     document("float16");
-    let told = place.fault(&chw4, &[]);
+    let message = place.fault(&chw4, &[]);
     assert!(
-        told.contains("the samples in ./int8_chw4 do not serve the run of pixels: they are fp16 chw4 [1, 8, 8], but int8 chw4 [1, 8, 8] is needed"),
-        "{told}"
+        message.contains("the samples in ./int8_chw4 do not serve the run of pixels: they are fp16 chw4 [1, 8, 8], but int8 chw4 [1, 8, 8] is needed"),
+        "{message}"
     );
     fs::write(directory.join("samples.json"), "{ \"schema\": 1,").unwrap();
-    let told = place.fault(&chw4, &[]);
+    let message = place.fault(&chw4, &[]);
     assert!(
-        told.contains("int8_chw4/samples.json does not tell what the samples beside it are: `regatta prep pixels --dtype int8 --layout chw4"),
-        "{told}"
+        message.contains("int8_chw4/samples.json does not tell what the samples beside it are: `regatta prep pixels --dtype int8 --layout chw4"),
+        "{message}"
     );
 }
 
@@ -180,7 +180,7 @@ fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
 fn samples_of_three_inputs_reach_the_network_by_name() {
     let mut place = Place::new();
     place.fixture.take_three_inputs();
-    place.build(&["--batch", "8"], &[("TWIN_TRT_INPUTS", "3")]);
+    place.build(&["--batch", "8"], &[("FAKE_TRT_INPUTS", "3")]);
     for (scenario, settings) in [
         ("SingleStream", &["use_direct_host_access=true"][..]),
         ("MultiStream", &["use_graphs=true"]),
@@ -233,10 +233,10 @@ fn samples_of_three_inputs_reach_the_network_by_name() {
         place.fixture.path("samples/token_type_ids.npy"),
     )
     .unwrap();
-    let told = place.fault(&[], &[]);
+    let message = place.fault(&[], &[]);
     assert!(
-        told.contains("its engine takes int32 [-1, 64] input_ids, int32 [-1, 64] input_mask, int32 [-1, 64] segment_ids, but a sample is int32 linear [64] input_ids, int32 linear [64] input_mask, int32 linear [64] token_type_ids: both need the same inputs with the same names"),
-        "{told}"
+        message.contains("its engine takes int32 [-1, 64] input_ids, int32 [-1, 64] input_mask, int32 [-1, 64] segment_ids, but a sample is int32 linear [64] input_ids, int32 linear [64] input_mask, int32 linear [64] token_type_ids: both need the same inputs with the same names"),
+        "{message}"
     );
 }
 
@@ -257,13 +257,13 @@ fn what_a_model_leaves_free_the_samples_say() {
     let place = Place::new();
     place.fixture.take_three_inputs();
     let free = [
-        ("TWIN_TRT_INPUTS", "3"),
-        ("TWIN_TRT_INPUT", "int64"),
-        ("TWIN_TRT_FREE", "1"),
+        ("FAKE_TRT_INPUTS", "3"),
+        ("FAKE_TRT_INPUT", "int64"),
+        ("FAKE_TRT_FREE", "1"),
     ];
-    let told = place.fault(&[], &free);
+    let message = place.fault(&[], &free);
     let shapes = "--input-shape input_ids=64 --input-shape input_mask=64 --input-shape segment_ids=64";
-    assert!(told.contains(shapes), "{told}");
+    assert!(message.contains(shapes), "{message}");
     let build = |flags: &str| {
         let words = format!("engine build --onnx model.onnx --batch 4 {flags}");
         let words: Vec<&str> = words.split_ascii_whitespace().collect();
@@ -273,10 +273,13 @@ fn what_a_model_leaves_free_the_samples_say() {
     for (flags, words) in [
         (
             "",
-            "TensorRT rejects the model: an input is [-1, -1]: give its dimensions as --input-shape",
+            "TensorRT rejects the model: an input is [-1, -1]; hint: set its dimensions with --input-shape",
         ),
         ("--input-shape ids=64", "the network has no input of that name"),
-        (wrong.as_str(), "the input does not take that behind its batch"),
+        (
+            wrong.as_str(),
+            "the input does not accept that after its batch dimension",
+        ),
         ("--input-shape input_ids=0", "a shape is written NAME=384"),
         ("--benchmark-file nowhere.toml", "nowhere.toml cannot be read"),
     ] {

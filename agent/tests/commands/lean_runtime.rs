@@ -49,8 +49,8 @@ impl Place {
         let arguments = ["inspect", key.to_str().unwrap(), "--format", "json"];
         let output = self.engine("lean", &self.shims(), &arguments);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        told["refusal"].as_str().unwrap().to_owned()
+        let message: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        message["refusal"].as_str().unwrap().to_owned()
     }
 
     fn engine_directory(&self) -> PathBuf {
@@ -65,12 +65,12 @@ fn a_lean_runtime_is_opened_by_the_shim_of_its_version_and_builds_nothing() {
     let Some(place) = Place::real() else { return };
     let build = ["build", "--onnx", "digits.onnx"];
     let refused = place.engine("lean", &place.shims(), &build);
-    let told = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(3), "{told}");
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{message}");
     assert!(
-        told.contains("building with TensorRT 11.4.0")
-            && told.contains("this TensorRT has no builder: it is a lean or dispatch runtime"),
-        "{told}"
+        message.contains("building with TensorRT 11.4.0")
+            && message.contains("this TensorRT has no builder: it is a lean or dispatch runtime"),
+        "{message}"
     );
 
     // The other shim that lies there would not have done.
@@ -79,11 +79,11 @@ fn a_lean_runtime_is_opened_by_the_shim_of_its_version_and_builds_nothing() {
     let rtx = "libregatta_trt-rtx-1.7.1.so";
     fs::copy(place.shims().join(rtx), others.join(rtx)).unwrap();
     let none = place.engine("lean", &others, &build);
-    let told = String::from_utf8_lossy(&none.stderr);
-    assert_eq!(none.status.code(), Some(3), "{told}");
+    let message = String::from_utf8_lossy(&none.stderr);
+    assert_eq!(none.status.code(), Some(3), "{message}");
     assert!(
-        told.contains("TensorRT 11.4.0 is installed, but there is no shim for it; found are rtx-1.7.1"),
-        "{told}"
+        message.contains("TensorRT 11.4.0 is installed, but there is no shim for it; found are rtx-1.7.1"),
+        "{message}"
     );
 }
 

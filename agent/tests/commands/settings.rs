@@ -99,7 +99,7 @@ fn settings_that_cannot_be_are_refused_with_key_value_and_hint() {
 
 /// A count that would come in time, if memory held it.
 #[test]
-fn what_memory_cannot_hold_is_refused_before_it_is_asked_for() {
+fn settings_that_need_too_much_memory_are_refused_before_allocation() {
     let quick =
         "*.*.target_qps = 1e6\n*.SingleStream.target_latency = 1e-5\n*.MultiStream.target_latency = 1e-5";
     for (scenario, line) in [
@@ -123,8 +123,8 @@ fn what_memory_cannot_hold_is_refused_before_it_is_asked_for() {
 
 /// It is what was asked for, so it runs; but nobody shall take it for a measurement.
 #[test]
-fn a_run_of_no_length_is_told() {
-    for (line, told) in [
+fn a_run_without_a_duration_is_refused() {
+    for (line, message) in [
         (
             "min_duration = 0",
             "min_duration is 0 ms: the run may be VALID however short it is",
@@ -135,6 +135,6 @@ fn a_run_of_no_length_is_told() {
         let lines = format!("*.Offline.min_query_count = 10\n*.Offline.min_duration = 0\n*.*.{line}");
         let ended = bench(&fixture, "Offline", &lines, &[]);
         assert_eq!(ended.code, 0, "{ended:?}");
-        assert!(ended.stdout.contains(told), "{line}: {ended:?}");
+        assert!(ended.stdout.contains(message), "{line}: {ended:?}");
     }
 }

@@ -56,7 +56,7 @@ fn every_scenario_gives_the_right_answers_and_a_result() {
         assert!(report["metric"]["value"].as_f64().unwrap() > 0.0, "{report:#}");
         let engine = report["engine"].as_str().unwrap();
         assert!(
-            engine.starts_with("tensorrt 8.5.2 on twin of a GPU (CUDA 11.4, in host memory; gpu: engine "),
+            engine.starts_with("tensorrt 8.5.2 on fake GPU (CUDA 11.4, in host memory; gpu: engine "),
             "{engine}"
         );
     }
@@ -82,10 +82,7 @@ fn the_times_of_the_units_are_a_board_for_the_model() {
             text.starts_with("# Measured in the warm-up of regatta-agent "),
             "{text}"
         );
-        assert!(
-            text.contains("\n# On: tensorrt 8.5.2 on twin of a GPU "),
-            "{text}"
-        );
+        assert!(text.contains("\n# On: tensorrt 8.5.2 on fake GPU "), "{text}");
         let board = BoardModel::parse(&text).unwrap();
         let found = board
             .units
@@ -101,9 +98,9 @@ fn the_times_of_the_units_are_a_board_for_the_model() {
 #[test]
 fn types_are_converted_where_a_number_says_enough_and_refused_where_not() {
     for (environment, settings) in [
-        (&[("TWIN_TRT_INPUT", "fp16")][..], &[][..]),
-        (&[("TWIN_TRT_OUTPUT", "index")], &["use_direct_host_access=false"]),
-        (&[("TWIN_TRT_FIXED", "1")], &[]),
+        (&[("FAKE_TRT_INPUT", "fp16")][..], &[][..]),
+        (&[("FAKE_TRT_OUTPUT", "index")], &["use_direct_host_access=false"]),
+        (&[("FAKE_TRT_FIXED", "1")], &[]),
     ] {
         let place = Place::new();
         place.build(&["--batch", "4"], environment);
@@ -114,7 +111,7 @@ fn types_are_converted_where_a_number_says_enough_and_refused_where_not() {
         }
     }
     let place = Place::new();
-    place.build(&[], &[("TWIN_TRT_INPUT", "int8")]);
+    place.build(&[], &[("FAKE_TRT_INPUT", "int8")]);
     let refused = place.fault(&[], &[]);
     assert!(
         refused.contains("its engine takes int8 [1, 1, 8, 8] image, but its samples are fp32"),
@@ -141,11 +138,11 @@ fn without_a_driver_the_real_tensorrt_builds_and_does_not_run() {
         ("LD_LIBRARY_PATH", ""),
     ];
     place.build(&["--batch", "8"], &real);
-    let told = place.fault(&[], &real);
+    let message = place.fault(&[], &real);
     assert!(
-        told.starts_with(
+        message.starts_with(
             "regatta-agent: the tensorrt engine cannot be used here: no CUDA driver was found (libcuda.so.1"
         ),
-        "{told}"
+        "{message}"
     );
 }

@@ -142,17 +142,17 @@ fn where_nothing_runs_every_trial_says_why() {
 }
 
 /// A benchmark with its model's file, and fakes of CUDA's driver and of TensorRT.
-fn with_twins() -> (Fixture, FakeTensorrt) {
-    let (fixture, twins) = (Fixture::new(), FakeTensorrt::new());
+fn with_fakes() -> (Fixture, FakeTensorrt) {
+    let (fixture, fakes) = (Fixture::new(), FakeTensorrt::new());
     if !fixture.path("model.onnx").exists() {
-        fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
+        fs::write(fixture.path("model.onnx"), "the fake reads no model").unwrap();
     }
-    (fixture, twins)
+    (fixture, fakes)
 }
 
-fn agent_over(twins: &FakeTensorrt, fixture: &Fixture, parts: &[&str]) -> Ended {
+fn agent_over(fakes: &FakeTensorrt, fixture: &Fixture, parts: &[&str]) -> Ended {
     let program = env!("CARGO_BIN_EXE_regatta-agent");
-    let output = twins.agent(program, fixture.scratch(), &words(parts)).output();
+    let output = fakes.agent(program, fixture.scratch(), &words(parts)).output();
     Ended::from(output.unwrap())
 }
 
@@ -168,8 +168,8 @@ const TENSORRT: &str = "--scratch . --sut tensorrt --scenario Offline --setting 
 /// Of two engines the search finds a batch, and `bench` takes what it found.
 #[test]
 fn tensorrt_is_tuned_with_the_engines_that_there_are() {
-    let (fixture, twins) = with_twins();
-    let agent = |parts: &[&str]| agent_over(&twins, &fixture, parts);
+    let (fixture, fakes) = with_fakes();
+    let agent = |parts: &[&str]| agent_over(&fakes, &fixture, parts);
     for batch in ["8", "64"] {
         let built = agent(&["engine build --onnx model.onnx --profiles 2 --batch", batch]);
         assert_eq!(built.code, 0, "{built:?}");
@@ -215,8 +215,8 @@ fn engines(agent: &dyn Fn(&[&str]) -> Ended) -> Vec<(bool, u64, u64)> {
 /// with the engine that was built for it.
 #[test]
 fn engines_that_a_choice_lacks_are_built_for_its_trial() {
-    let (fixture, twins) = with_twins();
-    let agent = |parts: &[&str]| agent_over(&twins, &fixture, parts);
+    let (fixture, fakes) = with_fakes();
+    let agent = |parts: &[&str]| agent_over(&fakes, &fixture, parts);
     // One of the right batch, but of too few profiles for its streams.
     let built = agent(&["engine build --onnx model.onnx --batch 8"]);
     assert_eq!(built.code, 0, "{built:?}");
@@ -234,12 +234,12 @@ fn engines_that_a_choice_lacks_are_built_for_its_trial() {
         there.contains(&(false, 8, 4)) && there.contains(&(true, 8, 1)),
         "{there:?}"
     );
-    let told = text.lines().filter(|line| line.starts_with("# engine built: "));
-    let told: Vec<&str> = told.collect();
-    assert_eq!(told.len(), there.len() - 1, "{text}");
+    let built_lines = text.lines().filter(|line| line.starts_with("# engine built: "));
+    let built_lines: Vec<&str> = built_lines.collect();
+    assert_eq!(built_lines.len(), there.len() - 1, "{text}");
     assert!(
-        told.iter().all(|line| line.ends_with(" --ignore-memory")),
-        "{told:?}"
+        built_lines.iter().all(|line| line.ends_with(" --ignore-memory")),
+        "{built_lines:?}"
     );
     let settings = &system.runs[0].settings;
     let chosen = (
@@ -260,9 +260,9 @@ fn engines_that_a_choice_lacks_are_built_for_its_trial() {
 /// What cannot be built is a failed trial that says why, once for each engine, and the search goes on.
 #[test]
 fn an_engine_that_cannot_be_built_is_a_failed_trial() {
-    let (fixture, twins) = with_twins();
+    let (fixture, fakes) = with_fakes();
     let ended = agent_over(
-        &twins,
+        &fakes,
         &fixture,
         &[TUNE, TENSORRT, "--limit 2s --build-flag input-shape=3,5,7"],
     );

@@ -18,7 +18,7 @@ use crate::{
 const DETAIL: &str = "mlperf_log_detail.txt";
 
 /// A file that cannot be had when its run is sealed: the run says so, and is whole and signed after a restart.
-fn what_fails_once_is_owed_until_the_next_start(fault: &str, told: &str) {
+fn what_fails_once_is_owed_until_the_next_start(fault: &str, expected: &str) {
     let Some(broker) = Mosquitto::start() else { return };
     let Some(strace) = Strace::find() else { return };
     let mut agent = Agent::start(broker.port);
@@ -29,7 +29,7 @@ fn what_fails_once_is_owed_until_the_next_start(fault: &str, told: &str) {
     let failed = coordinator.wait_for(run, RunPhase::Failed, 30);
     let reason = failed.state.reason.clone().unwrap();
     assert!(
-        reason.starts_with("interrupted: ") && reason.ends_with(told),
+        reason.starts_with("interrupted: ") && reason.ends_with(expected),
         "{reason}"
     );
     let listed: Vec<&str> = failed.streams.iter().map(|name| name.as_str()).collect();

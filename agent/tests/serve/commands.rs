@@ -91,7 +91,7 @@ fn broken_messages_are_dropped_and_the_daemon_lives() {
 }
 
 #[test]
-fn a_run_that_finds_no_room_is_not_taken() {
+fn a_run_without_disk_space_is_refused() {
     let Some(broker) = Mosquitto::start() else { return };
     let agent = Agent::start_with(broker.port, "min_free_mib = 1_000_000_000");
     let coordinator = Coordinator::start(broker.port, &agent.device);

@@ -76,10 +76,10 @@ fn a_disk_that_gets_tight_costs_the_extras_and_not_the_log() {
     std::io::Write::write_all(&mut chatty, &[b'x'; 100_000]).unwrap();
     coordinator.wait_for(spec.run, RunPhase::Done, 60);
     let streams = coordinator.wait_for_streams(spec.run, 20);
-    let said = String::from_utf8(streams["run.log"].clone()).unwrap();
+    let log = String::from_utf8(streams["run.log"].clone()).unwrap();
     assert!(
-        said.trim_end().ends_with("nothing of what follows is kept"),
-        "{said}"
+        log.trim_end().ends_with("nothing of what follows is kept"),
+        "{log}"
     );
     for log in ["mlperf_log_summary.txt", "mlperf_log_detail.txt", "evidence.sig"] {
         assert!(!streams[log].is_empty(), "{log} is whole");

@@ -41,7 +41,7 @@ fn is_released(agent: &Agent, run: RunId) -> bool {
 }
 
 #[test]
-fn acknowledgements_make_no_room_and_a_release_does() {
+fn only_a_release_frees_disk_space() {
     let Some(broker) = Mosquitto::start() else { return };
     let (agent, coordinator, run) = acknowledged_run(&broker);
     // The clock jumps forward, as when a board without a battery hears a time server.
@@ -70,7 +70,7 @@ fn acknowledgements_make_no_room_and_a_release_does() {
 }
 
 #[test]
-fn what_was_acknowledged_is_sent_again_when_asked_for_also_after_a_crash() {
+fn acknowledged_data_is_resent_on_request_also_after_a_crash() {
     let Some(broker) = Mosquitto::start() else { return };
     let (mut agent, coordinator, run) = acknowledged_run(&broker);
     coordinator.command(run, &Command::Release);
@@ -96,14 +96,14 @@ fn what_was_acknowledged_is_sent_again_when_asked_for_also_after_a_crash() {
 }
 
 #[test]
-fn a_run_that_is_asked_about_is_told_and_one_that_is_not_there_is_not_started() {
+fn the_state_of_a_queried_run_is_published_and_an_unknown_run_is_not_started() {
     let Some(broker) = Mosquitto::start() else { return };
     let (agent, coordinator, run) = acknowledged_run(&broker);
-    let ask = Command::Resend { streams: Vec::new() };
-    let told = || coordinator.known().states[&run].len();
-    let before = told();
-    coordinator.command(run, &ask);
-    eventually("the state", 20, || (told() > before).then_some(()));
+    let resend = Command::Resend { streams: Vec::new() };
+    let state_count = || coordinator.known().states[&run].len();
+    let before = state_count();
+    coordinator.command(run, &resend);
+    eventually("the state", 20, || (state_count() > before).then_some(()));
     let before = coordinator.bytes_of(run);
 
     // Answered with what is there; not more than once in ten seconds.
@@ -112,7 +112,7 @@ fn a_run_that_is_asked_about_is_told_and_one_that_is_not_there_is_not_started() 
     let first = listed();
     assert_eq!(first.runs.iter().map(|held| held.run).collect::<Vec<_>>(), [run]);
     let second = eventually("another inventory", 40, || {
-        coordinator.command(unknown, &ask);
+        coordinator.command(unknown, &resend);
         std::thread::sleep(Duration::from_millis(500));
         let last = listed();
         (last.number > first.number).then_some(last)

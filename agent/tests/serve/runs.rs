@@ -68,14 +68,14 @@ fn a_run_goes_through_every_phase_and_arrives_whole() {
         RunPhase::Draining,
         RunPhase::Done,
     ];
-    let told = phases(&coordinator, spec.run);
+    let seen_phases = phases(&coordinator, spec.run);
     assert!(
-        told.is_sorted_by_key(|phase| order.iter().position(|known| known == phase)),
-        "{told:?}"
+        seen_phases.is_sorted_by_key(|phase| order.iter().position(|known| known == phase)),
+        "{seen_phases:?}"
     );
     assert!(
-        told.contains(&RunPhase::Running) && told.contains(&RunPhase::Draining),
-        "{told:?}"
+        seen_phases.contains(&RunPhase::Running) && seen_phases.contains(&RunPhase::Draining),
+        "{seen_phases:?}"
     );
     let known = coordinator.known();
     let revisions: Vec<u64> = known.states[&spec.run]
@@ -130,7 +130,7 @@ fn a_daemon_killed_while_loadgen_runs_comes_back_to_an_interrupted_run() {
 }
 
 #[test]
-fn an_aborted_run_ends_and_says_who_wanted_it() {
+fn an_aborted_run_ends_and_records_who_requested_it() {
     let Some(broker) = Mosquitto::start() else { return };
     let agent = Agent::start(broker.port);
     let coordinator = Coordinator::start(broker.port, &agent.device);

@@ -317,7 +317,7 @@ fn without_a_helper_a_state_is_refused_with_a_way_out_and_as_is_runs() {
 }
 
 #[test]
-fn asked_what_it_is_the_device_answers_between_runs() {
+fn the_device_answers_an_identity_query_between_runs() {
     let Some(lab) = Lab::start() else { return };
     let (spec, question) = (lab.agent.spec(60_000), RunId::now());
     lab.coordinator.start_run(&spec);

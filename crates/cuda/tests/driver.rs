@@ -33,7 +33,7 @@ impl FakeDriver {
         unsafe {
             let set = fake
                 .library
-                .get::<extern "C" fn(*const c_char)>(b"twin_cuda_faults")
+                .get::<extern "C" fn(*const c_char)>(b"fake_cuda_faults")
                 .unwrap();
             set(list.as_ptr());
         }
@@ -53,7 +53,7 @@ impl FakeDriver {
         // SAFETY: the fake's own function and type.
         unsafe {
             self.library
-                .get::<extern "C" fn() -> i64>(b"twin_cuda_live")
+                .get::<extern "C" fn() -> i64>(b"fake_cuda_live")
                 .unwrap()()
         }
     }
@@ -66,8 +66,8 @@ impl FakeDriver {
         // SAFETY: the fake's own functions and types.
         let (launch, resolve) = unsafe {
             (
-                *self.library.get::<Launch>(b"twin_cuda_launch").unwrap(),
-                *self.library.get::<Resolve>(b"twin_cuda_resolve").unwrap(),
+                *self.library.get::<Launch>(b"fake_cuda_launch").unwrap(),
+                *self.library.get::<Resolve>(b"fake_cuda_resolve").unwrap(),
             )
         };
         let argument = Increment { resolve, address };
@@ -241,8 +241,8 @@ fn an_unusable_driver_gives_one_clear_error() {
         .iter()
         .map(|device| (device.name.as_str(), device.multiprocessors, device.memory_bytes))
         .collect();
-    let like = ("twin of a GPU", 16, 1 << 30);
-    assert_eq!(described, [like, ("another twin", 16, 1 << 30), like]);
+    let like = ("fake GPU", 16, 1 << 30);
+    assert_eq!(described, [like, ("another fake GPU", 16, 1 << 30), like]);
     let second = fake.driver().unwrap().context(1).map(drop).unwrap_err();
     assert_eq!(
         second.to_string(),
@@ -251,7 +251,7 @@ fn an_unusable_driver_gives_one_clear_error() {
 
     let nowhere = Driver::open_file(&fake.directory.path().join("nowhere.so")).map(drop);
     assert!(matches!(nowhere, Err(DriverOpenError::NotFound { reason }) if reason.contains("nowhere.so")));
-    let old = compile(&fake.directory, "old.so", &["-DTWIN_WITHOUT_GRAPHS"]);
+    let old = compile(&fake.directory, "old.so", &["-DFAKE_WITHOUT_GRAPHS"]);
     let old = Driver::open_file(&old).map(drop).unwrap_err().to_string();
     assert!(
         old.ends_with("is older than CUDA 11.4: it lacks cuGraphLaunch"),

@@ -66,14 +66,14 @@ static void direct(void* context, const rlg_sample* samples, size_t count) {
 
 static void* body(void* unused) {
   (void)unused;
-  void (*volatile ask)(void*, const rlg_sample*, size_t) = getenv("FAKE_DIRECT") ? direct : to.issue_query;
+  void (*volatile issue)(void*, const rlg_sample*, size_t) = getenv("FAKE_DIRECT") ? direct : to.issue_query;
   const size_t width = run.multi ? 8 : 1;
   rlg_sample samples[8];
   struct timespec began, ended;
   clock_gettime(CLOCK_MONOTONIC, &began);
   for (uint64_t q = 0; q < run.queries; ++q) {
     for (size_t i = 0; i < width; ++i) samples[i] = (rlg_sample){(q * width + i + 1) * 8, i};
-    ask(to.context, samples, width);
+    issue(to.context, samples, width);
   }
   clock_gettime(CLOCK_MONOTONIC, &ended);
   char path[4200];

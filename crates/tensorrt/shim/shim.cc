@@ -228,24 +228,24 @@ int32_t no_such_input(nvinfer1::INetworkDefinition const& network, char const* n
     return fail(REGATTA_TRT_MODEL, (name ? "the network has no input " + std::string(name) : "the network has several inputs, and none was named") + "; it has " + known);
 }
 
-// Fixes what the model leaves free besides the batch, in the network itself: so every shape behind it is known as well.
+// Sets the dynamic dimensions of the inputs, except the batch, in the network itself. All later shapes are then known too.
 int32_t fix_shapes(nvinfer1::INetworkDefinition& network, regatta_trt_settings const& settings) {
     for (int32_t number = 0; number < settings.input_shape_count; ++number) {
-        regatta_trt_input_shape const& given = settings.input_shapes[number];
-        nvinfer1::ITensor* input = find_input(network, given.name);
-        if (!input) return no_such_input(network, given.name);
+        regatta_trt_input_shape const& shape = settings.input_shapes[number];
+        nvinfer1::ITensor* input = find_input(network, shape.name);
+        if (!input) return no_such_input(network, shape.name);
         nvinfer1::Dims dims = input->getDimensions();
-        std::string asked;
-        bool fits = dims.nbDims == given.rank + 1;
-        for (int32_t axis = 0; axis < given.rank; ++axis) {
-            asked += (axis ? ", " : "") + std::to_string(given.dims[axis]);
+        std::string requested;
+        bool fits = dims.nbDims == shape.rank + 1;
+        for (int32_t axis = 0; axis < shape.rank; ++axis) {
+            requested += (axis ? ", " : "") + std::to_string(shape.dims[axis]);
             if (!fits) continue;
             auto& dim = dims.d[axis + 1];
-            fits = dim < 0 || dim == given.dims[axis];
+            fits = dim < 0 || dim == shape.dims[axis];
             // 32 bits wide up to TensorRT 9.
-            dim = static_cast<std::remove_reference<decltype(dim)>::type>(given.dims[axis]);
+            dim = static_cast<std::remove_reference<decltype(dim)>::type>(shape.dims[axis]);
         }
-        if (!fits) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input->getName()) + " is " + words(input->getDimensions()) + ", and does not take " + asked + " behind its batch");
+        if (!fits) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input->getName()) + " is " + words(input->getDimensions()) + ", and does not take " + requested + " behind its batch");
         input->setDimensions(dims);
     }
     return REGATTA_TRT_OK;
@@ -365,23 +365,23 @@ char const* type_word(int32_t type) {
     return type >= 0 && type < 9 ? known[type] : "another type";
 }
 
-// Samples of another size or type than the network's inputs would have TensorRT read beyond the caller's memory.
+// TensorRT would read beyond the caller's memory if samples had another size or type than the network's inputs.
 int32_t check_calibration(nvinfer1::INetworkDefinition const& network, regatta_trt_settings const& settings) {
     if (network.getNbInputs() != settings.calibration_input_count)
         return fail(REGATTA_TRT_MODEL, "the network has " + std::to_string(network.getNbInputs()) + " input(s), but a calibration sample is for " + std::to_string(settings.calibration_input_count));
     for (int32_t number = 0; number < settings.calibration_input_count; ++number) {
-        regatta_trt_calibration_input const& given = settings.calibration_inputs[number];
-        nvinfer1::ITensor const* input = find_input(network, given.name);
-        if (!input) return no_such_input(network, given.name);
+        regatta_trt_calibration_input const& input_samples = settings.calibration_inputs[number];
+        nvinfer1::ITensor const* input = find_input(network, input_samples.name);
+        if (!input) return no_such_input(network, input_samples.name);
         std::string const name = input->getName();
         int32_t const type = static_cast<int32_t>(input->getType());
-        if (type != given.type)
-            return fail(REGATTA_TRT_MODEL, "the input " + name + " is " + type_word(type) + ", but its calibration samples are " + type_word(given.type) + ": give samples of the network's own type, and build once without asking for another; the scales are kept");
+        if (type != input_samples.type)
+            return fail(REGATTA_TRT_MODEL, "the input " + name + " is " + type_word(type) + ", but its calibration samples are " + type_word(input_samples.type) + "; hint: use samples of the network's own type, and build once without --input-dtype; the scales are kept");
         nvinfer1::Dims const dims = input->getDimensions();
         uint64_t bytes = type == 8 ? 8 : type == 1 ? 2 : type == 2 ? 1 : 4;
         for (int32_t axis = 1; axis < dims.nbDims; ++axis) bytes *= static_cast<uint64_t>(dims.d[axis]);
-        if (bytes != given.sample_bytes)
-            return fail(REGATTA_TRT_MODEL, "a calibration sample has " + std::to_string(given.sample_bytes) + " bytes for the input " + name + ", which takes " + std::to_string(bytes));
+        if (bytes != input_samples.sample_bytes)
+            return fail(REGATTA_TRT_MODEL, "a calibration sample has " + std::to_string(input_samples.sample_bytes) + " bytes for the input " + name + ", which takes " + std::to_string(bytes));
     }
     return REGATTA_TRT_OK;
 }

@@ -1,16 +1,16 @@
-/* A twin of CUDA's driver for tests: what regatta-cuda calls, computed on the CPU. Never shipped.
+/* A fake of CUDA's driver for tests: the functions that regatta-cuda calls, computed on the CPU. Never shipped.
  *
  * Streams are threads with a queue, so work is done after the call that gave it, in order. Device memory is host memory at an
  * address that the host cannot use, with guard bytes around it. Graphs are kept and done again. A kernel is a function of the
- * shim's twin (trt_shim.c), given by twin_cuda_launch.
+ * fake shim (trt_shim.c), set by fake_cuda_launch.
  *
- * TWIN_CUDA_FAULTS (or twin_cuda_faults) is a list of what goes wrong: no-device, version=10020, memory=BYTES (no more than
+ * FAKE_CUDA_FAULTS (or fake_cuda_faults) is a list of what goes wrong: no-device, version=10020, memory=BYTES (no more than
  * that), launch=N (the Nth launch is refused), late=N (the Nth kernel fails, told later), lost=N (the device is lost in the Nth
  * kernel), slow=MICROSECONDS (every kernel), discrete (no shared memory), capture (graphs cannot be captured),
  * code=N (late and lost with this result), devices=N (so many), unlike (the second is of another kind), device=N (launch, late and
  * lost happen on that one, 0 otherwise), sms=N (multiprocessors of each, 16 otherwise). While it starts it may: talk (on standard
  * output), hang, crash, quit (the whole process, as if all were well), leave (a process behind that keeps what it has open).
- * Compiled with TWIN_FAULTS, that is the list where the environment has none.
+ * Compiled with FAKE_FAULTS, that is the list where the environment has none.
  *
  * Devices are apart, as real ones are: memory of one has no address on another, and what is given to a stream comes from a thread
  * that is bound to its device. Host memory belongs to all. */
@@ -63,7 +63,7 @@ static long number(const char* list, const char* name) {
     const char* found = list ? strstr(list, name) : NULL;
     return found ? strtol(found + strlen(name), NULL, 10) : 0;
 }
-void twin_cuda_faults(const char* list) {
+void fake_cuda_faults(const char* list) {
     faults.memory = number(list, "memory="), faults.launch = number(list, "launch="), faults.late = number(list, "late=");
     faults.lost = number(list, "lost="), faults.slow = number(list, "slow="), faults.version = number(list, "version=");
     faults.code = number(list, "code="), faults.device = number(list, "device="), faults.devices = number(list, "devices=");
@@ -72,21 +72,21 @@ void twin_cuda_faults(const char* list) {
     faults.capture = list && strstr(list, "capture");
     for (int i = 0; i < DEVICES; ++i) devices[i].number = i, devices[i].launches = devices[i].kernels = 0;
 }
-#ifndef TWIN_FAULTS
-#define TWIN_FAULTS NULL
+#ifndef FAKE_FAULTS
+#define FAKE_FAULTS NULL
 #endif
 __attribute__((constructor)) static void begin(void) {
-    const char* list = getenv("TWIN_CUDA_FAULTS");
-    twin_cuda_faults(list ? list : TWIN_FAULTS);
+    const char* list = getenv("FAKE_CUDA_FAULTS");
+    fake_cuda_faults(list ? list : FAKE_FAULTS);
 }
 
 /* Streams, events, graphs, memories and contexts that nobody has given back. */
-long twin_cuda_live(void) { return live; }
+long fake_cuda_live(void) { return live; }
 /* Memories that were ever asked for. */
-long twin_cuda_allocations(void) { return allocations; }
+long fake_cuda_allocations(void) { return allocations; }
 
 /* Which device the calling thread uses, -1 for none. */
-int twin_cuda_device(void) { return bound ? bound->number : -1; }
+int fake_cuda_device(void) { return bound ? bound->number : -1; }
 
 static int ready(void) { return !started ? NOT_INITIALIZED : !bound ? INVALID_CONTEXT : bound->lost; }
 #define READY()                              \
@@ -100,7 +100,7 @@ static int ready(void) { return !started ? NOT_INITIALIZED : !bound ? INVALID_CO
         if ((s)->of != bound) return INVALID_HANDLE; \
     } while (0)
 
-/* Where an address of the calling thread's device lies for the twin; NULL when nothing of that size lives there. */
+/* Where an address of the calling thread's device is in the fake's memory; NULL when nothing of that size is there. */
 static void* resolve(uint64_t address, size_t bytes) {
     unsigned char* place = (unsigned char*)(uintptr_t)(address & ~TAG);
     if (!(address & TAG)) return NULL;
@@ -108,7 +108,7 @@ static void* resolve(uint64_t address, size_t bytes) {
         if (place >= m->bytes && place + bytes <= m->bytes + m->size && (!m->of || m->of == bound)) return place;
     return NULL;
 }
-void* twin_cuda_resolve(uint64_t address, size_t bytes) {
+void* fake_cuda_resolve(uint64_t address, size_t bytes) {
     pthread_mutex_lock(&mutex);
     void* place = resolve(address, bytes);
     if (!place && bound) bound->lost = ILLEGAL_ADDRESS;
@@ -158,9 +158,9 @@ static void append(op** first, op** last, op* o) {
     o->next = NULL;
     *last = *first ? ((*last)->next = o) : (*first = o);
 }
-static int give(stream* s, op given) {
+static int give(stream* s, op operation) {
     op* o = malloc(sizeof *o);
-    *o = given;
+    *o = operation;
     if (s->captured) {
         s->captured->nodes++;
         append(&s->captured->first, &s->captured->last, o);
@@ -180,7 +180,7 @@ static int launch(void) {
     return refused ? OUT_OF_RESOURCES : SUCCESS;
 }
 /* Has `kernel` called with a copy of the argument, in the stream's turn. */
-int twin_cuda_launch(stream* s, void (*kernel)(void*), const void* argument, size_t size) {
+int fake_cuda_launch(stream* s, void (*kernel)(void*), const void* argument, size_t size) {
     READY_FOR(s);
     if (size > ARGUMENT) return INVALID_VALUE;
     int refused = s->captured ? SUCCESS : launch();
@@ -205,7 +205,7 @@ static int count(void) { return faults.devices && faults.devices <= DEVICES ? (i
 int cuDeviceGetCount(int* found) { return *found = count(), SUCCESS; }
 int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, ordinal >= 0 && ordinal < count() ? SUCCESS : INVALID_VALUE; }
 int cuDeviceGetName(char* name, int size, int device) {
-    return snprintf(name, (size_t)size, faults.unlike && device == 1 ? "another twin" : "twin of a GPU"), SUCCESS;
+    return snprintf(name, (size_t)size, faults.unlike && device == 1 ? "another fake GPU" : "fake GPU"), SUCCESS;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
     (void)device;
@@ -247,7 +247,7 @@ static int release(unsigned char* place) {
     if (found) {
         for (int i = 0; i < GUARD; ++i)
             if (place[-1 - i] != 0xA5 || place[found->size + i] != 0xA5) {
-                fprintf(stderr, "twin_cuda: written beyond a memory of %zu bytes\n", found->size);
+                fprintf(stderr, "fake_cuda: written beyond a memory of %zu bytes\n", found->size);
                 abort();
             }
         *m = found->next, taken -= found->size, live--;
@@ -270,12 +270,12 @@ int cuMemHostGetDevicePointer_v2(uint64_t* address, void* place, unsigned flags)
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, stream* s) {
     READY_FOR(s);
-    void* place = twin_cuda_resolve(to, bytes);
+    void* place = fake_cuda_resolve(to, bytes);
     return place ? give(s, (op){.kind = COPY, .to = place, .from = (void*)from, .bytes = bytes}) : INVALID_VALUE;
 }
 int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, stream* s) {
     READY_FOR(s);
-    void* place = twin_cuda_resolve(from, bytes);
+    void* place = fake_cuda_resolve(from, bytes);
     return place ? give(s, (op){.kind = COPY, .to = to, .from = place, .bytes = bytes}) : INVALID_VALUE;
 }
 
@@ -343,7 +343,7 @@ int cuGraphInstantiateWithFlags(graph** made, graph* g, unsigned long long flags
     }
     return SUCCESS;
 }
-#ifndef TWIN_WITHOUT_GRAPHS
+#ifndef FAKE_WITHOUT_GRAPHS
 int cuGraphLaunch(graph* g, stream* s) {
     READY_FOR(s);
     int refused = launch();

@@ -1,21 +1,21 @@
 /* A fake TensorRT shim for tests: the interface of crates/tensorrt/shim/regatta_trt.h without TensorRT. Never shipped.
  *
- * It stands for the headers in its own file's name (libregatta_trt-10.3.0.so), and for the library whose number is TWIN_TRT_VERSION
+ * It stands for the headers in its own file's name (libregatta_trt-10.3.0.so), and for the library whose number is FAKE_TRT_VERSION
  * (8502 unless it is set): optimisation levels from headers of 8.6 on, progress from 10 on, types from the network alone from 11 on,
  * and no DLA in libraries from 10.8 to 11.4.0. A timing cache counts the builds that it went through, and serves its own version alone.
  *
  * It "builds" a plan that says what the engine takes, has two DLA cores, and says of one layer in three that DLA cannot run it; in
- * fp32, of every one. With TWIN_TRT_READS these layers are the model's nodes, of which DLA runs the kinds that NVIDIA lists. Its engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum
+ * fp32, of every one. With FAKE_TRT_READS these layers are the model's nodes, of which DLA runs the kinds that NVIDIA lists. Its engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum
  * of the pixels whose position modulo 64 and then 10 is the class. The image is [1, 8, 8]; a test may write another into the plan.
- * With TWIN_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
- * TWIN_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; TWIN_TRT_FIXED makes
- * a batch that is not free, TWIN_TRT_NO_DLA a chip without DLA; TWIN_TRT_REFUSES is what is said of every plan,
- * TWIN_TRT_SLOW the milliseconds before a build's first step, and TWIN_TRT_STEPS how many steps of ten milliseconds it has. Inputs are
+ * With FAKE_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
+ * FAKE_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; FAKE_TRT_FIXED makes
+ * a batch that is not free, FAKE_TRT_NO_DLA a chip without DLA; FAKE_TRT_REFUSES is what is said of every plan,
+ * FAKE_TRT_SLOW the milliseconds before a build's first step, and FAKE_TRT_STEPS how many steps of ten milliseconds it has. Inputs are
  * linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine belongs to the device that the
  * thread used which loaded it.
  *
- * With TWIN_TRT_INPUTS=3 the network has three inputs of int32 instead (TWIN_TRT_INPUT=int64 makes them that), named as BERT's: its
- * pixels are mask * (ids - segments), and a second output has every score negated. With TWIN_TRT_FREE the model leaves every dimension
+ * With FAKE_TRT_INPUTS=3 the network has three inputs of int32 instead (FAKE_TRT_INPUT=int64 makes them that), named as BERT's: its
+ * pixels are mask * (ids - segments), and a second output has every score negated. With FAKE_TRT_FREE the model leaves every dimension
  * of its inputs free, as BERT's reference does, and a build must say what they are. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,8 +28,8 @@
 #include "onnx_nodes.h"
 #include "regatta_trt.h"
 
-#ifndef TWIN_ABI
-#define TWIN_ABI REGATTA_TRT_ABI
+#ifndef FAKE_ABI
+#define FAKE_ABI REGATTA_TRT_ABI
 #endif
 enum { FP32, FP16, INT8, INT32, INT64 = 8 };
 enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
@@ -56,16 +56,16 @@ struct regatta_trt_context {
     uint64_t addresses[TENSORS];
 };
 
-/* The driver's twin, which the agent has opened. */
+/* The fake driver, which the agent has opened. */
 static int (*launch)(void*, void (*)(void*), const void*, size_t);
 static void* (*resolve)(uint64_t, size_t);
 static int (*device)(void);
 static int driver(void) {
     void* library = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library) return 0;
-    *(void**)&launch = dlsym(library, "twin_cuda_launch");
-    *(void**)&resolve = dlsym(library, "twin_cuda_resolve");
-    *(void**)&device = dlsym(library, "twin_cuda_device");
+    *(void**)&launch = dlsym(library, "fake_cuda_launch");
+    *(void**)&resolve = dlsym(library, "fake_cuda_resolve");
+    *(void**)&device = dlsym(library, "fake_cuda_device");
     return launch && resolve && device;
 }
 
@@ -92,7 +92,7 @@ static int number_of(const regatta_trt_engine* engine, const char* name) {
 static int is_input(const regatta_trt_engine* engine, int number) { return number >= 0 && number < engine->inputs; }
 static int size_of(int type) { return type == INT8 ? 1 : type == FP16 ? 2 : type == INT64 ? 8 : 4; }
 
-uint32_t regatta_trt_abi(void) { return TWIN_ABI; }
+uint32_t regatta_trt_abi(void) { return FAKE_ABI; }
 /* What stands in the file's name behind its prefix. */
 const char* regatta_trt_headers(void) {
     static char version[32];
@@ -109,8 +109,8 @@ static int headers(void) {
     sscanf(regatta_trt_headers(), "%d.%d", &major, &minor);
     return major * 100 + minor;
 }
-static int library_version(void) { return getenv("TWIN_TRT_VERSION") ? atoi(getenv("TWIN_TRT_VERSION")) : 8502; }
-static int drives_dla(void) { return !getenv("TWIN_TRT_NO_DLA") && (library_version() < 100800 || library_version() > 110400); }
+static int library_version(void) { return getenv("FAKE_TRT_VERSION") ? atoi(getenv("FAKE_TRT_VERSION")) : 8502; }
+static int drives_dla(void) { return !getenv("FAKE_TRT_NO_DLA") && (library_version() < 100800 || library_version() > 110400); }
 const char* regatta_trt_error(void) { return error_words; }
 
 int32_t regatta_trt_open(const char* infer, const char* parser, regatta_trt_log log, void* user, regatta_trt_library** library) {
@@ -124,30 +124,30 @@ void regatta_trt_close(regatta_trt_library* library) { free(library); }
 int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, library_version(); }
 int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, drives_dla() ? 2 : 0; }
 
-static int inputs_asked(void) { return getenv("TWIN_TRT_INPUTS") ? atoi(getenv("TWIN_TRT_INPUTS")) : 1; }
+static int input_count(void) { return getenv("FAKE_TRT_INPUTS") ? atoi(getenv("FAKE_TRT_INPUTS")) : 1; }
 static int is_named(const char* name, int number, int inputs) {
     return name ? !strcmp(name, inputs == 3 ? three_inputs[number] : one_input[number]) : inputs == 1;
 }
 
-/* Whether everything that the model leaves free is said, and what is said can be. */
+/* Whether the settings fix all dynamic dimensions, to possible values. */
 static int32_t check_shapes(const regatta_trt_settings* settings) {
     static const int64_t image[] = {1, 8, 8}, tokens[] = {PIXELS};
-    int inputs = inputs_asked(), rank = inputs == 3 ? 1 : 3, said = 0;
+    int inputs = input_count(), rank = inputs == 3 ? 1 : 3, fixed = 0;
     for (int i = 0; i < settings->input_shape_count; ++i) {
         const regatta_trt_input_shape* shape = &settings->input_shapes[i];
         int known = 0;
         for (int number = 0; number < inputs; ++number) known |= is_named(shape->name, number, inputs);
         if (!known) return fail(REGATTA_TRT_MODEL, "the network has no input of that name");
         if (shape->rank != rank || memcmp(shape->dims, inputs == 3 ? tokens : image, (size_t)rank * sizeof *image))
-            return fail(REGATTA_TRT_MODEL, "the input does not take that behind its batch");
-        ++said;
+            return fail(REGATTA_TRT_MODEL, "the input does not accept that after its batch dimension");
+        ++fixed;
     }
-    return getenv("TWIN_TRT_FREE") && said < inputs ? fail(REGATTA_TRT_MODEL, "an input is [-1, -1]: give its dimensions as --input-shape") : REGATTA_TRT_OK;
+    return getenv("FAKE_TRT_FREE") && fixed < inputs ? fail(REGATTA_TRT_MODEL, "an input is [-1, -1]; hint: set its dimensions with --input-shape") : REGATTA_TRT_OK;
 }
 
 /* Takes all batches that there are and sums their pixels up: the "cache" tells whether every sample came, once. */
 static int32_t calibrate(const regatta_trt_settings* settings) {
-    int inputs = inputs_asked();
+    int inputs = input_count();
     const char* const* names = inputs == 3 ? three_inputs : one_input;
     double sum = 0;
     int batches = 0, count = settings->calibration_batch * PIXELS;
@@ -204,7 +204,7 @@ static void place_node(void* user, const char* name, const char* kind) {
 static void place_on_dla(regatta_trt_library* library, const regatta_trt_settings* settings, int is_fp32) {
     static const char* const layers[][2] = {{"conv1", "Convolution"}, {"top_k", "TopK"}, {"pool1", "Pooling"}};
     placing here = {library, settings, is_fp32};
-    if (getenv("TWIN_TRT_READS") && onnx_nodes(settings->onnx, place_node, &here)) return;
+    if (getenv("FAKE_TRT_READS") && onnx_nodes(settings->onnx, place_node, &here)) return;
     for (int number = 0; number < 3; ++number) {
         int supported = number != 1 && !is_fp32;
         if (number == 1) library->log(library->user, 2, "top_k: DLA has no TopK");
@@ -215,13 +215,13 @@ static void place_on_dla(regatta_trt_library* library, const regatta_trt_setting
 
 /* Goes through the steps of a build: nonzero when it was told to end. */
 static int is_cancelled(const regatta_trt_settings* settings) {
-    const char *slow = getenv("TWIN_TRT_SLOW"), *more = getenv("TWIN_TRT_STEPS");
+    const char *slow = getenv("FAKE_TRT_SLOW"), *more = getenv("FAKE_TRT_STEPS");
     int steps = more ? atoi(more) : 3;
     /* A signal does not hurry it. */
     struct timespec time = {slow ? atoi(slow) / 1000 : 0, slow ? atoi(slow) % 1000 * 1000000L : 0};
     while (nanosleep(&time, &time)) {}
     for (int step = 0; step <= steps; ++step) {
-        if (headers() >= 1000 && settings->progress && settings->progress(settings->user, "twin's build", step, steps)) return 1;
+        if (headers() >= 1000 && settings->progress && settings->progress(settings->user, "fake build", step, steps)) return 1;
         if (more) usleep(10000);
     }
     return 0;
@@ -241,13 +241,13 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     static const char* const types[] = {"fp32", "fp16", "int8", "int32", "", "", "", "", "int64"};
     static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
-    int own = one_of("TWIN_TRT_INPUT", types, 9, FP32), input = settings->input_type >= 0 ? settings->input_type : own;
+    int own = one_of("FAKE_TRT_INPUT", types, 9, FP32), input = settings->input_type >= 0 ? settings->input_type : own;
     int32_t status = check_headers(settings);
     if (!status) status = check_shapes(settings);
     if (status) return status;
     int format = settings->input_format >= 0 ? settings->input_format : LINEAR;
     if (settings->output_type > FP32 || settings->output_format > LINEAR) return fail(REGATTA_TRT_BUILD, "the output is fp32 and linear");
-    if ((input > INT8 && inputs_asked() == 1) || (format != LINEAR && (input == FP32 || (format != CHW4 && format != DLA_HWC4))))
+    if ((input > INT8 && input_count() == 1) || (format != LINEAR && (input == FP32 || (format != CHW4 && format != DLA_HWC4))))
         return fail(REGATTA_TRT_BUILD, "Could not find any implementation for the input's type and format");
     if (settings->dla_core >= 0) place_on_dla(library, settings, settings->precision == REGATTA_TRT_AS_IN_NETWORK && own == FP32);
     if (settings->precision == REGATTA_TRT_INT8 && settings->calibrate && !settings->calibration_cache) {
@@ -256,10 +256,10 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     }
     if (is_cancelled(settings)) return fail(REGATTA_TRT_CANCELLED, "");
     char plan[256];
-    int fixed = settings->dla_core >= 0 || getenv("TWIN_TRT_FIXED");
-    int size = snprintf(plan, sizeof plan, PLAN, input, one_of("TWIN_TRT_OUTPUT", outputs, 2, 0),
+    int fixed = settings->dla_core >= 0 || getenv("FAKE_TRT_FIXED");
+    int size = snprintf(plan, sizeof plan, PLAN, input, one_of("FAKE_TRT_OUTPUT", outputs, 2, 0),
                         fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, format,
-                        inputs_asked(), 1, 8, 8, settings->optimization_level, (int)settings->dla_sram_bytes);
+                        input_count(), 1, 8, 8, settings->optimization_level, (int)settings->dla_sram_bytes);
     settings->take_plan(settings->user, plan, (size_t)size);
     give_timings(settings);
     return REGATTA_TRT_OK;
@@ -271,7 +271,7 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
     if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs, &read.image[0], &read.image[1], &read.image[2], &read.level, &read.sram) != 13)
         return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
-    if (getenv("TWIN_TRT_REFUSES")) return fail(REGATTA_TRT_PLAN, getenv("TWIN_TRT_REFUSES"));
+    if (getenv("FAKE_TRT_REFUSES")) return fail(REGATTA_TRT_PLAN, getenv("FAKE_TRT_REFUSES"));
     if (dla_core > 1) return fail(REGATTA_TRT_PLAN, "DLA core 2 is not available");
     read.device = driver() ? device() : -1;
     *engine = malloc(sizeof **engine);

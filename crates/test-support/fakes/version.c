@@ -1,4 +1,4 @@
-/* The version of the TensorRT that the twins stand for: TWIN_TRT_VERSION, as a library of that version counts it. */
+/* The version of the TensorRT that the fakes simulate: FAKE_TRT_VERSION, as a library of that version counts it. */
 #include <stdlib.h>
 
-int getInferLibVersion(void) { return getenv("TWIN_TRT_VERSION") ? atoi(getenv("TWIN_TRT_VERSION")) : 8502; }
+int getInferLibVersion(void) { return getenv("FAKE_TRT_VERSION") ? atoi(getenv("FAKE_TRT_VERSION")) : 8502; }

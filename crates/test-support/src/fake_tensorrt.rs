@@ -44,7 +44,7 @@ impl FakeTensorrt {
     }
 
     /// Renames the library to that of another major version, and replaces the shim of 8.5.2 by shims of these versions. The environment
-    /// variable `TWIN_TRT_VERSION` sets the version that the library reports.
+    /// variable `FAKE_TRT_VERSION` sets the version that the library reports.
     pub fn become_version(&self, library: &str, shims: &[&str]) {
         fs::rename(self.libraries().join(LIBRARY), self.libraries().join(library)).unwrap();
         // The agent reads a shim's version from its file name.

@@ -67,8 +67,8 @@ impl Calibrator for OnDevice<'_> {
             return Ok(None);
         }
         for (input, (host, device)) in self.samples.inputs.iter().zip(&mut self.memories) {
-            let room = host.bytes_mut().chunks_exact_mut(input.input.sample_bytes);
-            for (place, data) in input.places[batch.clone()].iter().zip(room) {
+            let chunks = host.bytes_mut().chunks_exact_mut(input.input.sample_bytes);
+            for (place, data) in input.places[batch.clone()].iter().zip(chunks) {
                 read(place, data)?;
             }
             // SAFETY: both memories outlive the copy, and nothing accesses them before the synchronisation below.

@@ -13,9 +13,9 @@ fn batches_that_were_never_promised_are_refused_and_the_next_one_is_fine() {
         let mut loaded = subject.load(&fixture, &[2], 1);
         let engine = loaded.engines[0].as_mut();
         let most = subject.most(2);
-        for given in [0, most + 1] {
-            let arena = vec![0; given * fixture::PIXELS * 4];
-            let samples = samples(&vec![0; given]);
+        for size in [0, most + 1] {
+            let arena = vec![0; size * fixture::PIXELS * 4];
+            let samples = samples(&vec![0; size]);
             let batch = Batch {
                 samples: &samples,
                 input: Input::Contiguous(&arena),
@@ -142,8 +142,11 @@ fn samples_of_a_type_that_the_network_does_not_take_are_refused() {
             );
             // The message has the field's word for the type, or the library's.
             let own = format!("{dtype:?}").to_lowercase();
-            let told = refused.to_string();
-            assert!(told.contains(dtype.word()) || told.contains(&own), "{told}");
+            let message = refused.to_string();
+            assert!(
+                message.contains(dtype.word()) || message.contains(&own),
+                "{message}"
+            );
         }
     }
 }

@@ -36,7 +36,7 @@ fn engines_work_side_by_side_and_end_with_their_threads() {
 }
 
 #[test]
-fn what_an_engine_took_is_given_back_with_it() {
+fn an_engine_frees_what_it_allocated() {
     let fixture = Fixture::new();
     for subject in subjects() {
         let used = || {

@@ -99,8 +99,8 @@ impl Subject {
     }
 
     /// Returns the largest batch for a requested size, rounded up to whole loops.
-    pub(crate) const fn most(&self, asked: usize) -> usize {
-        asked.next_multiple_of(self.way.loops())
+    pub(crate) const fn most(&self, requested: usize) -> usize {
+        requested.next_multiple_of(self.way.loops())
     }
 
     /// Returns whether networks with several input types exist for the engine. Other computing engines only have fp32
@@ -211,19 +211,19 @@ impl Subject {
 
     /// Returns the number of live allocations on the device.
     pub(crate) fn live_on_device(&self) -> i64 {
-        self.ask_driver(b"twin_cuda_live")
+        self.query_driver(b"fake_cuda_live")
     }
 
     /// Returns the number of all allocations on the device so far.
     pub(crate) fn allocations_on_device(&self) -> i64 {
-        self.ask_driver(b"twin_cuda_allocations")
+        self.query_driver(b"fake_cuda_allocations")
     }
 
-    fn ask_driver(&self, question: &[u8]) -> i64 {
+    fn query_driver(&self, question: &[u8]) -> i64 {
         if self.kind != EngineKind::Tensorrt {
             return 0;
         }
-        let driver = &stand_in().driver;
+        let driver = &fake_device().driver;
         // SAFETY: the fake of CUDA's driver exports these functions with this type.
         unsafe { driver.get::<extern "C" fn() -> i64>(question).unwrap()() }
     }
@@ -251,39 +251,39 @@ fn quick_sim() -> SimModel {
 fn model(fixture: &Fixture) -> PathBuf {
     let model = fixture.path("model.onnx");
     if !model.exists() {
-        fs::write(&model, "the twin reads no model").unwrap();
+        fs::write(&model, "the fake reads no model").unwrap();
     }
     model
 }
 
 /// The fakes and their driver. The driver stays open, because closing it would lose its configuration.
-struct StandIn {
-    twins: FakeTensorrt,
+struct FakeDevice {
+    fakes: FakeTensorrt,
     driver: Library,
 }
 
 /// Returns the fakes, created once per process, with two GPUs.
-fn stand_in() -> &'static StandIn {
-    static STAND_IN: OnceLock<StandIn> = OnceLock::new();
+fn fake_device() -> &'static FakeDevice {
+    static STAND_IN: OnceLock<FakeDevice> = OnceLock::new();
     STAND_IN.get_or_init(|| {
-        let twins = FakeTensorrt::new();
+        let fakes = FakeTensorrt::new();
         // SAFETY: this is the fake of CUDA's driver, which exports this function with this type.
         let driver = unsafe {
-            let driver = Library::new(twins.cuda().join("libcuda.so.1")).unwrap();
-            let has = driver.get::<extern "C" fn(*const c_char)>(b"twin_cuda_faults");
+            let driver = Library::new(fakes.cuda().join("libcuda.so.1")).unwrap();
+            let has = driver.get::<extern "C" fn(*const c_char)>(b"fake_cuda_faults");
             has.unwrap()(c"devices=2".as_ptr());
             driver
         };
-        StandIn { twins, driver }
+        FakeDevice { fakes, driver }
     })
 }
 
 pub(crate) fn installation() -> Installation {
-    let twins = &stand_in().twins;
+    let fakes = &fake_device().fakes;
     Installation {
-        cuda: Some(twins.cuda().join("libcuda.so.1")),
-        tensorrt: Some(twins.libraries()),
-        shims: ShimDirectories::new(vec![twins.shims()]),
+        cuda: Some(fakes.cuda().join("libcuda.so.1")),
+        tensorrt: Some(fakes.libraries()),
+        shims: ShimDirectories::new(vec![fakes.shims()]),
     }
 }
 

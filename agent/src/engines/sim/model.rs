@@ -68,8 +68,8 @@ impl Default for SimModel {
 
 impl SimModel {
     /// Returns the modelled units of the setting `sim_units`.
-    pub(crate) fn units(given: &SimUnits) -> Vec<UnitModel> {
-        given.0.iter().filter_map(modelled).collect()
+    pub(crate) fn units(value: &SimUnits) -> Vec<UnitModel> {
+        value.0.iter().filter_map(modelled).collect()
     }
 
     /// Returns the modelled units of the text of `sim_units`.
@@ -77,16 +77,16 @@ impl SimModel {
     pub(crate) fn units_of(text: &str) -> Vec<UnitModel> {
         use regatta_config::engine_settings::EngineSettings;
         use regatta_types::documents::EngineKind;
-        let given = [("sim_units".to_owned(), text.to_owned())].into();
-        let settings = EngineSettings::read(EngineKind::Sim, &given).unwrap();
+        let value = [("sim_units".to_owned(), text.to_owned())].into();
+        let settings = EngineSettings::read(EngineKind::Sim, &value).unwrap();
         Self::units(&settings.sim_units.unwrap())
     }
 
     /// Returns the board with this name, or the board in the file with this path.
-    pub(crate) fn board_named(given: &str) -> Option<BoardModel> {
-        match BOARDS.iter().find(|(name, _)| *name == given) {
+    pub(crate) fn board_named(value: &str) -> Option<BoardModel> {
+        match BOARDS.iter().find(|(name, _)| *name == value) {
             Some((_, text)) => BoardModel::parse(text).ok(),
-            None => BoardModel::parse(&regular_file::read_text(Path::new(given)).ok()?).ok(),
+            None => BoardModel::parse(&regular_file::read_text(Path::new(value)).ok()?).ok(),
         }
     }
 

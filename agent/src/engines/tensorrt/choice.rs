@@ -43,16 +43,16 @@ pub(super) fn choose(
     unit_request: &UnitRequest,
     dla: bool,
 ) -> Result<(CacheEntry, Vec<u8>), EngineError> {
-    let ask = EngineQuery {
+    let query = EngineQuery {
         request,
         here,
         unit_request,
         dla,
-        batch: unit_request.batch.unwrap_or(wanted_batch(request)),
+        batch: unit_request.batch.unwrap_or(requested_batch(request)),
     };
     match &unit_request.engine {
-        Some(named) => ask.named(Path::new(named)),
-        None => ask.best(ask.candidates()?),
+        Some(named) => query.named(Path::new(named)),
+        None => query.best(query.candidates()?),
     }
 }
 
@@ -73,11 +73,11 @@ impl EngineQuery<'_> {
             "was built from another model".to_owned()
         } else if manifest.dla.is_some() != self.dla {
             format!("was built for {}", unit(!self.dla))
-        } else if let Some(wanted) = self.other_precision(&entry) {
+        } else if let Some(requested) = self.other_precision(&entry) {
             format!(
                 "is in {}, but {} was requested",
                 precision(manifest.precision),
-                precision(wanted)
+                precision(requested)
             )
         } else if !inputs::are_requested(&entry, self.request.tensorrt, self.dla) {
             "does not accept the input that the settings request".to_owned()
@@ -106,17 +106,17 @@ impl EngineQuery<'_> {
         filter.keep(
             |entry| entry.manifest.dla.is_some() == self.dla,
             |of_model| {
-                let (other, asked) = (unit(!self.dla), unit(self.dla));
-                format!("{of_model} for {other}, but {asked} was requested")
+                let (other, requested) = (unit(!self.dla), unit(self.dla));
+                format!("{of_model} for {other}, but {requested} was requested")
             },
         );
-        if let Some(wanted) = self.request.tensorrt.precision {
+        if let Some(requested) = self.request.tensorrt.precision {
             for other in [Precision::AsInNetwork, Precision::Fp16, Precision::Int8] {
                 filter.keep(
-                    |entry| entry.manifest.precision == wanted || entry.manifest.precision != other,
+                    |entry| entry.manifest.precision == requested || entry.manifest.precision != other,
                     |of_model| {
-                        let (other, wanted) = (precision(other), precision(wanted));
-                        format!("{of_model} in {other}, but {wanted} was requested")
+                        let (other, requested) = (precision(other), precision(requested));
+                        format!("{of_model} in {other}, but {requested} was requested")
                     },
                 );
             }
@@ -124,8 +124,8 @@ impl EngineQuery<'_> {
         filter.keep(
             |entry| inputs::are_requested(entry, self.request.tensorrt, self.dla),
             |of_model| {
-                let asked = inputs::in_words(self.request.tensorrt);
-                format!("{of_model} for other inputs than {asked}, which the settings request")
+                let requested = inputs::in_words(self.request.tensorrt);
+                format!("{of_model} for other inputs than {requested}, which the settings request")
             },
         );
         filter.keep(
@@ -147,9 +147,9 @@ impl EngineQuery<'_> {
     }
 
     /// Returns the suitable engine with the best batch size.
-    fn best(&self, mut fitting: Vec<Found>) -> Result<(CacheEntry, Vec<u8>), EngineError> {
+    fn best(&self, mut matching: Vec<Found>) -> Result<(CacheEntry, Vec<u8>), EngineError> {
         let size = |entry: &CacheEntry| entry.manifest.batch as usize;
-        let sizes = fitting.iter().map(|(_, entry)| size(entry));
+        let sizes = matching.iter().map(|(_, entry)| size(entry));
         // A DLA core may take a smaller batch, because the rest becomes the next batch of it or of the GPU.
         let free = self.unit_request.batch.is_none() && (self.dla || self.request.takes_any_batch);
         let best = if free {
@@ -158,12 +158,12 @@ impl EngineQuery<'_> {
             sizes.filter(|&size| self.takes(size)).min()
         };
         let Some(best) = best else {
-            let reason = format!("none of {} has a batch of {}", fitting.len(), self.batch);
+            let reason = format!("none of {} has a batch of {}", matching.len(), self.batch);
             return Err(self.none(reason));
         };
-        fitting.retain(|(_, entry)| size(entry) == best);
-        profiles::keep_just_enough(&mut fitting, self.unit_request.streams);
-        match fitting.as_slice() {
+        matching.retain(|(_, entry)| size(entry) == best);
+        profiles::keep_just_enough(&mut matching, self.unit_request.streams);
+        match matching.as_slice() {
             [(place, _)] => CacheEntry::read(place).map_err(EngineError::tensorrt_unavailable),
             several => {
                 let keys: Vec<_> = several.iter().map(|(_, entry)| entry.manifest.key()).collect();
@@ -183,8 +183,8 @@ impl EngineQuery<'_> {
 
     /// Returns the requested precision, if the engine's differs.
     fn other_precision(&self, entry: &CacheEntry) -> Option<Precision> {
-        let wanted = self.request.tensorrt.precision;
-        wanted.filter(|&wanted| wanted != entry.manifest.precision)
+        let requested = self.request.tensorrt.precision;
+        requested.filter(|&requested| requested != entry.manifest.precision)
     }
 
     fn none(&self, reason: String) -> EngineError {
@@ -209,9 +209,9 @@ struct EngineFilter {
 
 impl EngineFilter {
     /// Keeps the engines that match, and records how many others there are and how they differ.
-    fn keep(&mut self, asked: impl Fn(&CacheEntry) -> bool, cause: impl Fn(&str) -> String) {
+    fn keep(&mut self, matches: impl Fn(&CacheEntry) -> bool, cause: impl Fn(&str) -> String) {
         let before = self.entries.len();
-        self.entries.retain(|(_, entry)| asked(entry));
+        self.entries.retain(|(_, entry)| matches(entry));
         match before - self.entries.len() {
             0 => {}
             1 => self.causes.push(cause("1 engine of this model is")),
@@ -270,7 +270,7 @@ pub(super) fn too_few_profiles(
     )
 }
 
-fn wanted_batch(request: &LoadRequest<'_>) -> usize {
+fn requested_batch(request: &LoadRequest<'_>) -> usize {
     request.batch_sizes.iter().copied().fold(1, usize::max)
 }
 

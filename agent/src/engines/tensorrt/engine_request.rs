@@ -144,14 +144,14 @@ impl EngineRequest {
 
     /// Returns whether an engine was built with the requested workspace.
     pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
-        let wanted = self.workspace_bytes;
-        wanted.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
+        let requested = self.workspace_bytes;
+        requested.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
     }
 
     /// Returns the flag of `engine build` for the requested workspace.
     pub(super) fn workspace_flag(&self) -> String {
-        let wanted = self.workspace_bytes;
-        wanted.map_or_else(String::new, |bytes| format!(" --workspace {}", bytes >> MIB))
+        let requested = self.workspace_bytes;
+        requested.map_or_else(String::new, |bytes| format!(" --workspace {}", bytes >> MIB))
     }
 
     /// Returns the units, GPUs first.

@@ -15,11 +15,11 @@ use crate::engines::{EngineError, LoadRequest};
 /// # Errors
 /// [`EngineError::ModelUnfit`].
 pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError> {
-    let Some(wanted) = request.tensorrt.input_dtype else {
+    let Some(requested) = request.tensorrt.input_dtype else {
         return Ok(());
     };
     let samples = request.benchmark.model.input_dtype;
-    let element = Element::named(&wanted.to_string());
+    let element = Element::named(&requested.to_string());
     if element.is_some_and(|element| Conversion::between(samples, element).is_some()) {
         return Ok(());
     }
@@ -27,7 +27,7 @@ pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError
         file: request.model_file.clone(),
         benchmark: request.benchmark.name.clone(),
         reason: format!(
-            "the setting input_dtype requests {wanted}, but its samples are {}, and the conversion needs a scale; hint: prepare them as {wanted}, or change the setting",
+            "the setting input_dtype requests {requested}, but its samples are {}, and the conversion needs a scale; hint: prepare them as {requested}, or change the setting",
             samples.word()
         ),
     })
@@ -38,14 +38,14 @@ pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError
 pub(super) fn are_requested(entry: &CacheEntry, engine_request: &EngineRequest, dla: bool) -> bool {
     let inputs: Vec<_> = entry.tensors.iter().filter(|tensor| tensor.input).collect();
     let built = entry.manifest.input;
-    let element = engine_request.input_dtype.is_none_or(|wanted| {
+    let element = engine_request.input_dtype.is_none_or(|requested| {
         if inputs.is_empty() {
-            return built.element == Some(wanted);
+            return built.element == Some(requested);
         }
-        inputs.iter().all(|input| input.kind == wanted.to_string())
+        inputs.iter().all(|input| input.kind == requested.to_string())
     });
-    let format = engine_request.input_format.is_none_or(|wanted| {
-        let same = |found: Layout| found == wanted || (dla && found == on_dla(wanted));
+    let format = engine_request.input_format.is_none_or(|requested| {
+        let same = |found: Layout| found == requested || (dla && found == on_dla(requested));
         if inputs.is_empty() {
             return same(built.format.unwrap_or(Layout::Linear));
         }
@@ -56,8 +56,8 @@ pub(super) fn are_requested(entry: &CacheEntry, engine_request: &EngineRequest, 
 
 /// Describes the settings for inputs.
 pub(super) fn in_words(engine_request: &EngineRequest) -> String {
-    let element = engine_request.input_dtype.map(|wanted| wanted.to_string());
-    let format = engine_request.input_format.map(|wanted| wanted.to_string());
+    let element = engine_request.input_dtype.map(|requested| requested.to_string());
+    let format = engine_request.input_format.map(|requested| requested.to_string());
     let words: Vec<_> = element.into_iter().chain(format).collect();
     words.join(" ")
 }
@@ -112,13 +112,13 @@ pub(super) fn shape_flags(model: &Model) -> String {
 pub(super) fn flags(engine_request: &EngineRequest, dla: bool) -> String {
     let element = engine_request
         .input_dtype
-        .map(|wanted| format!(" --input-dtype {wanted}"));
+        .map(|requested| format!(" --input-dtype {requested}"));
     let format = engine_request
         .input_format
-        .filter(|&wanted| wanted != Layout::Linear);
-    let format = format.map(|wanted| {
-        let wanted = if dla { on_dla(wanted) } else { wanted };
-        format!(" --input-format {wanted}")
+        .filter(|&requested| requested != Layout::Linear);
+    let format = format.map(|requested| {
+        let requested = if dla { on_dla(requested) } else { requested };
+        format!(" --input-format {requested}")
     });
     element.into_iter().chain(format).collect()
 }

@@ -132,14 +132,14 @@ impl Runner {
             .max(1);
         let rows = tensors.rows(part) * setup.loops;
         let direct = setup.shared.is_some();
-        let room = |row: &Row| Buffer::new(context, rows * row.bytes(), direct);
-        let inputs = tensors.inputs.iter().map(|input| room(&input.row));
+        let allocate = |row: &Row| Buffer::new(context, rows * row.bytes(), direct);
+        let inputs = tensors.inputs.iter().map(|input| allocate(&input.row));
         let shape = |dims: &[i64]| std::iter::once(0).chain(dims.iter().copied()).collect();
         Ok(Self {
             graphs: GraphSet::default(),
             execution,
             inputs: inputs.collect::<Result<_, _>>()?,
-            outputs: tensors.outputs.iter().map(room).collect::<Result<_, _>>()?,
+            outputs: tensors.outputs.iter().map(allocate).collect::<Result<_, _>>()?,
             stream,
             brought: Event::new(context)?,
             computed: Event::new(context)?,
@@ -169,11 +169,11 @@ impl Runner {
                 continue;
             }
             // The graph serves all batches with this number of rows, so it copies the largest of them.
-            let given = rows.min(self.part);
+            let size = rows.min(self.part);
             let stream = Arc::clone(&self.stream);
-            self.compute(given, None)?;
+            self.compute(size, None)?;
             // SAFETY: captured copies and kernels do not run now. `compute` upholds the contract at each launch.
-            let graph = Graph::capture(&stream, || unsafe { self.give(given, None, true) })?;
+            let graph = Graph::capture(&stream, || unsafe { self.give(size, None, true) })?;
             self.graphs.add(rows, graph);
         }
         Ok(())
@@ -183,15 +183,15 @@ impl Runner {
     /// needs its buffer, returns its device address. Otherwise copies the samples into the buffers and returns `None`.
     fn place(&mut self, batch: &Batch<'_>) -> Result<Option<u64>, EngineError> {
         let tensors = &self.setup.tensors;
-        let given = batch.samples.len();
-        let kept = self.graphs.of(tensors.rows(given)).is_some();
+        let size = batch.samples.len();
+        let kept = self.graphs.of(tensors.rows(size)).is_some();
         if let (Some(shared), Input::Contiguous(samples), [only], false) =
             (&self.setup.shared, batch.input, tensors.inputs.as_slice(), kept)
             && only.conversion == Conversion::None
-            && samples.len() == given * tensors.sample_bytes
+            && samples.len() == size * tensors.sample_bytes
         {
-            let last = given - (given - 1) / self.part * self.part;
-            let rows = given - last + tensors.rows(last);
+            let last = size - (size - 1) / self.part * self.part;
+            let rows = size - last + tensors.rows(last);
             if let Some(address) = shared.device_address(samples, rows * only.row.bytes()) {
                 return Ok(Some(address));
             }
@@ -212,34 +212,34 @@ impl Runner {
         Ok(None)
     }
 
-    /// Computes `given` samples and waits for them. They are in the input buffers, or at the device address
+    /// Computes `size` samples and waits for them. They are in the input buffers, or at the device address
     /// `elsewhere`.
-    fn compute(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
+    fn compute(&mut self, size: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
         if let Some(lost) = &self.lost {
             return Err(RunnerError::Lost(lost.clone()));
         }
-        let computed = self.compute_on_device(given, elsewhere);
-        if let Err(trouble) = &computed {
+        let computed = self.compute_on_device(size, elsewhere);
+        if let Err(error) = &computed {
             // Work that was enqueued before the failure still uses the memory.
             let after = self.stream.synchronize().err();
-            let told = match trouble {
+            let cuda_error = match error {
                 RunnerError::Cuda(error) => Some(error.clone()),
                 RunnerError::TensorRt(_) | RunnerError::Lost(_) => after,
             };
-            self.lost = told.filter(CudaError::is_sticky);
+            self.lost = cuda_error.filter(CudaError::is_sticky);
         }
         computed
     }
 
-    fn compute_on_device(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
+    fn compute_on_device(&mut self, size: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
         // TensorRT uses the thread's current context. A worker's first batch has none yet.
         self.stream.context().bind()?;
         // SAFETY: only this thread uses the memory. It waits below (or in `compute` after a failure) before it uses it
         // again.
         unsafe {
-            match self.graphs.of(self.setup.tensors.rows(given)) {
+            match self.graphs.of(self.setup.tensors.rows(size)) {
                 Some(graph) => graph.launch(&self.stream)?,
-                None => self.give(given, elsewhere, false)?,
+                None => self.give(size, elsewhere, false)?,
             }
         }
         self.done.record(&self.stream)?;
@@ -253,7 +253,7 @@ impl Runner {
     /// otherwise.
     unsafe fn give(
         &mut self,
-        given: usize,
+        size: usize,
         elsewhere: Option<u64>,
         in_graph: bool,
     ) -> Result<(), RunnerError> {
@@ -263,7 +263,7 @@ impl Runner {
         if elsewhere.is_none() {
             for (input, buffer) in tensors.inputs.iter().zip(&self.inputs) {
                 // SAFETY: the caller guarantees it.
-                unsafe { buffer.bring(&self.stream, given * input.row.bytes()) }?;
+                unsafe { buffer.bring(&self.stream, size * input.row.bytes()) }?;
             }
         }
         let apart = !Arc::ptr_eq(&inference, &self.stream);
@@ -271,9 +271,9 @@ impl Runner {
             self.brought.record(&self.stream)?;
             inference.wait_for(&self.brought)?;
         }
-        for first in (0..given).step_by(self.part) {
+        for first in (0..size).step_by(self.part) {
             // SAFETY: the caller guarantees it.
-            unsafe { self.enqueue(first, given.min(first + self.part) - first, elsewhere, &inference) }?;
+            unsafe { self.enqueue(first, size.min(first + self.part) - first, elsewhere, &inference) }?;
         }
         if apart {
             self.computed.record(&inference)?;
@@ -281,7 +281,7 @@ impl Runner {
         }
         for (output, buffer) in self.answering() {
             // SAFETY: the caller guarantees it.
-            unsafe { buffer.fetch(&self.stream, given * output.bytes()) }?;
+            unsafe { buffer.fetch(&self.stream, size * output.bytes()) }?;
         }
         Ok(())
     }
@@ -296,19 +296,19 @@ impl Runner {
         outputs.iter().zip(&self.outputs).take(count)
     }
 
-    /// Enqueues one batch of the engine: `given` samples, starting with number `first`.
+    /// Enqueues one batch of the engine: `size` samples, starting with number `first`.
     ///
     /// # Safety
     /// As for [`give`](Self::give).
     unsafe fn enqueue(
         &mut self,
         first: usize,
-        given: usize,
+        size: usize,
         elsewhere: Option<u64>,
         stream: &Stream,
     ) -> Result<(), RunnerError> {
         let tensors = &self.setup.tensors;
-        let rows = i64::try_from(tensors.rows(given)).unwrap_or(i64::MAX);
+        let rows = i64::try_from(tensors.rows(size)).unwrap_or(i64::MAX);
         if tensors.batch_is_free && self.shapes[0][0] != rows {
             for (input, shape) in tensors.inputs.iter().zip(&mut self.shapes) {
                 shape[0] = rows;
@@ -346,15 +346,15 @@ impl Engine for Runner {
     }
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        let (given, max) = (batch.samples.len(), self.max_batch());
-        if given == 0 || given > max {
-            return Err(EngineError::BatchSize { given, max });
+        let (size, max) = (batch.samples.len(), self.max_batch());
+        if size == 0 || size > max {
+            return Err(EngineError::BatchSize { size, max });
         }
         let elsewhere = self.place(batch)?;
-        self.compute(given, elsewhere)
+        self.compute(size, elsewhere)
             .map_err(|source| EngineError::Compute {
                 engine: EngineKind::Tensorrt,
-                samples: given,
+                samples: size,
                 source: OnUnit {
                     unit: self.setup.unit_name.clone(),
                     source,
@@ -362,7 +362,7 @@ impl Engine for Runner {
                 .into(),
             })?;
         if self.setup.response == Response::Stacked {
-            for sample in 0..given {
+            for sample in 0..size {
                 let rows = self.answering().map(|(output, buffer)| {
                     let row = &buffer.bytes()[sample * output.bytes()..][..output.bytes()];
                     (row, output.element.size())
@@ -372,7 +372,7 @@ impl Engine for Runner {
             return Ok(());
         }
         let output = &self.setup.tensors.outputs[0];
-        for row in self.outputs[0].bytes().chunks_exact(output.bytes()).take(given) {
+        for row in self.outputs[0].bytes().chunks_exact(output.bytes()).take(size) {
             convert::answer(
                 row,
                 output.element,

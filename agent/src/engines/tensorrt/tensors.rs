@@ -77,10 +77,10 @@ impl Tensors {
         let (inputs, outputs): (Vec<_>, Vec<_>) = tensors.into_iter().partition(|tensor| tensor.input);
         let model = &request.benchmark.model;
         let (mut taken, mut begin) = (Vec::new(), 0);
-        for wanted in model.inputs() {
-            let found = matching(&inputs, &wanted, model).map_err(&unfit)?;
-            let (row, conversion) = held_against(found, &wanted, dla_alone).map_err(&unfit)?;
-            let end = begin + wanted.bytes().unwrap_or(0);
+        for model_input in model.inputs() {
+            let found = matching(&inputs, &model_input, model).map_err(&unfit)?;
+            let (row, conversion) = compare_input(found, &model_input, dla_alone).map_err(&unfit)?;
+            let end = begin + model_input.bytes().unwrap_or(0);
             taken.push(InputRow {
                 row,
                 part: begin..end,
@@ -130,9 +130,9 @@ impl Tensors {
         })
     }
 
-    /// Returns the rows that are computed for `given` samples. A fixed batch is padded.
-    pub(super) fn rows(&self, given: usize) -> usize {
-        given.max(self.least)
+    /// Returns the rows that are computed for `size` samples. A fixed batch is padded.
+    pub(super) fn rows(&self, size: usize) -> usize {
+        size.max(self.least)
     }
 }
 
@@ -140,9 +140,13 @@ impl Tensors {
 const LINEAR: &str = "linear";
 
 /// Returns the engine's input for an input of the benchmark: the one with its name, or the only one.
-fn matching<'a>(inputs: &'a [Tensor], wanted: &ModelInput<'_>, model: &Model) -> Result<&'a Tensor, String> {
+fn matching<'a>(
+    inputs: &'a [Tensor],
+    model_input: &ModelInput<'_>,
+    model: &Model,
+) -> Result<&'a Tensor, String> {
     let count = model.inputs().count();
-    let found = match (inputs, wanted.name) {
+    let found = match (inputs, model_input.name) {
         ([only], None) => Some(only),
         (several, Some(name)) => several.iter().find(|input| input.name == name),
         (_, None) => None,
@@ -159,24 +163,24 @@ fn matching<'a>(inputs: &'a [Tensor], wanted: &ModelInput<'_>, model: &Model) ->
 }
 
 /// Returns an input's row and the conversion of samples to its type, if the samples match.
-fn held_against(
+fn compare_input(
     input: &Tensor,
     sample: &ModelInput<'_>,
     dla_alone: bool,
 ) -> Result<(Row, Conversion), String> {
     let (row, stored) = row(input, dla_alone)?;
-    let wanted = sample.stored().unwrap_or_default();
-    let is_same = same_in_memory(&stored, &wanted, input);
+    let of_sample = sample.stored().unwrap_or_default();
+    let is_same = same_in_memory(&stored, &of_sample, input);
     // If the benchmark states a layout, its shape is the network's. One channel then does not match four.
     let same_shape = sample.layout.is_linear() || sizes(&row.dims).as_deref() == Some(sample.shape);
     if !is_same || !same_shape {
-        let lies = if sizes(&row.dims).as_ref() == Some(&stored) {
+        let in_memory = if sizes(&row.dims).as_ref() == Some(&stored) {
             String::new()
         } else {
             format!(", which is {stored:?} in memory")
         };
         return Err(format!(
-            "its engine takes {}{lies}, but a sample is {sample}",
+            "its engine takes {}{in_memory}, but a sample is {sample}",
             shown(input)
         ));
     }

@@ -103,7 +103,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
     let inputs = onnx.input_outlets().map_err(refuse)?.to_vec();
     let outputs = onnx.output_outlets().map_err(refuse)?.to_vec();
     let model = &request.benchmark.model;
-    let wanted: Vec<(ModelInput<'_>, Range<usize>)> = model
+    let sample_inputs: Vec<(ModelInput<'_>, Range<usize>)> = model
         .inputs()
         .scan(0, |end, input| {
             let begin = *end;
@@ -111,8 +111,8 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
             Some((input, begin..*end))
         })
         .collect();
-    let Some(&first_output) = outputs.first().filter(|_| inputs.len() == wanted.len()) else {
-        let (found, needed) = (inputs.len(), wanted.len());
+    let Some(&first_output) = outputs.first().filter(|_| inputs.len() == sample_inputs.len()) else {
+        let (found, needed) = (inputs.len(), sample_inputs.len());
         let inputs = if needed == 1 {
             "one input".to_owned()
         } else {
@@ -131,11 +131,11 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
     for (number, outlet) in inputs.iter().enumerate() {
         let declared = onnx.input_fact(number).map_err(refuse)?;
         let name = &onnx.node(outlet.node).name;
-        let named = wanted
+        let named = sample_inputs
             .iter()
-            .find(|(input, _)| input.name.is_none_or(|wanted| wanted == name));
+            .find(|(input, _)| input.name.is_none_or(|own| own == name));
         let Some((input, part)) = named else {
-            let names: Vec<_> = wanted.iter().filter_map(|(input, _)| input.name).collect();
+            let names: Vec<_> = sample_inputs.iter().filter_map(|(input, _)| input.name).collect();
             let reason = format!("it has an input `{name}`, but a sample has {}", names.join(", "));
             return Err(unfit(request, reason));
         };
@@ -165,28 +165,28 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
 }
 
 /// Returns the type that the network declares, or the samples' type if it declares none.
-fn declared_type(declared: &InferenceFact, wanted: &ModelInput<'_>) -> DatumType {
+fn declared_type(declared: &InferenceFact, sample_input: &ModelInput<'_>) -> DatumType {
     let own = declared.datum_type.concretize();
-    own.unwrap_or_else(|| datum_type(wanted.dtype))
+    own.unwrap_or_else(|| datum_type(sample_input.dtype))
 }
 
 /// Returns whether a declared input accepts the benchmark's samples, in all dimensions but the first.
-fn fits(input: &InferenceFact, wanted: &ModelInput<'_>) -> bool {
-    let declared_type = declared_type(input, wanted);
-    let is_wider = (wanted.dtype, declared_type) == (Dtype::Int32, DatumType::I64);
-    let right_type = declared_type == datum_type(wanted.dtype) || is_wider;
+fn fits(input: &InferenceFact, sample_input: &ModelInput<'_>) -> bool {
+    let declared_type = declared_type(input, sample_input);
+    let is_wider = (sample_input.dtype, declared_type) == (Dtype::Int32, DatumType::I64);
+    let right_type = declared_type == datum_type(sample_input.dtype) || is_wider;
     let declared: Vec<_> = input.shape.dims().collect();
-    let right_rank = declared.len() == wanted.shape.len() + 1;
-    let right_rank = right_rank || (input.shape.is_open() && declared.len() <= wanted.shape.len());
+    let right_rank = declared.len() == sample_input.shape.len() + 1;
+    let right_rank = right_rank || (input.shape.is_open() && declared.len() <= sample_input.shape.len());
     let right_dims = declared
         .iter()
         .skip(1)
-        .zip(wanted.shape)
-        .all(|(declared, &wanted)| {
+        .zip(sample_input.shape)
+        .all(|(declared, &dim_of_sample)| {
             declared
                 .concretize()
                 .and_then(|dim| dim.to_usize().ok())
-                .is_none_or(|dim| dim == wanted)
+                .is_none_or(|dim| dim == dim_of_sample)
         });
     right_type && right_rank && right_dims
 }

@@ -93,12 +93,12 @@ mod tests {
             ..EngineSettings::default()
         };
         let board = configured(&orin(), &settings);
-        let told: Vec<_> = board
+        let units_of_board: Vec<_> = board
             .units
             .iter()
             .map(|unit| (unit.name.as_str(), unit.batch, unit.streams))
             .collect();
-        assert_eq!(told, [("gpu", 64, 4), ("dla0", 8, 2)]);
+        assert_eq!(units_of_board, [("gpu", 64, 4), ("dla0", 8, 2)]);
         // Each loop takes the time of a batch of 2, however many samples it contains.
         let (looped, once) = (&board.units[1].times, orin().units[1].times.seconds(2));
         for (samples, loops) in [(1, 1.0), (2, 1.0), (3, 2.0), (6, 3.0), (7, 4.0), (8, 4.0)] {

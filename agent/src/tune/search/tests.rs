@@ -34,11 +34,11 @@ fn virtual_board(name: &'static str) -> Virtual {
 
 /// Returns the board with these settings, through the same code as `bench`.
 fn configured(name: &str, settings: &BTreeMap<String, String>) -> BoardModel {
-    let mut given = settings.clone();
-    given.insert("sim_board".to_owned(), name.to_owned());
+    let mut trial_settings = settings.clone();
+    trial_settings.insert("sim_board".to_owned(), name.to_owned());
     let spec = EngineSpec {
         kind: EngineKind::Sim,
-        settings: given,
+        settings: trial_settings,
     };
     HarnessSettings::try_from(&spec).unwrap().sim.board
 }
@@ -93,10 +93,10 @@ fn orin_space() -> Space {
 
 fn searched(stand: Virtual, limit: u64) -> (Option<Found>, Vec<Trial>) {
     let space = orin_space();
-    let mut told = 0;
+    let mut calls = 0;
     let mut observe = |trials: &[Trial], _: Option<&Found>| {
-        told += 1;
-        assert_eq!(trials.len(), told, "told of every trial");
+        calls += 1;
+        assert_eq!(trials.len(), calls, "reported every trial");
     };
     let mut search = Search {
         space: &space,
@@ -202,7 +202,7 @@ fn a_limit_that_is_too_short_gives_the_best_so_far_and_says_so() {
 }
 
 #[test]
-fn equals_are_told_as_equals_and_the_cheaper_is_kept() {
+fn equal_candidates_are_reported_as_equal_and_the_cheaper_is_kept() {
     /// Every choice gives the same figure.
     struct Same(u32);
     impl Stand for Same {

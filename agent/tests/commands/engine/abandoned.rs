@@ -14,14 +14,14 @@ use super::Place;
 struct Build {
     child: Child,
     stderr: BufReader<ChildStderr>,
-    said: String,
+    output_text: String,
 }
 
 impl Build {
-    fn start(place: &Place, twin: &[(&str, &str)]) -> Self {
+    fn start(place: &Place, fake: &[(&str, &str)]) -> Self {
         let mut command = place.command(&["build", "--onnx", "digits.onnx"]);
         command
-            .envs(twin.iter().copied())
+            .envs(fake.iter().copied())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -29,14 +29,19 @@ impl Build {
         Self {
             child,
             stderr,
-            said: String::new(),
+            output_text: String::new(),
         }
     }
 
     /// Waits for words on standard error, and sends a signal.
     fn signal_after(&mut self, words: &str, signal: Signal) {
-        while !self.said.contains(words) {
-            assert_ne!(self.stderr.read_line(&mut self.said).unwrap(), 0, "{}", self.said);
+        while !self.output_text.contains(words) {
+            assert_ne!(
+                self.stderr.read_line(&mut self.output_text).unwrap(),
+                0,
+                "{}",
+                self.output_text
+            );
         }
         let pid = i32::try_from(self.child.id()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
@@ -44,10 +49,14 @@ impl Build {
 
     /// Ends with the exit code of what could not be done, and leaves nothing.
     fn ends_with_nothing(mut self, place: &Place) {
-        self.stderr.read_to_string(&mut self.said).unwrap();
-        assert_eq!(self.child.wait().unwrap().code(), Some(3), "{}", self.said);
-        let last = self.said.lines().next_back().unwrap();
-        assert_eq!(last, "regatta-agent: the build was cancelled", "{}", self.said);
+        self.stderr.read_to_string(&mut self.output_text).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(3), "{}", self.output_text);
+        let last = self.output_text.lines().next_back().unwrap();
+        assert_eq!(
+            last, "regatta-agent: the build was cancelled",
+            "{}",
+            self.output_text
+        );
         let left = fs::read_dir(place.scratch.path().join("engines")).unwrap();
         let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["lock"]);
@@ -55,17 +64,17 @@ impl Build {
 }
 
 #[test]
-fn a_build_that_is_given_up_leaves_nothing() {
-    let place = Place::twin(&[]);
+fn a_cancelled_build_leaves_nothing() {
+    let place = Place::fake(&[]);
     place.become_version("libnvinfer.so.10", &["8.5.2", "10.3.0"]);
-    let asks = ("TWIN_TRT_VERSION", "100300");
+    let asks = ("FAKE_TRT_VERSION", "100300");
     for signal in [Signal::INT, Signal::TERM] {
-        let mut build = Build::start(&place, &[asks, ("TWIN_TRT_STEPS", "100000")]);
-        build.signal_after("twin's build", signal);
+        let mut build = Build::start(&place, &[asks, ("FAKE_TRT_STEPS", "100000")]);
+        build.signal_after("fake build", signal);
         build.ends_with_nothing(&place);
     }
     // In a step that lasts, and in a version that tells of none.
-    let lasts = ("TWIN_TRT_SLOW", "600000");
+    let lasts = ("FAKE_TRT_SLOW", "600000");
     let mut build = Build::start(&place, &[asks, lasts]);
     build.signal_after("building with", Signal::INT);
     build.signal_after("the build is given up at TensorRT's next step", Signal::INT);

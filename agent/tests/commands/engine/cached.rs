@@ -11,7 +11,7 @@ use super::Place;
 
 #[test]
 fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
-    let place = Place::twin(&[]);
+    let place = Place::fake(&[]);
     place.json(&["build", "--onnx", "digits.onnx"], 0);
     let engine = place.only_engine();
     let key = engine.file_name().unwrap().to_str().unwrap().to_owned();
@@ -57,7 +57,7 @@ fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
 
 #[test]
 fn an_engine_that_was_damaged_is_built_again() {
-    let place = Place::twin(&[]);
+    let place = Place::fake(&[]);
     let build = ["build", "--onnx", "digits.onnx"];
     let built = place.json(&build, 0);
     let engine = place.only_engine();
@@ -69,10 +69,10 @@ fn an_engine_that_was_damaged_is_built_again() {
         fs::write(engine.join(file), &whole[..whole.len() / 2]).unwrap();
         let again = place.engine(&build);
         assert_eq!(again.status.code(), Some(0), "{again:?}");
-        let said = String::from_utf8_lossy(&again.stderr).into_owned();
+        let output_text = String::from_utf8_lossy(&again.stderr).into_owned();
         assert!(
-            said.contains(words) && said.contains("; building it again"),
-            "{said}"
+            output_text.contains(words) && output_text.contains("; building it again"),
+            "{output_text}"
         );
         assert_eq!(place.json(&["list"], 0)[0]["plan_sha256"], built["plan_sha256"]);
     }
@@ -84,20 +84,20 @@ fn an_engine_that_was_damaged_is_built_again() {
     assert!(!engines.join(".new-killed").exists());
     assert_eq!(place.json(&["list"], 0).as_array().unwrap().len(), 2);
     fs::remove_file(engine.join("engine.plan")).unwrap();
-    let told = place.refused(&["inspect", engine.to_str().unwrap()], 3);
+    let message = place.refused(&["inspect", engine.to_str().unwrap()], 3);
     assert!(
-        told.contains("engine.plan") && told.contains("cannot be used"),
-        "{told}"
+        message.contains("engine.plan") && message.contains("cannot be used"),
+        "{message}"
     );
 }
 
 #[test]
 fn two_builders_at_once_build_once() {
-    let place = Place::twin(&[]);
+    let place = Place::fake(&[]);
     let build = ["build", "--onnx", "digits.onnx", "--format", "json"];
     let start = || {
         let mut command = place.command(&build);
-        command.env("TWIN_TRT_SLOW", "300");
+        command.env("FAKE_TRT_SLOW", "300");
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap()
     };
@@ -106,16 +106,18 @@ fn two_builders_at_once_build_once() {
         .into_iter()
         .map(|builder| builder.wait_with_output().unwrap())
         .collect();
-    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let output_text = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         outputs.iter().all(|output| output.status.success()),
         "{outputs:?}"
     );
     let built = outputs
         .iter()
-        .filter(|output| said(output).contains("building with"));
+        .filter(|output| output_text(output).contains("building with"));
     assert_eq!(built.count(), 1, "{outputs:?}");
-    let found = outputs.iter().filter(|output| said(output).contains("found in "));
+    let found = outputs
+        .iter()
+        .filter(|output| output_text(output).contains("found in "));
     assert_eq!(found.count(), 2, "{outputs:?}");
     place.only_engine();
 }
@@ -125,7 +127,7 @@ fn a_disk_that_is_full_keeps_no_half_engine() {
     let Some(disk) = SmallDisk::mount("1m") else {
         return;
     };
-    let place = Place::twin(&[]);
+    let place = Place::fake(&[]);
     let cache = disk.path.join("engines");
     let build = [
         "build",
@@ -136,8 +138,8 @@ fn a_disk_that_is_full_keeps_no_half_engine() {
     ];
     place.json(&build, 0);
     disk.fill();
-    let told = place.refused(&[&build[..], &["--batch", "2"]].concat(), 3);
-    assert!(told.contains("No space left on device"), "{told}");
+    let message = place.refused(&[&build[..], &["--batch", "2"]].concat(), 3);
+    assert!(message.contains("No space left on device"), "{message}");
     let names = || {
         let entries = fs::read_dir(&cache)
             .unwrap()

@@ -155,10 +155,10 @@ fn the_real_tensorrt_builds_a_network_of_resnet50s_shape() {
 }
 
 #[test]
-fn placement_of_such_a_network_is_told_layer_by_layer() {
-    let place = Place::twin(&[]);
+fn placement_of_such_a_network_is_reported_layer_by_layer() {
+    let place = Place::fake(&[]);
     fs::write(place.scratch.path().join("r50.onnx"), resnet50_shaped()).unwrap();
-    let reads = [("TWIN_TRT_READS", "1")];
+    let reads = [("FAKE_TRT_READS", "1")];
     let build = [
         "build",
         "--onnx",

@@ -8,7 +8,7 @@ const BUILD: [&str; 3] = ["build", "--onnx", "digits.onnx"];
 
 #[test]
 fn of_several_shims_the_one_that_serves_the_version_best_is_loaded() {
-    let place = Place::twin(&[]);
+    let place = Place::fake(&[]);
     place.become_version("libnvinfer.so.8", &["8.5.2", "8.6.1", "10.3.0", "10.16.0"]);
     for (number, version, shim) in [
         ("8502", "8.5.2", "8.5.2"),
@@ -16,15 +16,15 @@ fn of_several_shims_the_one_that_serves_the_version_best_is_loaded() {
         ("101303", "10.13.3", "10.3.0"),
         ("101600", "10.16.0", "10.16.0"),
     ] {
-        let twin = [("TWIN_TRT_VERSION", number)];
-        let built = place.json_with(&twin, &BUILD, 0);
+        let fake = [("FAKE_TRT_VERSION", number)];
+        let built = place.json_with(&fake, &BUILD, 0);
         assert_eq!(built["manifest"]["tensorrt"], version);
         let engine = place.only_engine();
-        let inspected = place.json_with(&twin, &["inspect", engine.to_str().unwrap()], 0);
+        let inspected = place.json_with(&fake, &["inspect", engine.to_str().unwrap()], 0);
         assert_eq!(inspected["shim"], shim, "for {version}");
         fs::remove_dir_all(engine).unwrap();
     }
-    let none = place.refused_with(&[("TWIN_TRT_VERSION", "110000")], &BUILD, 3);
+    let none = place.refused_with(&[("FAKE_TRT_VERSION", "110000")], &BUILD, 3);
     assert!(
         none.contains("TensorRT 11.0.0 is installed, but there is no shim for it; found are 8.5.2, 8.6.1, 10.3.0, 10.16.0;"),
         "{none}"
@@ -33,12 +33,12 @@ fn of_several_shims_the_one_that_serves_the_version_best_is_loaded() {
 
 #[test]
 fn what_a_version_lacks_is_refused_by_name() {
-    let place = Place::twin(&[]);
+    let place = Place::fake(&[]);
     place.become_version("libnvinfer.so.10", &["8.5.2", "8.6.1", "10.3.0", "11.0.0"]);
     let refused = |version: &str, flags: &str| {
         let flags: Vec<&str> = flags.split_ascii_whitespace().collect();
         place.refused_with(
-            &[("TWIN_TRT_VERSION", version)],
+            &[("FAKE_TRT_VERSION", version)],
             &[&BUILD[..], &flags].concat(),
             2,
         )
@@ -62,13 +62,13 @@ fn what_a_version_lacks_is_refused_by_name() {
             "DLA core 0 was asked for, but TensorRT 11.4.0 finds 0 here: this version drives no DLA: 10.8 to 11.4.0 do not".to_owned(),
         ),
     ] {
-        let told = refused(version, flags);
-        assert!(told.contains(&reason), "{version} {flags}: {told}");
+        let message = refused(version, flags);
+        assert!(message.contains(&reason), "{version} {flags}: {message}");
     }
     // What a version has comes to it as it was asked for.
     let flags = "--level 3 --dla-core 1 --dla-sram 1024 --precision fp16";
     let flags: Vec<&str> = flags.split_ascii_whitespace().collect();
-    place.json_with(&[("TWIN_TRT_VERSION", "8601")], &[&BUILD[..], &flags].concat(), 0);
+    place.json_with(&[("FAKE_TRT_VERSION", "8601")], &[&BUILD[..], &flags].concat(), 0);
     let plan = fs::read_to_string(place.only_engine().join("engine.plan")).unwrap();
     assert!(
         plan.contains(" dla 1 ") && plan.ends_with(" level 3 sram 1048576"),
@@ -78,7 +78,7 @@ fn what_a_version_lacks_is_refused_by_name() {
 
 #[test]
 fn a_timing_cache_serves_builds_of_its_own_version() {
-    let place = Place::twin(&[]);
+    let place = Place::fake(&[]);
     place.become_version("libnvinfer.so.8", &["8.5.2", "8.6.1"]);
     let engines = place.scratch.path().join("engines");
     let timings = |version: &str| -> PathBuf {
@@ -89,7 +89,7 @@ fn a_timing_cache_serves_builds_of_its_own_version() {
     };
     let build = |version: &str, batch: &str| {
         place.json_with(
-            &[("TWIN_TRT_VERSION", version)],
+            &[("FAKE_TRT_VERSION", version)],
             &[&BUILD[..], &["--batch", batch]].concat(),
             0,
         );
@@ -97,13 +97,13 @@ fn a_timing_cache_serves_builds_of_its_own_version() {
     build("8502", "1");
     build("8502", "2");
     build("8601", "1");
-    let said = |version: &str| fs::read_to_string(timings(version)).unwrap();
-    assert_eq!(said("8.5.2"), "timings of TensorRT 8502 after 2 build(s)");
-    assert_eq!(said("8.6.1"), "timings of TensorRT 8601 after 1 build(s)");
+    let output_text = |version: &str| fs::read_to_string(timings(version)).unwrap();
+    assert_eq!(output_text("8.5.2"), "timings of TensorRT 8502 after 2 build(s)");
+    assert_eq!(output_text("8.6.1"), "timings of TensorRT 8601 after 1 build(s)");
     // One that TensorRT does not take gives way to a new one.
-    fs::write(timings("8.6.1"), said("8.5.2")).unwrap();
+    fs::write(timings("8.6.1"), output_text("8.5.2")).unwrap();
     build("8601", "2");
-    assert_eq!(said("8.6.1"), "timings of TensorRT 8601 after 1 build(s)");
+    assert_eq!(output_text("8.6.1"), "timings of TensorRT 8601 after 1 build(s)");
     // Who builds next may be another user, as with engines.
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let engine = fs::read_dir(&engines)
@@ -116,19 +116,19 @@ fn a_timing_cache_serves_builds_of_its_own_version() {
 /// Of a model that the agent cannot look into TensorRT alone says what DLA does with it: a file that is no ONNX is none to the fake either.
 #[test]
 fn every_layer_of_fp32_falls_back() {
-    let place = Place::twin(&[]);
+    let place = Place::fake(&[]);
     place.become_version("libnvinfer.so.10", &["10.3.0"]);
     fs::write(place.scratch.path().join("unknown.onnx"), "no model").unwrap();
-    let twin = [("TWIN_TRT_VERSION", "100300")];
+    let fake = [("FAKE_TRT_VERSION", "100300")];
     let build = ["build", "--onnx", "unknown.onnx", "--dla-core", "0"];
-    let built = place.json_with(&twin, &build, 0);
+    let built = place.json_with(&fake, &build, 0);
     let layers = built["placement"]["layers"].as_array().unwrap();
     assert!(layers.iter().all(|layer| layer["on_dla"] == false), "{layers:?}");
     assert_eq!(
         layers[0]["reason"],
         "DLA supports only FP16 and INT8 precision type"
     );
-    let refused = place.refused_with(&twin, &[&build[..], &["--no-fallback"]].concat(), 2);
+    let refused = place.refused_with(&fake, &[&build[..], &["--no-fallback"]].concat(), 2);
     assert!(
         refused.contains("3 of 3 layers cannot (conv1, top_k, pool1)"),
         "{refused}"
@@ -159,17 +159,17 @@ fn the_real_tensorrt_takes_no_timing_cache_that_is_none() {
 }
 
 #[test]
-fn a_library_that_is_no_tensorrt_is_told_by_the_real_shim() {
+fn the_real_shim_reports_a_library_that_is_not_tensorrt() {
     let Some(mut real) = Place::real() else { return };
     // It says a version, and that is all.
-    let twin = Place::twin(&[]);
-    twin.become_version("libtensorrt_rtx.so.1", &["8.5.2"]);
-    let libraries = std::mem::replace(&mut real.tensorrt, twin.tensorrt.clone());
-    let told = real.refused_with(&[("TWIN_TRT_VERSION", "10701")], &BUILD, 3);
+    let fake = Place::fake(&[]);
+    fake.become_version("libtensorrt_rtx.so.1", &["8.5.2"]);
+    let libraries = std::mem::replace(&mut real.tensorrt, fake.tensorrt.clone());
+    let message = real.refused_with(&[("FAKE_TRT_VERSION", "10701")], &BUILD, 3);
     assert!(
-        told.contains("TensorRT rtx-1.7.1 cannot be opened: ")
-            && told.contains("libtensorrt_rtx.so.1 is no TensorRT"),
-        "{told}"
+        message.contains("TensorRT rtx-1.7.1 cannot be opened: ")
+            && message.contains("libtensorrt_rtx.so.1 is no TensorRT"),
+        "{message}"
     );
     // Without its parser engines can be loaded and not built.
     real.tensorrt = real.scratch.path().join("alone");
@@ -179,9 +179,9 @@ fn a_library_that_is_no_tensorrt_is_told_by_the_real_shim() {
         real.tensorrt.join("libtensorrt_rtx.so.1"),
     )
     .unwrap();
-    let told = real.refused(&BUILD, 3);
+    let message = real.refused(&BUILD, 3);
     assert!(
-        told.contains("libtensorrt_onnxparser_rtx.so.1: cannot open shared object file"),
-        "{told}"
+        message.contains("libtensorrt_onnxparser_rtx.so.1: cannot open shared object file"),
+        "{message}"
     );
 }

@@ -12,7 +12,7 @@ use super::{Ended, MLPERF_CONF, USER_CONF};
 /// A benchmark, the fakes, and engines for it.
 pub(crate) struct Place {
     pub(crate) fixture: Fixture,
-    pub(crate) twins: FakeTensorrt,
+    pub(crate) fakes: FakeTensorrt,
     /// The engine that `bench` runs.
     pub(crate) sut: &'static str,
     /// Its LoadGen.
@@ -25,11 +25,11 @@ impl Place {
         fs::write(fixture.path("mlperf.conf"), MLPERF_CONF).unwrap();
         fs::write(fixture.path("user.conf"), USER_CONF).unwrap();
         if !fixture.path("model.onnx").exists() {
-            fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
+            fs::write(fixture.path("model.onnx"), "the fake reads no model").unwrap();
         }
         Self {
             fixture,
-            twins: FakeTensorrt::new(),
+            fakes: FakeTensorrt::new(),
             sut: "tensorrt",
             loadgen: "native",
         }
@@ -37,7 +37,7 @@ impl Place {
 
     pub(crate) fn agent(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
         let program = env!("CARGO_BIN_EXE_regatta-agent");
-        let mut command = self.twins.agent(program, self.fixture.scratch(), arguments);
+        let mut command = self.fakes.agent(program, self.fixture.scratch(), arguments);
         Ended::from(command.envs(environment.iter().copied()).output().unwrap())
     }
 
@@ -50,7 +50,7 @@ impl Place {
         .concat();
         let built = self.agent(&build, environment);
         assert_eq!(built.code, 0, "{built:?}");
-        let entries = fs::read_dir(self.twins.engines()).unwrap();
+        let entries = fs::read_dir(self.fakes.engines()).unwrap();
         let engines = entries
             .map(|entry| entry.unwrap().path())
             .filter(|path| path.is_dir());

@@ -23,7 +23,7 @@ fn int8_is_calibrated_over_samples_once() {
         built.stderr
     );
     let caches = || {
-        let entries = fs::read_dir(place.twins.engines()).unwrap();
+        let entries = fs::read_dir(place.fakes.engines()).unwrap();
         let named = entries.map(|entry| entry.unwrap().path()).filter(|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
             name.starts_with("calibration-")
@@ -65,7 +65,7 @@ fn int8_is_calibrated_over_samples_once() {
     let small = fixture::npy("<f4", &[2, 2], &[0; 16]);
     fs::write(place.fixture.path("small.npy"), small).unwrap();
     for (file, code, words) in [
-        ("bytes.npy", 2, "holds '|i1' (2, 64), but must be float32"),
+        ("bytes.npy", 2, "has '|i1' (2, 64), but must be float32"),
         ("small.npy", 2, "a calibration sample is not of the input's size"),
         ("nowhere.npy", 2, "nowhere.npy cannot be read"),
         ("map.txt", 2, "is not a readable .npy file"),
@@ -88,7 +88,7 @@ fn int8_is_calibrated_over_samples_once() {
         "the samples in samples are not whole: `regatta prep`",
     );
     fs::remove_file(unfinished).unwrap();
-    let full = [("TWIN_CUDA_FAULTS", "memory=100")];
+    let full = [("FAKE_CUDA_FAULTS", "memory=100")];
     let other = fixture::npy("<f4", &[1, 1, 8, 8], &fixture::pixels(7));
     fs::write(place.fixture.path("other.npy"), other).unwrap();
     let other = ["--calibration-samples", "other.npy"];
@@ -101,7 +101,7 @@ fn int8_is_calibrated_over_samples_once() {
     // What fills no batch is said, and so is what was kept and cannot be read.
     let rest = build(&["--calibration-samples", "together.npy", "--batch", "3"], &[]);
     assert!(rest.stderr.contains("scales found in "), "{rest:?}");
-    for entry in fs::read_dir(place.twins.engines()).unwrap() {
+    for entry in fs::read_dir(place.fakes.engines()).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "cache") {
             fs::remove_file(&path).unwrap();
@@ -114,7 +114,7 @@ fn int8_is_calibrated_over_samples_once() {
         3,
         "cannot be read",
     );
-    fs::remove_dir_all(place.twins.engines()).unwrap();
+    fs::remove_dir_all(place.fakes.engines()).unwrap();
     let rest = build(&["--calibration-samples", "together.npy", "--batch", "3"], &[]);
     assert!(
         rest.stderr
@@ -139,7 +139,7 @@ fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {
     let build = |flags: &str| {
         let words = "engine build --onnx model.onnx --precision int8 --calibration-samples samples";
         let words: Vec<&str> = words.split(' ').chain(flags.split_ascii_whitespace()).collect();
-        place.agent(&words, &[("TWIN_TRT_INPUTS", "3")])
+        place.agent(&words, &[("FAKE_TRT_INPUTS", "3")])
     };
     // In another order than the network has them.
     document(&["segment_ids", "input_ids", "input_mask"]);
@@ -150,7 +150,7 @@ fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {
     fs::write(place.fixture.path("list.txt"), "3\n7\n").unwrap();
     let listed = build("--batch 2 --calibration-list list.txt");
     assert_eq!(listed.code, 0, "{listed:?}");
-    let mut caches: Vec<String> = fs::read_dir(place.twins.engines())
+    let mut caches: Vec<String> = fs::read_dir(place.fakes.engines())
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| {

@@ -7,10 +7,10 @@ use crate::support::place::{Place, expected};
 #[test]
 fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     let place = Place::new();
-    let told = place.fault(&[], &[]);
+    let message = place.fault(&[], &[]);
     assert!(
-        told.contains("there is none for this model on the GPU; this makes one: regatta-agent engine build --onnx ./model.onnx --batch 1 --cache "),
-        "{told}"
+        message.contains("there is none for this model on the GPU; this makes one: regatta-agent engine build --onnx ./model.onnx --batch 1 --cache "),
+        "{message}"
     );
     let engine = place.build(&["--batch", "4"], &[]);
     let key = engine.file_name().unwrap().to_str().unwrap().to_owned();
@@ -22,50 +22,50 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     let manifest = engine.join("engine.json");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, "{").unwrap();
-    let told = offline(&[]);
+    let message = offline(&[]);
     assert!(
-        told.contains("engine.json is not the manifest of an engine: EOF while parsing")
-            && told.contains("; this makes one"),
-        "{told}"
+        message.contains("engine.json is not the manifest of an engine: EOF while parsing")
+            && message.contains("; this makes one"),
+        "{message}"
     );
     fs::write(&manifest, &text).unwrap();
-    let told = offline(&["gpu_batch_size=8"]);
+    let message = offline(&["gpu_batch_size=8"]);
     assert!(
-        told.contains("none of 1 has a batch of 8; this makes one"),
-        "{told}"
+        message.contains("none of 1 has a batch of 8; this makes one"),
+        "{message}"
     );
-    let told = offline(&["gpu_copy_streams=3"]);
+    let message = offline(&["gpu_copy_streams=3"]);
     assert!(
-        told.contains("has 1 optimisation profile(s), but 3 contexts must run at the same time")
-            && told.contains("--batch 4 --profiles 3"),
-        "{told}"
+        message.contains("has 1 optimisation profile(s), but 3 contexts must run at the same time")
+            && message.contains("--batch 4 --profiles 3"),
+        "{message}"
     );
-    let told = offline(&["precision=int8"]);
+    let message = offline(&["precision=int8"]);
     assert!(
-        told.contains(
+        message.contains(
             "1 engine of this model is in the network's own precision, but int8 was requested; this makes one"
-        ) && told.contains("--precision int8"),
-        "{told}"
+        ) && message.contains("--precision int8"),
+        "{message}"
     );
-    let told = offline(&["precision=int8", &format!("gpu_engine={key}")]);
+    let message = offline(&["precision=int8", &format!("gpu_engine={key}")]);
     assert!(
-        told.contains("is in the network's own precision, but int8 was requested"),
-        "{told}"
+        message.contains("is in the network's own precision, but int8 was requested"),
+        "{message}"
     );
-    let told = offline(&["max_dlas=1"]);
+    let message = offline(&["max_dlas=1"]);
     assert!(
-        told.contains("1 engine of this model is for the GPU, but DLA was requested; this makes one")
-            && told.contains("--batch 16 --precision fp16 --dla-core 0"),
-        "{told}"
+        message.contains("1 engine of this model is for the GPU, but DLA was requested; this makes one")
+            && message.contains("--batch 16 --precision fp16 --dla-core 0"),
+        "{message}"
     );
-    let told = offline(&["max_dlas=1", &format!("dla_engine={key}")]);
-    assert!(told.contains("was built for the GPU"), "{told}");
+    let message = offline(&["max_dlas=1", &format!("dla_engine={key}")]);
+    assert!(message.contains("was built for the GPU"), "{message}");
     // Two that fit equally well are not chosen between.
     place.build(&["--batch", "4", "--precision", "fp16"], &[]);
-    let told = offline(&[]);
+    let message = offline(&[]);
     assert!(
-        told.contains("fit; name one of them by the setting gpu_engine"),
-        "{told}"
+        message.contains("fit; name one of them by the setting gpu_engine"),
+        "{message}"
     );
     let named = format!("gpu_engine={key}");
     let ended = place.bench("Offline", "AccuracyOnly", &[&named], &[]);
@@ -73,10 +73,10 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     // Every cause is told, not the last one alone.
     place.build(&["--batch", "4", "--precision", "fp16", "--dla-core", "0"], &[]);
     fs::write(&manifest, text.replace("\"8.5.2\"", "\"8.6.1\"")).unwrap();
-    let told = offline(&["precision=fp32"]);
+    let message = offline(&["precision=fp32"]);
     assert!(
-        told.contains("1 engine of this model is for DLA, but the GPU was requested; 1 engine of this model is in fp16, but the network's own precision was requested; the engine was built for another TensorRT version: 8.6.1, but here it is 8.5.2"),
-        "{told}"
+        message.contains("1 engine of this model is for DLA, but the GPU was requested; 1 engine of this model is in fp16, but the network's own precision was requested; the engine was built for another TensorRT version: 8.6.1, but here it is 8.5.2"),
+        "{message}"
     );
     fs::write(&manifest, &text).unwrap();
 
@@ -88,29 +88,29 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
         fs::write(&manifest, entry.to_string()).unwrap();
         offline(&[&named])
     };
-    let told = changed(&|entry| entry["manifest"]["chip"] = "another board".into());
+    let message = changed(&|entry| entry["manifest"]["chip"] = "another board".into());
     assert!(
-        told.contains("the engine was built for another chip: another board"),
-        "{told}"
+        message.contains("the engine was built for another chip: another board"),
+        "{message}"
     );
-    let told = changed(&|entry| entry["manifest"]["tensorrt"] = "8.6.1".into());
+    let message = changed(&|entry| entry["manifest"]["tensorrt"] = "8.6.1".into());
     assert!(
-        told.contains("another TensorRT version: 8.6.1, but here it is 8.5.2"),
-        "{told}"
+        message.contains("another TensorRT version: 8.6.1, but here it is 8.5.2"),
+        "{message}"
     );
-    let told = changed(&|entry| entry["manifest"]["onnx_sha256"] = "00".into());
-    assert!(told.contains("was built from another model"), "{told}");
-    let told = changed(&|entry| entry["plan_sha256"] = "00".into());
-    assert!(told.contains("was changed after it was built"), "{told}");
+    let message = changed(&|entry| entry["manifest"]["onnx_sha256"] = "00".into());
+    assert!(message.contains("was built from another model"), "{message}");
+    let message = changed(&|entry| entry["plan_sha256"] = "00".into());
+    assert!(message.contains("was changed after it was built"), "{message}");
     let plan = fs::read(engine.join("engine.plan")).unwrap();
     fs::write(engine.join("engine.plan"), "no plan").unwrap();
-    let told = changed(&|entry| {
+    let message = changed(&|entry| {
         // SHA-256 of "no plan".
         entry["plan_sha256"] = NO_PLAN.into();
     });
     assert!(
-        told.contains("TensorRT does not load the plan: Serialization assertion"),
-        "{told}"
+        message.contains("TensorRT does not load the plan: Serialization assertion"),
+        "{message}"
     );
     fs::write(&manifest, &text).unwrap();
     fs::write(engine.join("engine.plan"), &plan).unwrap();
@@ -120,7 +120,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
         "Offline",
         "AccuracyOnly",
         &[&named],
-        &[("TWIN_TRT_REFUSES", wrong)],
+        &[("FAKE_TRT_REFUSES", wrong)],
     );
     assert_eq!(ended.code, 3, "{ended:?}");
     assert!(
@@ -129,8 +129,8 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
             .contains(&format!("TensorRT does not load the plan: {wrong}")),
         "{ended:?}"
     );
-    fs::remove_dir_all(place.twins.libraries()).unwrap();
-    assert!(offline(&[]).contains("no TensorRT was found"), "{told}");
+    fs::remove_dir_all(place.fakes.libraries()).unwrap();
+    assert!(offline(&[]).contains("no TensorRT was found"), "{message}");
 }
 
 const NO_PLAN: &str = "fc61c3d56ff3a9229b46cec68ecc9f99e90b46003b68c50a9a54012f50c32d76";

@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::place::{Place, expected};
 
 #[test]
-fn a_driver_or_a_device_that_fails_is_told_by_its_own_words() {
+fn a_failing_driver_or_device_is_reported_with_its_own_message() {
     let place = Place::new();
     place.build(&[], &[]);
     let cases = [
@@ -36,20 +36,20 @@ fn a_driver_or_a_device_that_fails_is_told_by_its_own_words() {
     ];
     for (faults, words) in cases {
         let settings = ["use_graphs=false", "warmup_duration=0"];
-        let told = place.fault(&settings, &[("TWIN_CUDA_FAULTS", faults)]);
-        assert!(told.contains(words), "{faults}: {told}");
+        let message = place.fault(&settings, &[("FAKE_CUDA_FAULTS", faults)]);
+        assert!(message.contains(words), "{faults}: {message}");
     }
-    let told = place.fault(&[], &[("TWIN_CUDA_FAULTS", "memory=200")]);
+    let message = place.fault(&[], &[("FAKE_CUDA_FAULTS", "memory=200")]);
     assert!(
-        told.contains("stream 1 of gpu cannot be made: beside its tensors it takes 1 KiB of the device's memory, of which 0 KiB are free"),
-        "{told}"
+        message.contains("stream 1 of gpu cannot be made: beside its tensors it takes 1 KiB of the device's memory, of which 0 KiB are free"),
+        "{message}"
     );
     // The log of a run that ended so is kept, and says that it is no result.
     let detail = fs::read_to_string(place.fixture.path("logs/mlperf_log_detail.txt")).unwrap();
     assert!(detail.contains("\"is_error\": true"), "{detail}");
 
     // What cannot be captured is enqueued, unless graphs are asked for by name.
-    let capture = [("TWIN_CUDA_FAULTS", "capture")];
+    let capture = [("FAKE_CUDA_FAULTS", "capture")];
     let ended = place.bench("SingleStream", "AccuracyOnly", &[], &capture);
     assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
     assert!(
@@ -58,22 +58,22 @@ fn a_driver_or_a_device_that_fails_is_told_by_its_own_words() {
             .contains("CUDA cannot capture the engine as a graph; its batches are enqueued instead"),
         "{ended:?}"
     );
-    let told = place.fault(&["use_graphs=true"], &capture);
+    let message = place.fault(&["use_graphs=true"], &capture);
     assert!(
-        told.contains("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"),
-        "{told}"
+        message.contains("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"),
+        "{message}"
     );
 
-    place.twins.compile_cuda(&["-DTWIN_WITHOUT_GRAPHS"]);
-    let told = place.fault(&[], &[]);
+    place.fakes.compile_cuda(&["-DFAKE_WITHOUT_GRAPHS"]);
+    let message = place.fault(&[], &[]);
     assert!(
-        told.contains("is older than CUDA 11.4: it lacks cuGraphLaunch"),
-        "{told}"
+        message.contains("is older than CUDA 11.4: it lacks cuGraphLaunch"),
+        "{message}"
     );
-    fs::remove_file(place.twins.cuda().join("libcuda.so.1")).unwrap();
-    let told = place.fault(&[], &[]);
+    fs::remove_file(place.fakes.cuda().join("libcuda.so.1")).unwrap();
+    let message = place.fault(&[], &[]);
     assert!(
-        told.contains("no CUDA driver was found") && told.contains("libcuda.so.1"),
-        "{told}"
+        message.contains("no CUDA driver was found") && message.contains("libcuda.so.1"),
+        "{message}"
     );
 }

@@ -11,7 +11,7 @@ use crate::support::place::{Place, expected};
 #[test]
 fn several_gpus_share_the_work() {
     let place = Place::new();
-    let two = [("TWIN_CUDA_FAULTS", "discrete,devices=2")];
+    let two = [("FAKE_CUDA_FAULTS", "discrete,devices=2")];
     place.build(&["--batch", "8", "--profiles", "2"], &two);
     let streams = ["gpu_copy_streams=2", "gpu_inference_streams=1"];
     for (scenario, settings) in [
@@ -34,7 +34,7 @@ fn several_gpus_share_the_work() {
             scenario,
             "PerformanceOnly",
             settings,
-            &[("TWIN_CUDA_FAULTS", faults)],
+            &[("FAKE_CUDA_FAULTS", faults)],
         );
         let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         report["engine"].as_str().unwrap().to_owned()
@@ -50,7 +50,7 @@ fn several_gpus_share_the_work() {
         let settings = ["gpu_batch_size=4", "sharing=first-free"];
         let engine = report(scenario, &settings, "discrete,devices=2,slow=10000");
         assert!(
-            engine.contains("on 2 x twin of a GPU (CUDA 11.4, by copies; gpu0: engine ")
+            engine.contains("on 2 x fake GPU (CUDA 11.4, by copies; gpu0: engine ")
                 && engine.contains("; gpu1: engine "),
             "{engine}"
         );
@@ -58,49 +58,51 @@ fn several_gpus_share_the_work() {
     }
     let engine = report("Offline", &["gpus=1"], "discrete,devices=2");
     assert!(
-        engine.contains("on twin of a GPU (") && engine.contains("; gpu: engine "),
+        engine.contains("on fake GPU (") && engine.contains("; gpu: engine "),
         "{engine}"
     );
     // One of another kind is left out, and refused by name.
     let unlike = "discrete,devices=2,unlike";
-    let ended = place.bench("Offline", "AccuracyOnly", &[], &[("TWIN_CUDA_FAULTS", unlike)]);
+    let ended = place.bench("Offline", "AccuracyOnly", &[], &[("FAKE_CUDA_FAULTS", unlike)]);
     assert!(
         ended
             .stderr
-            .contains("GPU 1 (another twin) takes no part: it is of another kind than GPU 0"),
+            .contains("GPU 1 (another fake GPU) is not used: it is of another kind than GPU 0"),
         "{ended:?}"
     );
-    assert!(report("Offline", &[], unlike).contains("on twin of a GPU ("));
+    assert!(report("Offline", &[], unlike).contains("on fake GPU ("));
     let refused = |settings: &[&str], faults: &str| {
         let ended = place.bench(
             "Offline",
             "AccuracyOnly",
             settings,
-            &[("TWIN_CUDA_FAULTS", faults)],
+            &[("FAKE_CUDA_FAULTS", faults)],
         );
         assert_eq!(ended.code, 3, "{ended:?}");
         ended.stderr
     };
-    let told = refused(&["gpus=0,1"], unlike);
+    let message = refused(&["gpus=0,1"], unlike);
     assert!(
-        told.contains("GPU 0 is twin of a GPU, but GPU 1 is another twin, and an engine serves one of them"),
-        "{told}"
+        message.contains(
+            "GPU 0 is fake GPU, but GPU 1 is another fake GPU, and an engine runs only on one kind"
+        ),
+        "{message}"
     );
-    let told = refused(&["gpus=1"], unlike);
+    let message = refused(&["gpus=1"], unlike);
     assert!(
-        told.contains("built for another chip: twin of a GPU, but here it is another twin"),
-        "{told}"
+        message.contains("built for another chip: fake GPU, but here it is another fake GPU"),
+        "{message}"
     );
-    let told = refused(&["gpus=0,5"], "discrete,devices=2");
+    let message = refused(&["gpus=0,5"], "discrete,devices=2");
     assert!(
-        told.contains("there is no CUDA device 5: the driver reports 2 devices"),
-        "{told}"
+        message.contains("there is no CUDA device 5: the driver reports 2 devices"),
+        "{message}"
     );
     // So many batches learning takes of every GPU, however short the warm-up.
-    let told = refused(&["use_graphs=false"], "discrete,devices=2,device=1,lost=8");
+    let message = refused(&["use_graphs=false"], "discrete,devices=2,device=1,lost=8");
     assert!(
-        told.contains("on gpu1: ") && told.contains("CUDA_ERROR_ECC_UNCORRECTABLE (214)"),
-        "{told}"
+        message.contains("on gpu1: ") && message.contains("CUDA_ERROR_ECC_UNCORRECTABLE (214)"),
+        "{message}"
     );
 }
 
@@ -123,11 +125,11 @@ fn the_official_loadgens_server_is_shared_by_two_gpus() {
     };
     let mut place = Place::new();
     place.loadgen = "official";
-    let plugins = [place.twins.shims(), plugin.parent().unwrap().to_owned()];
+    let plugins = [place.fakes.shims(), plugin.parent().unwrap().to_owned()];
     let plugins = env::join_paths(plugins).unwrap();
     let with = |faults| {
         [
-            ("TWIN_CUDA_FAULTS", faults),
+            ("FAKE_CUDA_FAULTS", faults),
             ("REGATTA_PLUGINS", plugins.to_str().unwrap()),
         ]
     };

@@ -14,16 +14,16 @@ fn runs(place: &Place, settings: &[&str]) {
 }
 
 #[test]
-fn workspace_batch_and_profiles_are_those_that_the_settings_ask_for() {
+fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
     let place = Place::new();
     place.build(&["--batch", "8"], &[]);
     // A whole number of bytes in the settings, of MiB in the command.
     let workspace = "workspace_size=4000000000";
-    let told = refused(&place, &[workspace]);
+    let message = refused(&place, &[workspace]);
     assert!(
-        told.contains("1 engine of this model is of another workspace_size than the settings request")
-            && told.contains(" --workspace 3814 "),
-        "{told}"
+        message.contains("1 engine of this model is of another workspace_size than the settings request")
+            && message.contains(" --workspace 3814 "),
+        "{message}"
     );
     place.build(&["--batch", "8", "--workspace", "3814"], &[]);
     runs(&place, &[workspace]);
@@ -32,15 +32,15 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_ask_for() {
     let default = "workspace_size=0";
     runs(&place, &[default, "gpu_batch_size=4"]);
     let exact = [default, "gpu_batch_size=4", "exact_batch=true"];
-    let told = refused(&place, &exact);
-    assert!(told.contains("has a batch of 4; this makes one"), "{told}");
+    let message = refused(&place, &exact);
+    assert!(message.contains("has a batch of 4; this makes one"), "{message}");
     place.build(&["--batch", "4"], &[]);
     runs(&place, &exact);
 
     // The same with more profiles stands beside it, and is taken where they are needed.
     let streams = [default, "gpu_batch_size=4", "gpu_copy_streams=2"];
-    let told = refused(&place, &streams);
-    assert!(told.contains("--batch 4 --profiles 2"), "{told}");
+    let message = refused(&place, &streams);
+    assert!(message.contains("--batch 4 --profiles 2"), "{message}");
     place.build(&["--batch", "4", "--profiles", "2"], &[]);
     place.build(&["--batch", "4", "--profiles", "4"], &[]);
     runs(&place, &streams);
@@ -49,11 +49,11 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_ask_for() {
 
 /// For programs: the arguments of the command that the error holds in words.
 #[test]
-fn the_missing_engine_is_told_to_programs() {
+fn the_missing_engine_is_in_the_json() {
     let place = Place::new();
     let ended = place.bench("Offline", "AccuracyOnly", &["gpu_batch_size=4"], &[]);
-    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    let words: Vec<&str> = told["missing_engine"]
+    let message: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let words: Vec<&str> = message["missing_engine"]
         .as_array()
         .unwrap()
         .iter()
