@@ -34,7 +34,7 @@ foreign=$(find "$work/usr" "$work/lib" -perm /6000)
 [ -z "$foreign" ] || complain "setuid or setgid: $foreign"
 
 shims=$(find "$work/usr/lib/regatta" -type f -printf '%f\n' 2>/dev/null | sort || true)
-[ "$shims" = "$(for shim in "$@"; do basename "$shim"; done | sort)" ] || complain "in /usr/lib/regatta lie: $(echo ${shims:-no files})"
+[ "$shims" = "$(for shim in "$@"; do basename "$shim"; done | sort)" ] || complain "/usr/lib/regatta has: $(echo ${shims:-no files})"
 for shim in "$@"; do cmp -s "$shim" "$work/usr/lib/regatta/$(basename "$shim")" || complain "$shim is not in it as it is"; done
 [ $# -eq 0 ] || "$here/../cross/check-symbols.sh" "$work"/usr/lib/regatta/*.so || bad=1
 

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs or upgrades the agent for this user alone, without root: run it where the archive was unpacked.
+# Installs or upgrades the agent for this user, without root. Run it in the unpacked archive.
 #
 #   ./install.sh              into ~/.local/bin, ~/.config/regatta, ~/.local/state/regatta
-#   ./install.sh --remove     takes the program away; runs, logs, key and configuration stay
+#   ./install.sh --remove     removes the program; runs, logs, key and configuration remain
 #
-# An upgrade that does not come up gives way to the version before. Exit codes: 0 done, 1 gone back, 2 wrong use, 3 could not.
+# If the new version does not start, the previous one is restored. Exit codes: 0 installed, 1 restored, 2 wrong use, 3 failure.
 set -eu
 cd "$(dirname "$0")"
 bin=$HOME/.local/bin
@@ -20,11 +20,11 @@ if [ "${1:-}" = --remove ]; then
     # What is half installed has no unit to stop, and is taken away all the same.
     if managed; then systemctl --user --quiet disable --now "$unit" || true; fi
     rm -f "$program" "$program.previous" "$units/$unit" "$bin"/libregatta_trt-*.so "$bin"/libregatta_trt-*.so.previous
-    say "removed; $state and $config are left"
+    say "removed; $state and $config remain"
     exit 0
 fi
-[ $# -eq 0 ] || { say "unknown option $1; see install.sh's first lines"; exit 2; }
-[ "$(id -u)" != 0 ] || { say "this is for a user without root; as root install the .deb"; exit 2; }
+[ $# -eq 0 ] || { say "unknown option $1; hint: the first lines of install.sh list the options"; exit 2; }
+[ "$(id -u)" != 0 ] || { say "this script installs for one user; hint: as root, install the .deb"; exit 2; }
 
 comes_up() {
     "$program" --version >/dev/null || return 1
@@ -51,20 +51,20 @@ for file in bin/*; do put "${file#bin/}"; done
 cp regatta-agent.service "$units/$unit"
 if [ ! -e "$config" ]; then
     sed -e "s/^name = .*/name = \"$(hostname)\"/" -e "s|^state_dir = .*|state_dir = \"$state\"|" agent.example.toml >"$config"
-    say "wrote $config: enrol the board with '$program enroll --config $config TOKEN'"
+    say "wrote $config; hint: enrol the board with '$program enroll --config $config TOKEN'"
 fi
-if managed; then systemctl --user --quiet enable "$unit"; else say "no systemd for this user: start it by '$program serve --config $config'"; fi
+if managed; then systemctl --user --quiet enable "$unit"; else say "this user has no systemd; hint: start the agent with '$program serve --config $config'"; fi
 if comes_up; then
-    say "$("$program" --version) is installed; 'loginctl enable-linger' lets it run while nobody is logged in"
+    say "$("$program" --version) is installed; hint: after 'loginctl enable-linger' it runs without a login"
     exit 0
 fi
 if [ ! -x "$program.previous" ]; then
-    say "the daemon does not come up; 'journalctl --user -u regatta-agent' says why"
+    say "the daemon does not start; hint: 'journalctl --user -u regatta-agent' shows the reason"
     exit 3
 fi
 rm -f "$bin"/libregatta_trt-*.so
 for kept in "$bin"/libregatta_trt-*.so.previous "$program.previous"; do
     if [ -e "$kept" ]; then mv "$kept" "${kept%.previous}"; fi
 done
-if comes_up; then say "the new version does not come up, the previous one runs again"; else say "neither version comes up"; fi
+if comes_up; then say "the new version does not start; the previous one runs again"; else say "neither version starts"; fi
 exit 1

@@ -9,7 +9,7 @@
 # Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-wrong_use() { echo "package.sh: $1; see its first lines" >&2; exit 2; }
+wrong_use() { echo "package.sh: $1; hint: its first lines list the options" >&2; exit 2; }
 binary='' architecture='' out='' version='' helper='' shims='' level=9
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || wrong_use "$1 needs a value"
@@ -25,7 +25,7 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
-[ -f "$binary" ] || wrong_use "--binary names no file"
+[ -f "$binary" ] || wrong_use "--binary does not name a file"
 helper=${helper:-$(dirname "$binary")/regatta-state}
 [ -n "$out" ] || wrong_use "--out is missing"
 shim_files=()
@@ -72,8 +72,8 @@ Priority: optional
 Depends: libc6 (>= 2.31), libgcc-s1 | libgcc1, adduser
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
 Description: runs MLPerf Inference on this device, for a Regatta coordinator
- A headless daemon: takes benchmark runs over MQTT, runs each as a process of its own and delivers every log byte for
- byte. Needs no Python, no Docker and, for a run, no root.
+ A headless daemon: receives benchmark runs over MQTT, executes each in its own process and delivers the logs byte for
+ byte. Runs need no Python, no Docker and no root.
 CONTROL
 (cd "$root" && find usr lib -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum >DEBIAN/md5sums)
 find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
