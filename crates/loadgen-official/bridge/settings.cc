@@ -43,15 +43,11 @@ int Fetch(const Field& field, Number& number) {
 }
 
 // Per field: an overload for revisions that have it, and one for those that do not.
-#define RLG_FIELD(name)                                                                           \
-  template <typename S>                                                                           \
-  auto Store_##name(S& s, const Number& n, int)->decltype(s.name, int()) { return Store(s.name, n); } \
-  template <typename S>                                                                           \
-  int Store_##name(S&, const Number&, long) { return RLG_NOT_IN_REVISION; }                       \
-  template <typename S>                                                                           \
-  auto Fetch_##name(const S& s, Number& n, int)->decltype(s.name, int()) { return Fetch(s.name, n); } \
-  template <typename S>                                                                           \
-  int Fetch_##name(const S&, Number&, long) { return RLG_NOT_IN_REVISION; }
+#define RLG_FIELD(name)                                                                    \
+  template <typename S, typename V>                                                        \
+  auto Visit_##name(S& s, const V& visit, int)->decltype(s.name, int()) { return visit(s.name); } \
+  template <typename S, typename V>                                                        \
+  int Visit_##name(S&, const V&, long) { return RLG_NOT_IN_REVISION; }
 
 #define RLG_TEST_FIELDS(F)                                                                             \
   F(single_stream_expected_latency_ns) F(single_stream_target_latency_percentile)                      \
@@ -77,10 +73,12 @@ RLG_TEST_FIELDS(RLG_FIELD)
 RLG_LOG_FIELDS(RLG_FIELD)
 RLG_OUTPUT_FIELDS(RLG_FIELD)
 
-int StoreByName(rlg_settings& s, const std::string& key, const Number& n) {
-#define RLG_TEST(name) if (key == #name) return Store_##name(s.test, n, 0);
-#define RLG_LOG(name) if (key == #name) return Store_##name(s.log, n, 0);
-#define RLG_OUTPUT(name) if (key == #name) return Store_##name(s.log.log_output, n, 0);
+// Calls `visit` with the field of a key. `Settings` is rlg_settings or const rlg_settings.
+template <typename Settings, typename Visitor>
+int VisitByName(Settings& s, const std::string& key, const Visitor& visit) {
+#define RLG_TEST(name) if (key == #name) return Visit_##name(s.test, visit, 0);
+#define RLG_LOG(name) if (key == #name) return Visit_##name(s.log, visit, 0);
+#define RLG_OUTPUT(name) if (key == #name) return Visit_##name(s.log.log_output, visit, 0);
   RLG_TEST_FIELDS(RLG_TEST)
   RLG_LOG_FIELDS(RLG_LOG)
   RLG_OUTPUT_FIELDS(RLG_OUTPUT)
@@ -90,17 +88,12 @@ int StoreByName(rlg_settings& s, const std::string& key, const Number& n) {
   return RLG_UNKNOWN_KEY;
 }
 
-int FetchByName(const rlg_settings& s, const std::string& key, Number& n) {
-#define RLG_TEST(name) if (key == #name) return Fetch_##name(s.test, n, 0);
-#define RLG_LOG(name) if (key == #name) return Fetch_##name(s.log, n, 0);
-#define RLG_OUTPUT(name) if (key == #name) return Fetch_##name(s.log.log_output, n, 0);
-  RLG_TEST_FIELDS(RLG_TEST)
-  RLG_LOG_FIELDS(RLG_LOG)
-  RLG_OUTPUT_FIELDS(RLG_OUTPUT)
-#undef RLG_TEST
-#undef RLG_LOG
-#undef RLG_OUTPUT
-  return RLG_UNKNOWN_KEY;
+int StoreByName(rlg_settings& settings, const std::string& key, const Number& number) {
+  return VisitByName(settings, key, [&](auto& field) { return Store(field, number); });
+}
+
+int FetchByName(const rlg_settings& settings, const std::string& key, Number& number) {
+  return VisitByName(settings, key, [&](const auto& field) { return Fetch(field, number); });
 }
 
 int SetScenario(mlperf::TestSettings& test, const std::string& word) {
