@@ -43,8 +43,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
     let benchmark = choice::benchmark(&Named {
         sut: args.sut,
         model: &args.model,
-        file: args.benchmark_file.as_deref(),
-        counts: args.total_samples.zip(args.performance_samples),
+        file: args.data.benchmark_file.as_deref(),
+        counts: args.data.total_samples.zip(args.data.performance_samples),
     })?;
     let model = benchmark.loadgen_model.clone();
     let not_submittable = benchmark.not_submittable.clone();
@@ -54,7 +54,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         Some(name) => Some(take_system(name, args, &benchmark, &mut request, &mut settings)?),
         None => None,
     };
-    let benchmark = choice::in_form(benchmark, args.sut, &settings, args.scratch.as_deref())?;
+    let benchmark = choice::in_form(benchmark, args.sut, &settings, args.data.scratch.as_deref())?;
     let run_plan = RunPlan {
         request,
         engine: EngineSpec {
@@ -62,7 +62,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
             settings: settings.clone(),
         },
         loadgen: args.loadgen.clone(),
-        scratch: args.scratch.clone(),
+        scratch: args.data.scratch.clone(),
         benchmark,
         learn: args.write_board.is_some(),
     };

@@ -216,6 +216,23 @@ pub(crate) struct ExecArgs {
     pub(crate) scratch: Option<PathBuf>,
 }
 
+/// The flags of a benchmark's file and data, which `bench` and `tune` share.
+#[derive(Debug, Args)]
+pub(crate) struct BenchmarkData {
+    /// A benchmark file, instead of the built-in one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) benchmark_file: Option<PathBuf>,
+    /// Directory of models and preprocessed data
+    #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// Number of samples in the whole set, for a benchmark without a dataset
+    #[arg(long, value_name = "N", requires = "performance_samples")]
+    pub(crate) total_samples: Option<usize>,
+    /// Number of samples that are loaded together, for a benchmark without a dataset
+    #[arg(long, value_name = "N", requires = "total_samples")]
+    pub(crate) performance_samples: Option<usize>,
+}
+
 /// Flags of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -246,12 +263,9 @@ pub(crate) struct BenchArgs {
     /// The LoadGen: native, official or official:REVISION
     #[arg(long, value_name = "LOADGEN", default_value_t = LoadgenChoice::Native)]
     pub(crate) loadgen: LoadgenChoice,
-    /// Number of samples in the whole set, for a benchmark without a dataset
-    #[arg(long, value_name = "N", requires = "performance_samples")]
-    pub(crate) total_samples: Option<usize>,
-    /// Number of samples that are loaded together, for a benchmark without a dataset
-    #[arg(long, value_name = "N", requires = "total_samples")]
-    pub(crate) performance_samples: Option<usize>,
+    /// The benchmark's data
+    #[command(flatten)]
+    pub(crate) data: BenchmarkData,
     /// An engine setting (`regatta settings list` shows all); repeatable
     #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
@@ -270,12 +284,6 @@ pub(crate) struct BenchArgs {
     /// Writes the service times of the warm-up as a board model for `sim_board` (tensorrt and sim only)
     #[arg(long, value_name = "FILE")]
     pub(crate) write_board: Option<PathBuf>,
-    /// Directory of models and preprocessed data
-    #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
-    pub(crate) scratch: Option<PathBuf>,
-    /// A benchmark file, instead of the built-in one
-    #[arg(long, value_name = "FILE")]
-    pub(crate) benchmark_file: Option<PathBuf>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
@@ -326,18 +334,9 @@ pub(crate) struct TuneArgs {
     /// The LoadGen: native, official or official:REVISION
     #[arg(long, value_name = "LOADGEN", default_value_t = LoadgenChoice::Native)]
     pub(crate) loadgen: LoadgenChoice,
-    /// Number of samples in the whole set, for a benchmark without a dataset
-    #[arg(long, value_name = "N", requires = "performance_samples")]
-    pub(crate) total_samples: Option<usize>,
-    /// Number of samples that are loaded together, for a benchmark without a dataset
-    #[arg(long, value_name = "N", requires = "total_samples")]
-    pub(crate) performance_samples: Option<usize>,
-    /// Directory of models and preprocessed data
-    #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
-    pub(crate) scratch: Option<PathBuf>,
-    /// A benchmark file, instead of the built-in one
-    #[arg(long, value_name = "FILE")]
-    pub(crate) benchmark_file: Option<PathBuf>,
+    /// The benchmark's data
+    #[command(flatten)]
+    pub(crate) data: BenchmarkData,
 }
 
 impl TuneArgs {
@@ -369,14 +368,14 @@ impl TuneArgs {
         flag("--setting", builds.then(|| "exact_batch=true".to_owned()));
         flag(
             "--total-samples",
-            self.total_samples.map(|count| count.to_string()),
+            self.data.total_samples.map(|count| count.to_string()),
         );
         flag(
             "--performance-samples",
-            self.performance_samples.map(|count| count.to_string()),
+            self.data.performance_samples.map(|count| count.to_string()),
         );
-        flag("--scratch", self.scratch.as_deref().map(path));
-        flag("--benchmark-file", self.benchmark_file.as_deref().map(path));
+        flag("--scratch", self.data.scratch.as_deref().map(path));
+        flag("--benchmark-file", self.data.benchmark_file.as_deref().map(path));
         words
     }
 }

@@ -121,8 +121,8 @@ impl Tuning<'_> {
         let benchmark = bench::choice::benchmark(&bench::choice::Named {
             sut: args.sut,
             model,
-            file: args.benchmark_file.as_deref(),
-            counts: args.total_samples.zip(args.performance_samples),
+            file: args.data.benchmark_file.as_deref(),
+            counts: args.data.total_samples.zip(args.data.performance_samples),
         })?;
         let seeds = self.seeds(&benchmark, scenario)?;
         let machine = self.machine_for(&benchmark)?;
@@ -213,7 +213,7 @@ impl Tuning<'_> {
         let args = self.args;
         let mut machine = self.machine.clone();
         if args.no_build && args.sut == EngineKind::Tensorrt {
-            let scratch = args.scratch.as_deref();
+            let scratch = args.data.scratch.as_deref();
             let model = scratch.unwrap_or(Path::new("")).join(&benchmark.model.file);
             machine.engines = Some(EnginesHere::of(&engine_cache(scratch), &model)?);
         }

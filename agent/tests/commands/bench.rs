@@ -6,42 +6,21 @@ use regatta_schedule::board_model::BoardModel;
 use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::response_units::ResponseUnits;
 
-use crate::support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent};
+use crate::support::{Ended, FEW_QUERIES, LEFT_OUT, MLPERF_CONF, USER_CONF, agent, bench_arguments};
 
-/// Runs `bench` on the fixture with its files, and `more` in place of or behind the usual flags.
+/// Runs `bench` on the fixture with its files, with `more` instead of or after the usual flags.
 fn bench(fixture: &Fixture, more: &[(&str, &str)]) -> Ended {
     for (name, text) in [("mlperf.conf", MLPERF_CONF), ("user.conf", USER_CONF)] {
         if !fixture.path(name).exists() {
             fs::write(fixture.path(name), text).unwrap();
         }
     }
-    let usual = [
-        ("--sut", "null"),
-        ("--model", "pixels"),
-        ("--scenario", "SingleStream"),
-        ("--mode", "PerformanceOnly"),
-        ("--mlperf-conf", "mlperf.conf"),
-        ("--user-conf", "user.conf"),
-        ("--benchmark-file", "benchmark.toml"),
-        ("--scratch", "."),
-        ("--log-dir", "logs"),
-        ("--duration", "200ms"),
-    ];
-    let mut arguments = vec!["bench"];
-    for (flag, value) in usual
-        .iter()
-        .filter(|(flag, _)| more.iter().all(|(other, _)| other != flag))
-        .chain(more)
-    {
-        if *value != LEFT_OUT {
-            arguments.extend([*flag, *value]);
-        }
+    let mut arguments = bench_arguments(more);
+    if more.iter().all(|(flag, _)| *flag != "--duration") {
+        arguments.extend(["--duration", "200ms"]);
     }
     agent(fixture.scratch(), &arguments)
 }
-
-/// In place of a flag's value: the flag does not stand.
-const LEFT_OUT: &str = "\0";
 
 #[cfg(feature = "tract")]
 #[test]

@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use regatta_test_support::fixture::Fixture;
 
-use crate::support::{MLPERF_CONF, USER_CONF};
+use crate::support::{MLPERF_CONF, USER_CONF, bench_arguments};
 
 /// Exit code and words of the agent, which has ten seconds. `timeout` exits with 124 for one that hangs.
 fn agent(fixture: &Fixture, words: &[&str]) -> (Option<i32>, String) {
@@ -25,26 +25,10 @@ fn pipes_and_devices_are_refused_by_name() {
     let pipe = fixture.path("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let bench = [
-        ("--sut", "null"),
-        ("--model", "pixels"),
-        ("--scenario", "SingleStream"),
-        ("--mode", "PerformanceOnly"),
-        ("--mlperf-conf", "mlperf.conf"),
-        ("--user-conf", "user.conf"),
-        ("--benchmark-file", "benchmark.toml"),
-        ("--scratch", "."),
-        ("--log-dir", "logs"),
-    ];
     for (endless, kind) in [(pipe.to_str().unwrap(), "named pipe"), ("/dev/zero", "device")] {
         let mut commands = vec![vec!["serve", "--config", endless]];
         for flag in ["--mlperf-conf", "--user-conf", "--benchmark-file", "--audit-conf"] {
-            let mut words = vec!["bench"];
-            for (usual, value) in bench.iter().filter(|(usual, _)| *usual != flag) {
-                words.extend([*usual, *value]);
-            }
-            words.extend([flag, endless]);
-            commands.push(words);
+            commands.push(bench_arguments(&[(flag, endless)]));
         }
         for words in commands {
             let (code, output_text) = agent(&fixture, &words);

@@ -30,6 +30,35 @@ pub(crate) fn agent(directory: &Path, arguments: &[&str]) -> Ended {
     Ended::from(output)
 }
 
+/// As a flag's value: the flag is left out.
+pub(crate) const LEFT_OUT: &str = "\0";
+
+/// Returns the arguments of a short `bench` on a fixture's files, with `more` instead of or after the usual flags.
+pub(crate) fn bench_arguments<'a>(more: &[(&'a str, &'a str)]) -> Vec<&'a str> {
+    let usual = [
+        ("--sut", "null"),
+        ("--model", "pixels"),
+        ("--scenario", "SingleStream"),
+        ("--mode", "PerformanceOnly"),
+        ("--mlperf-conf", "mlperf.conf"),
+        ("--user-conf", "user.conf"),
+        ("--benchmark-file", "benchmark.toml"),
+        ("--scratch", "."),
+        ("--log-dir", "logs"),
+    ];
+    let mut arguments = vec!["bench"];
+    for (flag, value) in usual
+        .iter()
+        .filter(|(flag, _)| more.iter().all(|(other, _)| other != flag))
+        .chain(more)
+    {
+        if *value != LEFT_OUT {
+            arguments.extend([*flag, *value]);
+        }
+    }
+    arguments
+}
+
 impl From<Output> for Ended {
     fn from(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
