@@ -253,7 +253,7 @@ mod tests {
         );
         assert_eq!(
             message(&other(2)),
-            "its head has 4294967295 bytes, at most 10000 are taken"
+            "its header has 4294967295 bytes, at most 10000 are accepted"
         );
         let whole = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}";
         assert!(read(&file(whole)).is_ok());

@@ -83,7 +83,7 @@ fn engines_say_what_they_are() {
             "{description}"
         );
         assert_eq!(
-            description.to_string().contains("no measurement"),
+            description.to_string().contains("not a measurement"),
             subject.kind == EngineKind::Sim,
             "{description}"
         );

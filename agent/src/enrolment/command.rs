@@ -42,8 +42,7 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     if owner.is_ok_and(|owner| owner != rustix::process::geteuid().as_raw()) {
         let state_dir = config.state_dir.display();
         return Err(Failure::usage(anyhow::anyhow!(
-            "{state_dir} belongs to another user, who could not read what is enrolled here: run this as that user, with \
-             `sudo -u`"
+            "{state_dir} belongs to another user, who could not read the enrolment; hint: run this as that user, with `sudo -u`"
         )));
     }
     let identity =

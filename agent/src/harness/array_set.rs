@@ -139,7 +139,7 @@ mod tests {
         write("mask.npy", &npy("|i1", &[2, 3], &[5, 6, 7, 8, 9]));
         assert_eq!(
             refused(),
-            "the sample DIR/mask.npy holds 5 bytes of data, expected 6 bytes"
+            "the sample DIR/mask.npy has 5 bytes of data, expected 6 bytes"
         );
         write("mask.npy", &npy("|i1", &[3, 2], &[5, 6, 7, 8, 9, 10]));
         assert_eq!(

@@ -302,7 +302,7 @@ fn a_multistream_query_is_one_contiguous_batch_also_where_it_runs_into_the_paddi
         engines::Input::Scattered { slots: &[0, 2], .. }
     ));
     let missing = loaded.input(&samples([4, 11]), &mut Vec::new()).unwrap_err();
-    assert_eq!(missing.to_string(), "sample 11 was asked for but is not loaded");
+    assert_eq!(missing.to_string(), "sample 11 was requested but is not loaded");
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn samples_that_are_not_loaded_end_the_run_on_the_issuing_thread_and_on_a_worker
                 .wait_while(sink.state.lock().unwrap(), |state| state.failure.is_none());
             assert_eq!(
                 failure.unwrap().failure.as_deref(),
-                Some("sample 3 was asked for but is not loaded")
+                Some("sample 3 was requested but is not loaded")
             );
             let next = harness
                 .sut()
@@ -374,7 +374,7 @@ fn samples_that_are_not_loaded_end_the_run_on_the_issuing_thread_and_on_a_worker
         }
         assert_eq!(
             harness.fault(),
-            Some("sample 3 was asked for but is not loaded"),
+            Some("sample 3 was requested but is not loaded"),
             "{dispatch}"
         );
     }
@@ -409,7 +409,7 @@ fn an_engine_that_panics_fails_or_answers_too_much_gives_an_error_and_no_answer(
                 answers.push(&[1]);
                 Ok(())
             },
-            "the engine gave 1 answers to 2 samples",
+            "the engine returned 1 responses for 2 samples",
         ),
     ];
     for (fault, expected) in faults {

@@ -148,7 +148,7 @@ fn a_run_that_misses_its_latency_bound_is_invalid_and_its_logs_stay() {
         ended.stdout
     );
     assert!(
-        ended.stdout.contains("a modelled accelerator, no measurement"),
+        ended.stdout.contains("a modelled accelerator, not a measurement"),
         "{}",
         ended.stdout
     );

@@ -121,7 +121,9 @@ fn this_machine_gets_an_answer_and_a_missing_root_is_wrong_use() {
     let missing = agent(Path::new("/"), &["doctor", "--root", "/nonexistent"]);
     assert_eq!(missing.code, 2);
     assert!(
-        missing.stderr.contains("--root names a system's root"),
+        missing
+            .stderr
+            .contains("--root is the root directory of a system"),
         "{}",
         missing.stderr
     );

@@ -42,8 +42,9 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
     prepare(&[1, 8, 8], &[1]);
     let message = place.fault(&linear, &[]);
     assert!(
-        message.contains("1 engine of this model is for other inputs than int8 linear, which the settings request; this makes one")
-            && message.contains("--batch 1 --input-dtype int8 --cache"),
+        message.contains(
+            "1 engine of this model is for other inputs than int8 linear, which the settings request; hint: "
+        ) && message.contains("--batch 1 --input-dtype int8 --cache"),
         "{message}"
     );
     let named = format!("gpu_engine={}", single.display());
@@ -68,7 +69,7 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
     place.build(&[&int8[..], &["chw4"]].concat(), &[]);
     let message = place.fault(&chw4, &[]);
     assert!(
-        message.contains("takes int8 [-1, 1, 8, 8] chw4 image, which lies in memory as [1, 8, 8, 4], but a sample is int8 linear [1, 8, 8]"),
+        message.contains("takes int8 [-1, 1, 8, 8] chw4 image, which is [1, 8, 8, 4] in memory, but a sample is int8 linear [1, 8, 8]"),
         "{message}"
     );
     prepare(&[8, 8, 4], &[1, 0, 0, 0]);
@@ -81,7 +82,7 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
     );
     let message = place.fault(&[&chw4[..], &["dla_core=0"]].concat(), &[]);
     assert!(
-        message.contains("int8 [4, 1, 8, 8] dla_hwc4 image, which cannot be served"),
+        message.contains("int8 [4, 1, 8, 8] dla_hwc4 image, which is not supported"),
         "{message}"
     );
     let build = [
@@ -164,13 +165,13 @@ fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
     document("float16");
     let message = place.fault(&chw4, &[]);
     assert!(
-        message.contains("the samples in ./int8_chw4 do not serve the run of pixels: they are fp16 chw4 [1, 8, 8], but int8 chw4 [1, 8, 8] is needed"),
+        message.contains("the samples in ./int8_chw4 cannot be used for pixels: they are fp16 chw4 [1, 8, 8], but int8 chw4 [1, 8, 8] is needed"),
         "{message}"
     );
     fs::write(directory.join("samples.json"), "{ \"schema\": 1,").unwrap();
     let message = place.fault(&chw4, &[]);
     assert!(
-        message.contains("int8_chw4/samples.json does not tell what the samples beside it are: `regatta prep pixels --dtype int8 --layout chw4"),
+        message.contains("int8_chw4/samples.json does not describe the samples in its directory; hint: `regatta prep pixels --dtype int8 --layout chw4"),
         "{message}"
     );
 }
@@ -281,7 +282,7 @@ fn what_a_model_leaves_free_the_samples_say() {
             "the input does not accept that after its batch dimension",
         ),
         ("--input-shape input_ids=0", "a shape is written NAME=384"),
-        ("--benchmark-file nowhere.toml", "nowhere.toml cannot be read"),
+        ("--benchmark-file nowhere.toml", "cannot read nowhere.toml"),
     ] {
         let refused = build(flags);
         assert!(refused.stderr.contains(words), "{flags}: {refused:?}");

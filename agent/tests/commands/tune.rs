@@ -78,7 +78,7 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
             "{measured}"
         );
         assert!(
-            measured.contains("a modelled accelerator, no measurement"),
+            measured.contains("a modelled accelerator, not a measurement"),
             "{measured}"
         );
     }
@@ -112,7 +112,10 @@ fn a_search_that_is_killed_leaves_the_best_so_far() {
     search.kill().unwrap();
     search.wait().unwrap();
     let (system, text) = found(&fixture);
-    assert!(system.partial.unwrap().contains("still going on"), "{text}");
+    assert!(
+        system.partial.unwrap().contains("was not finished when"),
+        "{text}"
+    );
     assert_eq!(system.runs.len(), 1, "{text}");
 }
 
@@ -158,7 +161,7 @@ fn agent_over(fakes: &FakeTensorrt, fixture: &Fixture, parts: &[&str]) -> Ended 
 
 /// Whether no trial failed for want of an engine. On a busy machine one may fail for another reason.
 fn lacks_no_engine(text: &str) {
-    for reason in ["finds nothing to run", "is not built"] {
+    for reason in ["finds no engine in", "is not built"] {
         assert!(!text.contains(reason), "{text}");
     }
 }
@@ -271,7 +274,7 @@ fn an_engine_that_cannot_be_built_is_a_failed_trial() {
     assert!(system.runs.is_empty(), "{text}");
     assert!(
         text.contains(
-            "failed: its engine is not built: TensorRT rejects the model: the input does not take that"
+            "failed: its engine is not built: TensorRT rejects the model: the input does not accept that"
         ),
         "{text}"
     );

@@ -231,7 +231,11 @@ fn equal_candidates_are_reported_as_equal_and_the_cheaper_is_kept() {
         observe: &mut |_, _| {},
     };
     let found = search.run().unwrap();
-    assert!(found.reason.contains("not to be told from"), "{}", found.reason);
+    assert!(
+        found.reason.contains("not distinguishable from"),
+        "{}",
+        found.reason
+    );
     let last: Vec<&Candidate> = search
         .trials
         .iter()

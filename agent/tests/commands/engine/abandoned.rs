@@ -77,7 +77,7 @@ fn a_cancelled_build_leaves_nothing() {
     let lasts = ("FAKE_TRT_SLOW", "600000");
     let mut build = Build::start(&place, &[asks, lasts]);
     build.signal_after("building with", Signal::INT);
-    build.signal_after("the build is given up at TensorRT's next step", Signal::INT);
+    build.signal_after("the build stops at TensorRT's next step", Signal::INT);
     build.ends_with_nothing(&place);
     let mut build = Build::start(&place, &[lasts]);
     build.signal_after("building with TensorRT 8.5.2", Signal::TERM);

@@ -43,12 +43,12 @@ fn what_a_version_lacks_is_refused_by_name() {
             2,
         )
     };
-    let alone = "DLA computes in fp16 and int8 alone, and the whole network would run on the GPU";
+    let alone = "DLA only computes in fp16 and int8, so the whole network would run on the GPU";
     for (version, flags, reason) in [
         ("8502", "--level 3", "an optimisation level was asked for, which TensorRT 8.5.2 does not know".to_owned()),
-        ("8502", "--dla-core 0", format!("{alone}: say --precision fp16 or int8")),
-        ("100300", "--dla-core 0", format!("{alone}: say --precision fp16 or int8")),
-        ("110401", "--dla-core 0", format!("{alone}: give an ONNX file in fp16 or with Q/DQ layers")),
+        ("8502", "--dla-core 0", format!("{alone}; hint: use --precision fp16 or int8")),
+        ("100300", "--dla-core 0", format!("{alone}; hint: use --precision fp16 or int8")),
+        ("110401", "--dla-core 0", format!("{alone}; hint: use an ONNX file in fp16 or with Q/DQ layers")),
         ("110401", "--dla-core 2", "finds 2 here: this version drives DLA on AGX Orin".to_owned()),
         ("110401", "--precision fp16", "TensorRT 11.0.0 takes types from the network alone".to_owned()),
         (

@@ -118,7 +118,7 @@ fn int8_is_calibrated_over_samples_once() {
     let rest = build(&["--calibration-samples", "together.npy", "--batch", "3"], &[]);
     assert!(
         rest.stderr
-            .contains("calibrating over 3 of 5 samples: the last 2 fill no batch of 3"),
+            .contains("calibrating over 3 of 5 samples: the last 2 do not fill a batch of 3"),
         "{rest:?}"
     );
 }
@@ -191,7 +191,7 @@ fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {
     refused(
         "",
         3,
-        "the calibration samples have nothing for the network's input segment_ids",
+        "the calibration samples have no values for the network's input segment_ids",
     );
     let short = fixture::npy("<i4", &[2, 64], &[0; 512]);
     fs::write(place.fixture.path("samples/token_type_ids.npy"), short).unwrap();

@@ -9,7 +9,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     let place = Place::new();
     let message = place.fault(&[], &[]);
     assert!(
-        message.contains("there is none for this model on the GPU; this makes one: regatta-agent engine build --onnx ./model.onnx --batch 1 --cache "),
+        message.contains("there is none for this model on the GPU; hint: regatta-agent engine build --onnx ./model.onnx --batch 1 --cache "),
         "{message}"
     );
     let engine = place.build(&["--batch", "4"], &[]);
@@ -25,13 +25,13 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     let message = offline(&[]);
     assert!(
         message.contains("engine.json is not the manifest of an engine: EOF while parsing")
-            && message.contains("; this makes one"),
+            && message.contains("; hint: "),
         "{message}"
     );
     fs::write(&manifest, &text).unwrap();
     let message = offline(&["gpu_batch_size=8"]);
     assert!(
-        message.contains("none of 1 has a batch of 8; this makes one"),
+        message.contains("none of 1 has a batch of 8; hint: "),
         "{message}"
     );
     let message = offline(&["gpu_copy_streams=3"]);
@@ -43,7 +43,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     let message = offline(&["precision=int8"]);
     assert!(
         message.contains(
-            "1 engine of this model is in the network's own precision, but int8 was requested; this makes one"
+            "1 engine of this model is in the network's own precision, but int8 was requested; hint: "
         ) && message.contains("--precision int8"),
         "{message}"
     );
@@ -54,7 +54,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     );
     let message = offline(&["max_dlas=1"]);
     assert!(
-        message.contains("1 engine of this model is for the GPU, but DLA was requested; this makes one")
+        message.contains("1 engine of this model is for the GPU, but DLA was requested; hint: ")
             && message.contains("--batch 16 --precision fp16 --dla-core 0"),
         "{message}"
     );
@@ -64,7 +64,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     place.build(&["--batch", "4", "--precision", "fp16"], &[]);
     let message = offline(&[]);
     assert!(
-        message.contains("fit; name one of them by the setting gpu_engine"),
+        message.contains("match; hint: name one of them with the setting gpu_engine"),
         "{message}"
     );
     let named = format!("gpu_engine={key}");

@@ -41,7 +41,7 @@ fn a_failing_driver_or_device_is_reported_with_its_own_message() {
     }
     let message = place.fault(&[], &[("FAKE_CUDA_FAULTS", "memory=200")]);
     assert!(
-        message.contains("stream 1 of gpu cannot be made: beside its tensors it takes 1 KiB of the device's memory, of which 0 KiB are free"),
+        message.contains("stream 1 of gpu cannot be created: without its tensors it needs 1 KiB of the device's memory, of which 0 KiB are free"),
         "{message}"
     );
     // The log of a run that ended so is kept, and says that it is no result.

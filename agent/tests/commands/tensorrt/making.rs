@@ -33,7 +33,7 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
     runs(&place, &[default, "gpu_batch_size=4"]);
     let exact = [default, "gpu_batch_size=4", "exact_batch=true"];
     let message = refused(&place, &exact);
-    assert!(message.contains("has a batch of 4; this makes one"), "{message}");
+    assert!(message.contains("has a batch of 4; hint: "), "{message}");
     place.build(&["--batch", "4"], &[]);
     runs(&place, &exact);
 
