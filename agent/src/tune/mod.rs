@@ -23,7 +23,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
-use regatta_config::{catalogue::RoundCatalogue, system::SystemRequest};
+use regatta_config::{known, system::SystemRequest};
 use regatta_fsutil::regular_file;
 use regatta_text::EscapedText;
 use regatta_types::{
@@ -250,9 +250,10 @@ impl Tuning<'_> {
             Some(path) => regular_file::read_text(path)
                 .with_context(|| format!("--mlperf-conf names {}, which cannot be read", path.display()))?,
             None => {
-                let rounds = RoundCatalogue::read(None)?;
-                let newest = rounds.named(None)?;
-                newest.render_mlperf_conf(&benchmark.mlperf_conf)
+                let newest = known::newest_round_conf()
+                    .map_err(Failure::could_not)?
+                    .context("no round is built into this program")?;
+                newest.render(&benchmark.mlperf_conf)
             }
         };
         fs::write(&conf, text).with_context(|| format!("cannot write {}", conf.display()))?;

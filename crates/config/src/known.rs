@@ -7,7 +7,11 @@ use std::{io::Read as _, sync::OnceLock};
 use flate2::read::DeflateDecoder;
 use regatta_types::benchmark::Benchmark;
 
-use crate::{round::Round, system::System, system::SystemError};
+use crate::{
+    round::{Round, RoundConf},
+    system::System,
+    system::SystemError,
+};
 
 /// The bundled benchmark is the first.
 const BENCHMARKS: &[(&str, &str)] = &[
@@ -124,6 +128,21 @@ fn read_round(file: &'static Carried) -> Result<Round, KnownFileError> {
         file: &file.name,
         source,
     })
+}
+
+/// Returns the official `mlperf.conf` of the newest built-in round; `None` when no round is built in.
+///
+/// # Errors
+/// When its built-in file does not parse, which the tests exclude.
+pub fn newest_round_conf() -> Result<Option<RoundConf>, KnownFileError> {
+    let newest = ROUNDS.files().last();
+    let parse = |file: &'static Carried| {
+        RoundConf::from_toml(&file.text).map_err(|source| KnownFileError {
+            file: &file.name,
+            source,
+        })
+    };
+    newest.map(parse).transpose()
 }
 
 /// Returns the names of the built-in rounds, oldest first.

@@ -5,15 +5,17 @@
 
 mod benchmark;
 mod checker;
+mod conf;
 mod endpoints;
 mod power;
 mod submission;
 mod submitted;
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
 pub use benchmark::{AccuracyBound, BenchmarkRules, Scenarios, TokenLimits};
 pub use checker::{Checker, Engine, OfficialCheck, Trait};
+pub use conf::{RoundConf, render_conf_lines};
 pub use endpoints::{Endpoints, EndpointsField};
 pub use power::{DurationRule, PowerRules, SIMULATION_MARK};
 use regatta_types::benchmark::Benchmark;
@@ -108,16 +110,7 @@ impl Round {
     /// The official LoadGen uses its own conf instead, because a submission requires it unmodified.
     #[must_use]
     pub fn render_mlperf_conf(&self, extra: &BTreeMap<String, String>) -> String {
-        let mut text = format!(
-            "# MLPerf Inference {}: values of the official mlperf.conf\n",
-            self.name
-        );
-        render_conf_lines(&mut text, &self.mlperf_conf);
-        if !extra.is_empty() {
-            text.push_str("# Values of the benchmark's own file\n");
-            render_conf_lines(&mut text, extra);
-        }
-        text
+        conf::render(&self.name, &self.mlperf_conf, extra)
     }
 }
 
@@ -134,12 +127,4 @@ pub struct Seeds {
     /// Determines the arrival times of Server queries.
     #[serde(with = "submission::decimal")]
     pub schedule: u64,
-}
-
-/// Appends `key = value` lines in LoadGen's conf syntax, sorted by key.
-pub fn render_conf_lines(text: &mut String, values: &BTreeMap<String, String>) {
-    for (key, value) in values {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{key} = {value}");
-    }
 }
