@@ -56,7 +56,7 @@ impl HandshakeLimiter {
     /// Runs `work` of an unproven connection within its slot and time limit.
     ///
     /// # Errors
-    /// Returns the error of `work`, or an error when it took too long or the slot was evicted.
+    /// Returns the error of `work`, or an error when it timed out or the slot was evicted.
     pub(crate) async fn admit<T>(
         &self,
         from: IpAddr,
@@ -73,11 +73,11 @@ impl HandshakeLimiter {
 /// Runs `work` of an unproven connection within its time limit.
 ///
 /// # Errors
-/// Returns the error of `work`, or an error when it took too long.
+/// Returns the error of `work`, or an error when it timed out.
 pub(crate) async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     timeout(PATIENCE, work)
         .await
-        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long")))
+        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it timed out")))
 }
 
 /// The error of an evicted connection.

@@ -154,7 +154,7 @@ fn a_misspelt_word_is_named_also_before_any_device_has_come() {
     for (benchmark, scenario, known) in [
         ("digitz", "Offline", "known are digits, resnet50"),
         ("digits", "Sideways", "known are SingleStream"),
-        ("digits", "Offline", "no device has said hello"),
+        ("digits", "Offline", "no device has connected"),
     ] {
         let requested = coordinator.output(&["run", "--benchmark", benchmark, "--scenario", scenario]);
         let (code, printed) = refusal(&requested);

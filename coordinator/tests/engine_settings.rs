@@ -66,7 +66,7 @@ fn a_setting_that_cannot_be_is_refused_before_anything_is_queued() {
     let valid = coordinator.output(&[&RUN[..], &["tract", "--set", "batch_size=8"]].concat());
     let (_, printed) = refusal(&valid);
     assert!(
-        printed.contains("no device has said hello"),
+        printed.contains("no device has connected"),
         "a valid setting comes further: {printed}"
     );
     let queued = coordinator.json(&["runs", "list"]);

@@ -152,9 +152,9 @@ fn misuse_is_2() {
         ("accuracy digits --log a --keep c".to_owned(), "--official"),
         (
             "accuracy digits --log a --official nothing.py".to_owned(),
-            "nothing.py is not there",
+            "nothing.py does not exist",
         ),
-        ("accuracy digits --log a --official .".to_owned(), "is no script"),
+        ("accuracy digits --log a --official .".to_owned(), "is not a file"),
     ] {
         let (code, _, printed) = regatta(&fixture, &words);
         assert_eq!(code, 2, "{words}: {printed}");
@@ -277,7 +277,8 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
     assert!(!fixture.at("runs/p/accuracy").exists());
     let (code, _, printed) = regatta(&fixture, &format!("{} good", words.replace("runs/x", "runs/q")));
     assert!(
-        code == 2 && printed.contains("there is no accuracy log runs/q"),
+        code == 2
+            && printed.contains("the accuracy log runs/q/files/mlperf_log_accuracy.json does not exist"),
         "{printed}"
     );
 

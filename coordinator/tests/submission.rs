@@ -316,7 +316,7 @@ fn a_package_opens_again_and_an_unclean_tree_is_not_packed() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let (code, printed) = desk.refusal(pack);
     assert!(
-        code == 3 && printed.contains("it is a pipe that nobody writes to"),
+        code == 3 && printed.contains("it is a pipe without a writer"),
         "{printed}"
     );
     let mut writer = fs::File::options().read(true).write(true).open(&pipe).unwrap();

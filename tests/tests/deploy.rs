@@ -62,7 +62,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_done(&dry, "would copy and install the archive, for this user");
     assert_eq!(listing(&sshd.home()), "", "a dry run changes nothing");
 
-    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
     let installed = listing(&sshd.home());
     assert!(installed.contains("./.local/bin/regatta-agent"), "{installed}");
     // Beside the agent, where it looks for it; whatever the agent goes back to, its shim does too.
@@ -118,7 +118,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     let config = sshd.home().join(".config/regatta/agent.toml");
     let text = fs::read_to_string(&config).unwrap();
     fs::write(&config, text.replace(BOAT, "somebody") + "min_free_mib = 7\n").unwrap();
-    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
     let text = fs::read_to_string(&config).unwrap();
     assert!(
         text.contains("name = \"boat-1\"\n") && text.contains("min_free_mib = 7\n"),
@@ -141,7 +141,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_refused(&silent, &["the board runs again what it ran before"]);
     assert_eq!(shim_version(), "0.1.0");
     deploy_lab.pack_agent();
-    assert_done(&deploy_lab.deploy(&sshd, &[]), "says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "connected with");
 
     // An older one that does not know what stands in agent.toml by now, likewise.
     let config = config.display();
@@ -154,16 +154,16 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     let older = deploy_lab.deploy(&sshd, &["--wait", "2s"]);
     assert_refused(&older, &["the board runs again what it ran before"]);
     deploy_lab.pack_agent();
-    assert_done(&deploy_lab.deploy(&sshd, &[]), "says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "connected with");
 
     // A shim that was changed is mended, and a program that was cut short.
     fs::write(&shim, "another").unwrap();
-    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
     assert_eq!(shim_version(), "0.1.0");
     let program = sshd.home().join(".local/bin/regatta-agent");
     fs::remove_file(&program).unwrap();
     fs::write(&program, "half").unwrap();
-    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
 
     // Another board, or the same one flashed anew, does not get the name.
     let state = sshd.home().join(".local/state/regatta");
@@ -367,7 +367,7 @@ fn a_link_that_is_lost_in_the_middle_leaves_nothing_half_done() {
     assert!(!left.contains("bin/regatta-agent"), "{left}");
     // The same again, over a link that holds: what is left of the first attempt is in nobody's way.
     deploy_lab.pack_agent();
-    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
     assert!(!listing(&sshd.home()).contains(".part"));
 }
 
@@ -408,7 +408,7 @@ fn a_link_that_is_lost_while_it_installs_ends_nothing_on_the_board() {
     });
     // The same command looks what came of it: nothing is copied or installed anew.
     let again = deploy_lab.deploy(&sshd, &[]);
-    assert_done(&again, "deployed, says hello");
+    assert_done(&again, "deployed, connected with");
     let printed = both(&again);
     assert!(
         !printed.contains("copying") && !printed.contains("installing"),

@@ -3,7 +3,7 @@
 
 mod modelled_board;
 
-use regatta_config::engine_settings::{EngineSettingError, EngineSettings, TimingWait};
+use regatta_config::engine_settings::{BoardName, EngineSettingError, EngineSettings, TimingWait};
 use regatta_types::documents::EngineSpec;
 
 use crate::engines::sim::SimModel;
@@ -60,7 +60,7 @@ impl TryFrom<&EngineSpec> for HarnessSettings {
 /// [`SettingError::NoBoard`] when this machine has no such board.
 fn sim_model(settings: &EngineSettings) -> Result<SimModel, SettingError> {
     let mut sim = SimModel::default();
-    if let Some(board) = &settings.sim_board {
+    if let Some(BoardName(board)) = &settings.sim_board {
         sim.board = SimModel::board_named(board).ok_or_else(|| SettingError::NoBoard(board.clone()))?;
     }
     if let Some(units) = &settings.sim_units {

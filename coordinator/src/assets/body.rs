@@ -82,7 +82,7 @@ async fn send(
         let mut left = part.bytes - part.from;
         while left > 0 {
             if !to.admission.admits(&to.device) {
-                return Err(io::Error::other("it is no longer let in"));
+                return Err(io::Error::other("the device was removed from the lab"));
             }
             let requested = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
             let mut piece = vec![0; requested];

@@ -33,7 +33,7 @@ pub(crate) enum AssetsError {
     )]
     NotServed,
     /// A requested name is not an asset.
-    #[error("`{0}` is no asset; `regatta asset list` shows those that there are")]
+    #[error("`{0}` is not an asset; hint: `regatta asset list` shows all")]
     Unknown(String),
 }
 

@@ -167,7 +167,7 @@ async fn meet(
         .and_then(keys::public_key_of);
     let device = key
         .map(|key| DeviceId::of_public_key(&key))
-        .ok_or_else(|| io::Error::other("its certificate is no device's"))?;
+        .ok_or_else(|| io::Error::other("the certificate does not belong to a device"))?;
     if shared.admission.admits(&device) {
         return Ok(Some((stream, device)));
     }
@@ -285,7 +285,7 @@ fn unreadable(device: &DeviceId, error: &io::Error) -> Response<Content> {
         io::ErrorKind::NotFound => refusal(StatusCode::NOT_FOUND, "the coordinator has no such asset"),
         io::ErrorKind::InvalidData => {
             tracing::error!(%device, "a tree's manifest is none: {error}");
-            let why = "what the coordinator has under that name is no tree: add it there again";
+            let why = "the coordinator's asset of that name is not a directory: add it again";
             refusal(StatusCode::NOT_FOUND, why)
         }
         _ => {

@@ -58,7 +58,7 @@ impl Live {
         let connections = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         for (device, socket) in connections.open.values() {
             if !admission.admits(device) {
-                tracing::info!(%device, "cut off: it is no longer let in");
+                tracing::info!(%device, "disconnected: the device was removed from the lab");
                 // This fails only when the connection has already ended.
                 let _ = socket.shutdown(Shutdown::Both);
             }

@@ -94,11 +94,11 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         }
         Command::Remove { path } => {
             if !store.drop_asset(path)? {
-                return Err(Failure::misuse(format!("`{path}` is no asset"))
+                return Err(Failure::misuse(format!("`{path}` is not an asset"))
                     .hint("`regatta asset list` shows those that there are"));
             }
             context.print(&serde_json::json!({ "removed": path }), || {
-                format!("{path} is no asset any more; `regatta asset gc` frees its space")
+                format!("{path} is no longer an asset; `regatta asset gc` frees its space")
             })?;
             Ok(exit::OK)
         }
@@ -163,12 +163,12 @@ fn sources_of(
             form.prep_command(&benchmark.name)
         };
         return Err(Failure::could_not(format!(
-            "{} of {} is not there",
+            "{} of {} does not exist",
             missing.display(),
             benchmark.name
         ))
         .hint(format!(
-            "the model is yours to bring; `{prep}` makes the samples (docs/assets.md)"
+            "bring the model yourself; `{prep}` makes the samples (docs/assets.md)"
         )));
     }
     Ok(places
@@ -179,7 +179,7 @@ fn sources_of(
 
 fn sources(paths: &[PathBuf], at: Option<&str>, workspace: &Workspace) -> Result<Vec<Source>, Failure> {
     if at.is_some() && paths.len() > 1 {
-        return Err(Failure::misuse("--at says where one thing belongs, not several"));
+        return Err(Failure::misuse("--at takes one file or directory, not several"));
     }
     let scratch = workspace.scratch();
     let place = |path: &PathBuf| {
@@ -208,7 +208,7 @@ fn sources(paths: &[PathBuf], at: Option<&str>, workspace: &Workspace) -> Result
                 path.display(),
                 scratch.display()
             ))
-            .hint("say with --at where a device finds it below its scratch directory")
+            .hint("--at PATH names its path below the device's scratch directory")
         })
     };
     paths.iter().map(place).collect()

@@ -101,17 +101,19 @@ fn examine(device: &DeviceRow, longest: Duration, store: &Store) -> Result<Devic
         match store.examination(question)? {
             Some(Examination::Found { json, text }) => {
                 let document = serde_json::from_str(&json).map_err(|e| {
-                    Failure::could_not(format!("{} answered what is no JSON: {e}", device.name))
+                    Failure::could_not(format!("the answer of {} is not JSON: {e}", device.name))
                 })?;
                 let text = text.trim_end().to_owned();
                 return Ok(DeviceFindings { document, text });
             }
             Some(Examination::Refused(why)) => {
                 return Err(
-                    Failure::could_not(format!("{} did not look: {why}", device.name)).hint(format!(
-                        "its agent is `{}`; one of this version can (docs/headless.md, Upgrade)",
-                        device.agent
-                    )),
+                    Failure::could_not(format!("{} refused the examination: {why}", device.name)).hint(
+                        format!(
+                            "its agent is `{}`; upgrade it (docs/headless.md, Upgrade)",
+                            device.agent
+                        ),
+                    ),
                 );
             }
             None if begun.elapsed() >= longest => return Err(no_answer(store, device)?),
@@ -129,9 +131,9 @@ fn no_answer(store: &Store, device: &DeviceRow) -> Result<Failure, Failure> {
     let failure = Failure::could_not(format!("{} did not answer in time", device.name));
     Ok(match busy {
         Some(run) => failure.hint(format!(
-            "run {} is on, and it answers between runs; --timeout waits longer",
+            "run {} is executing, and the device answers between runs; --timeout waits longer",
             run.id
         )),
-        None => failure.hint("`regatta device list` shows whether it is there"),
+        None => failure.hint("`regatta device list` shows whether it is online"),
     })
 }

@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         format!(
             "{}: for a root file system, before it is flashed: sudo tar -xpzf {} -C Linux_for_Tegra/rootfs\n\
              {}, {}: the same for cloud-init\n\
-             {} enrols by itself at {host}, when its first boot is before {}; whoever has these files until then can enrol in its place",
+             {} enrols by itself at {host}, when its first boot is before {}; anyone who has these files until then can enrol in its place",
             document.overlay.display(),
             document.overlay.display(),
             document.user_data.display(),

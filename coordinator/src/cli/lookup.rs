@@ -20,7 +20,7 @@ pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRo
             .join(", ")
     };
     if devices.is_empty() {
-        return Err(Failure::misuse("no device has said hello yet")
+        return Err(Failure::misuse("no device has connected yet")
             .hint("start `regatta serve` here and `regatta-agent serve` on the device"));
     }
     let mut meant = devices.iter().filter(|device| {

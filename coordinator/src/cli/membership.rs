@@ -69,7 +69,7 @@ pub(super) fn add(
     };
     let made = enrolment::issue(store, &requested).map_err(|error| match error {
         TokenError::Taken(_) => Failure::usage(error).hint(format!(
-            "`regatta device remove {}` takes either back, after which a new device may have the name",
+            "`regatta device remove {}` removes the device or revokes the token; then a new device can have the name",
             args.name
         )),
         TokenError::Name(_) => Failure::usage(error),
@@ -138,13 +138,13 @@ pub(super) fn remove(
         broker_notified,
     };
     context.print(&document, || {
-        let mut text = format!("removed {name} ({device}): its key, its certificates and its open runs count no more");
+        let mut text = format!("removed {name} ({device}): its key and certificates are revoked, and its open runs have failed");
         match broker_notified {
             Some(true) => text.push_str(
-                "\nmosquitto has been told; restart it when convenient, so that it refuses the certificate at the door too",
+                "\nmosquitto has reloaded its rights; restart it when convenient, so that it also refuses the certificate in the handshake",
             ),
             Some(false) => text.push_str(&format!(
-                "\nmosquitto could not be told: send it SIGHUP, or restart it with {}/mosquitto.conf",
+                "\nmosquitto did not reload its rights: send it SIGHUP, or restart it with {}/mosquitto.conf",
                 directory.display()
             )),
             None => {}
@@ -186,7 +186,7 @@ fn take_back(name: &str, context: &Context, store: &Store) -> Result<(), Failure
             .hint("`regatta device list` shows those that there are"));
     }
     context.print(&serde_json::json!({ "name": name, "removed": true }), || {
-        format!("took the token for {name} back: it lets nobody in any more")
+        format!("token for {name} revoked")
     })?;
     Ok(())
 }

@@ -87,10 +87,10 @@ enum Command {
     Serve,
     /// Shows coordinator, broker, disk, devices and runs, and what needs attention; exit code 1 if something does
     Status,
-    /// Lets devices in, shows and removes them
+    /// Adds, shows and removes devices
     #[command(subcommand)]
     Device(device::Command),
-    /// Asks devices for runs
+    /// Runs benchmarks on devices
     Run(Box<run::Args>),
     /// Lists, watches, exports, verifies, ends and removes runs
     #[command(subcommand)]

@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         (Some(out), _) => out.clone(),
         (None, Some(workspace)) => workspace.scratch(),
         (None, None) => {
-            return Err(Failure::misuse("nobody said where the samples belong")
+            return Err(Failure::misuse("no directory for the samples was named")
                 .hint("name the scratch directory with --out or MLPERF_SCRATCH_PATH, or a workspace with --workspace"));
         }
     };

@@ -6,6 +6,7 @@ use std::{
 };
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use jiff::Timestamp;
 use regatta_types::{RunId, documents::RunPhase};
 
 use regatta_text::escape_lines;
@@ -15,7 +16,7 @@ use crate::{
     exit::Failure,
     runs::least_seconds,
     store::{RunRow, Store},
-    tables,
+    tables::{self, run_text},
 };
 
 /// Returns the runs' rows, in the order of `ids`.
@@ -72,18 +73,14 @@ impl View {
         let changed = shown.phase != Some(phase) || row.is_over();
         shown.phase = Some(phase);
         shown.over = row.is_over();
-        let title = format!(
-            "{:<12} {:<15}",
-            row.scenario,
-            row.audit().unwrap_or(row.mode.as_str())
-        );
+        let subject = run_text::subject(row);
         let news = news(row, phase, bytes, shown.running_since, absent);
         match &shown.bar {
-            Some(bar) if row.is_over() => bar.finish_with_message(format!("{title} {news}")),
-            Some(bar) => bar.set_message(format!("{title} {news}")),
+            Some(bar) if row.is_over() => bar.finish_with_message(on_terminal(&subject, &news)),
+            Some(bar) => bar.set_message(on_terminal(&subject, &news)),
             // A log only needs the start and the result of a run.
             None if changed && (phase == RunPhase::Running || row.is_over()) => {
-                tell(&format!("{title} {news}"))
+                tell(&format!("{subject}: {news}"));
             }
             None => {}
         }
@@ -120,6 +117,19 @@ fn spinner_in(bars: &MultiProgress) -> ProgressBar {
     bar
 }
 
+/// Joins a run's subject and state in one line, or in two lines on a narrow terminal.
+fn on_terminal(subject: &str, news: &str) -> String {
+    /// The columns of the spinner and of the separator.
+    const BESIDE: usize = 4;
+    let columns = console::Term::stderr().size_checked().map(|(_, columns)| columns);
+    let length = subject.chars().count() + news.chars().count() + BESIDE;
+    if columns.is_some_and(|columns| length > usize::from(columns)) {
+        format!("{subject}\n    {news}")
+    } else {
+        format!("{subject}: {news}")
+    }
+}
+
 fn news(
     row: &RunRow,
     phase: RunPhase,
@@ -127,16 +137,18 @@ fn news(
     running_since: Option<Instant>,
     absent: Option<&str>,
 ) -> String {
+    let now = Timestamp::now();
     if row.is_over() {
-        return tables::result(row);
+        return run_text::result_and_time(row, now);
     }
     let seconds = running_since.map_or(0, |since| since.elapsed().as_secs());
+    let since = run_text::started(row, now).map_or_else(String::new, |at| format!(", since {at} UTC"));
     let state = match phase {
-        RunPhase::Queued if row.spec_sha256.is_none() => "waits its turn".to_owned(),
+        RunPhase::Queued if row.spec_sha256.is_none() => "queued".to_owned(),
         RunPhase::Running => match least_seconds(&row.draft.spec) {
-            Some(least) if seconds == 0 => format!("running, for at least {least} s"),
-            Some(least) => format!("running for {seconds} of at least {least} s"),
-            None => format!("running for {seconds} s"),
+            Some(least) if seconds == 0 => format!("running, for at least {least} s{since}"),
+            Some(least) => format!("running for {seconds} of at least {least} s{since}"),
+            None => format!("running for {seconds} s{since}"),
         },
         RunPhase::Draining | RunPhase::Failed | RunPhase::Aborted => {
             format!("{phase}, {} delivered", tables::bytes(bytes))

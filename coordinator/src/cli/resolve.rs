@@ -95,7 +95,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
 fn reported_facts(device: &DeviceRow) -> Result<DeviceFacts, Failure> {
     device.reported_facts().map_err(|error| {
         Failure::could_not(format!(
-            "what {} (agent {}) says of itself does not read here: {error}",
+            "the description that {} (agent {}) sent cannot be read: {error}",
             device.name, device.agent
         ))
         .hint("`regatta device deploy` brings it the agent of this version")

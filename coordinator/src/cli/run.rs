@@ -31,7 +31,7 @@ pub(super) struct Args {
     /// Devices by name or id, comma separated, or `all`; they replace those of a plan [default: the only device]
     #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
     device: Vec<String>,
-    /// The benchmark: digits, which comes along, or one of configs/benchmarks in the workspace
+    /// The benchmark: digits, which is built in, or one of configs/benchmarks in the workspace
     #[arg(long, required_unless_present = "plan")]
     benchmark: Option<String>,
     /// Scenarios, comma separated: SingleStream, MultiStream, Server, Offline
@@ -83,7 +83,7 @@ pub(super) struct Args {
     /// Show the runs without requesting them
     #[arg(long)]
     dry_run: bool,
-    /// Wait until every run has ended; this is what happens by itself
+    /// Wait until every run has ended (the default)
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,
     /// Return at once

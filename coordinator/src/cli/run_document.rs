@@ -1,21 +1,27 @@
 //! A run as JSON, for every command that prints runs.
 
-use regatta_types::RunId;
+use regatta_types::{RunId, documents::RunMarker};
 use serde::Serialize;
 
-use crate::store::RunRow;
+use crate::{runs::markers, store::RunRow, tables::run_text};
 
 /// A run as programs get it.
 #[derive(Serialize)]
 pub(crate) struct RunDocument<'a> {
     run: RunId,
     device: &'a str,
+    device_name: Option<&'a str>,
     benchmark: &'a str,
     scenario: &'static str,
     mode: &'static str,
     test: Option<&'a str>,
     engine: &'static str,
     loadgen: String,
+    round: &'a str,
+    created: &'a str,
+    started: Option<String>,
+    duration_seconds: Option<f64>,
+    markers: Vec<RunMarker>,
     phase: &'static str,
     reason: Option<&'a str>,
     recorded: Option<&'a str>,
@@ -28,12 +34,18 @@ pub(crate) fn document(row: &RunRow) -> RunDocument<'_> {
     RunDocument {
         run: row.id,
         device: row.device.as_str(),
+        device_name: row.device_name.as_deref(),
         benchmark: &row.benchmark,
         scenario: row.scenario.as_str(),
         mode: row.mode.as_str(),
         test: row.audit(),
         engine: row.draft.spec.engine.kind.as_str(),
         loadgen: row.draft.spec.loadgen.to_string(),
+        round: &row.draft.spec.round,
+        created: &row.draft.spec.created,
+        started: run_text::start(row).map(|start| start.to_string()),
+        duration_seconds: run_text::seconds(row),
+        markers: markers(row),
         phase: row.shown_phase().as_str(),
         reason: row.state.reason.as_deref(),
         recorded: row.recorded.as_deref(),

@@ -44,7 +44,7 @@ pub(super) enum Command {
         #[arg(value_name = "RUN|DIR")]
         runs: Vec<String>,
     },
-    /// Takes runs that the store does not know back into it, as when regatta.db was lost
+    /// Adds recorded runs that are missing from the store, for example after regatta.db was lost
     Rebuild,
     /// Shows the progress of runs until they have ended
     Watch(waiting::WatchArgs),
@@ -116,13 +116,13 @@ fn rebuild(context: &Context) -> CommandResult {
     let needs_members = workspace.config().tls && store.members()?.is_empty();
     context.print(&rebuilt, || {
         let (recorded, unfinished) = (rebuilt.recorded.len(), rebuilt.unfinished.len());
-        let mut text = format!("took {recorded} recorded and {unfinished} unfinished runs into the store");
+        let mut text = format!("added {recorded} recorded and {unfinished} unfinished runs to the store");
         for found in &rebuilt.problems {
             let _ = write!(text, "\n  {}: {}", found.run, escape(&found.problem));
         }
         if needs_members {
             text.push_str(
-                "\nno device is a member any more: let each enrol again with `regatta device add NAME`",
+                "\nno device is enrolled any more: enrol each again with `regatta device add NAME`",
             );
         }
         text

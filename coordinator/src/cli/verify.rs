@@ -111,7 +111,7 @@ fn text(documents: &[Document]) -> String {
         lines.push(if verification.has_evidence {
             format!("{}: NOT as the device left it", escape(subject))
         } else {
-            format!("{}: there is no evidence to verify it by", escape(subject))
+            format!("{}: no evidence to verify", escape(subject))
         });
         for finding in &verification.findings {
             lines.push(format!(

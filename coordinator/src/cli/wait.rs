@@ -88,7 +88,7 @@ impl Wait<'_> {
 
     fn unserved(&self) -> Failure {
         Failure::could_not("the coordinator has ended").hint(format!(
-            "start it again, and the runs go on where they were: {}",
+            "start it again, and the runs continue: {}",
             self.context.command("serve")
         ))
     }

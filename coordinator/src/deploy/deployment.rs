@@ -199,7 +199,7 @@ impl Deployment<'_> {
         let copy = format!("{}/{}", survey.cache, Package::copy_name(package.way));
         if survey.hashes.get(&copy) == Some(&package.sha256) {
             self.progress
-                .say("the package is there already, from an earlier attempt");
+                .say("the package is on the board already, from an earlier attempt");
         } else {
             self.progress.say(&format!(
                 "copying {} ({} KiB)",
@@ -256,7 +256,7 @@ impl Deployment<'_> {
             what: "the board has no identity",
             why: site.log(),
         })?;
-        self.progress.say("waiting until the coordinator hears it");
+        self.progress.say("waiting until it connects to the coordinator");
         let row = hello::wait(self.workspace, self.store, &device, &since, self.order.patience)?;
         Ok((device, row.agent))
     }

@@ -54,7 +54,7 @@ impl DeployError {
             Self::IdentityError(error) => error.hint(),
             Self::Lab(error) => error.hint().map(str::to_owned),
             Self::Link(_) | Self::Step(StepError::Link(_)) | Self::Survey(SurveyError::Link(_)) => {
-                Some("run the same command again: it goes on where this one ended".to_owned())
+                Some("run the same command again: it continues where this one ended".to_owned())
             }
             Self::HelloError(HelloError::Silent(_)) => Some(
                 "does the board reach the coordinator? --coordinator HOST names another address for it"

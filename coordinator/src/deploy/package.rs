@@ -27,7 +27,7 @@ pub(crate) enum PackageError {
         source: io::Error,
     },
     /// The file is not a package of the agent.
-    #[error("{} is no package of the agent: {what}", .path.display())]
+    #[error("{} is not a package of the agent: {what}", .path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -91,7 +91,7 @@ impl Package {
             foreign("it is neither the Debian package nor the archive of packaging/package.sh")
         })?;
         if !files.iter().any(|(path, _)| path.ends_with("bin/regatta-agent")) {
-            return Err(foreign("there is no regatta-agent in it"));
+            return Err(foreign("it contains no regatta-agent"));
         }
         Ok(Self {
             path: path.to_owned(),

@@ -256,7 +256,7 @@ impl Site<'_> {
             &[self.scope(), program, config, state, what, owner],
             &mut io::empty(),
         )?;
-        accepted(&output, "the version before is not put back")?;
+        accepted(&output, "the previous version is not restored")?;
         self.start("restart").map(drop)
     }
 

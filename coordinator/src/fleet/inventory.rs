@@ -70,7 +70,7 @@ impl Inventories {
             store.commands_are_above(device, newest_command)?;
             for (run, holding) in &held {
                 if *holding != RunHolding::Refused && store.run_goes_on(device, *run)? {
-                    tracing::warn!(%run, %device, "the device has this run after all: it goes on");
+                    tracing::warn!(%run, %device, "the device has this run after all: it continues");
                 }
                 store.device_still_holds(device, *run, *holding == RunHolding::Released)?;
             }

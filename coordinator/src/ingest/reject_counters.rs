@@ -43,7 +43,7 @@ impl RejectKind {
             Self::Frame => "unreadable message",
             Self::Version => "an agent that is older or newer than this coordinator was refused",
             Self::Identity => "a device with another's identity",
-            Self::NotAdmitted => "message of a device that is not let in",
+            Self::NotAdmitted => "message of a device that is not enrolled",
             Self::Duplicated => "message of a device whose identity two agents use",
             Self::UnknownRun => "message about a run that was not sent to that device",
             Self::Stream => "stream that contradicts itself",

@@ -138,7 +138,7 @@ impl Ingest {
                 self.rejects.add(
                     RejectKind::Stream,
                     key.2.as_str(),
-                    &"SHA-256 or length differ; asked for again",
+                    &"SHA-256 or length differ; requested again",
                 );
             }
             None => {}

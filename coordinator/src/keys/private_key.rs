@@ -11,7 +11,7 @@ pub(crate) enum TlsError {
     #[error("no certificate for the connection")]
     Issue(#[from] IssueError),
     /// A PEM text cannot be parsed.
-    #[error("a certificate or key does not read")]
+    #[error("a certificate or key cannot be read")]
     Pem(#[source] rustls::pki_types::pem::Error),
     /// The library rejected the configuration.
     #[error("the TLS library refused")]

@@ -234,7 +234,7 @@ impl Connector {
         let mut heard = Instant::now();
         loop {
             let Ok(event) = timeout_at(heard + LONGEST_SILENCE, connection.events.poll()).await else {
-                tracing::warn!(address = %self.address, "lost the broker: it has said nothing for {LONGEST_SILENCE:?}");
+                tracing::warn!(address = %self.address, "lost the broker: no message for {LONGEST_SILENCE:?}");
                 break;
             };
             if matches!(event, Ok(Event::Incoming(_))) {
@@ -248,7 +248,7 @@ impl Connector {
                         .iter()
                         .any(|code| !matches!(code, SubscribeReasonCode::Success(_)))
                     {
-                        tracing::error!(address = %self.address, "the broker does not let us hear the devices");
+                        tracing::error!(address = %self.address, "the broker refuses the subscription to the devices' topics");
                     }
                 }
                 Ok(_) => {}

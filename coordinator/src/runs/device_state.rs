@@ -45,7 +45,7 @@ pub(crate) enum StateError {
         board: String,
     },
     /// The built-in file cannot be parsed.
-    #[error("the built-in file maxq.toml does not read")]
+    #[error("the built-in file maxq.toml cannot be read")]
     BuiltIn(#[from] toml::de::Error),
 }
 

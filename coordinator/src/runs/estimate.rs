@@ -147,6 +147,7 @@ mod tests {
         RunRow {
             id: draft.spec.run,
             device: draft.spec.device.clone(),
+            device_name: None,
             benchmark: "digits".to_owned(),
             scenario,
             mode,
@@ -158,6 +159,7 @@ mod tests {
                 reason: None,
                 revision: 1,
             },
+            started: None,
             abort: None,
             lost: false,
             recorded: Some(String::new()),

@@ -1,10 +1,11 @@
 //! Reads LoadGen's figures of a run from its logs and evidence: the verdict, the metric, and the speed for planning later runs. It
 //! computes no result of its own.
 
-use std::io::BufRead;
-
 use crate::store::{Metric, Rates};
-use regatta_mllog::read::{DetailReader, Entry, Summary, Verdict};
+use regatta_mllog::{
+    read::{Entry, Summary, Verdict},
+    result_keys::RateKey,
+};
 use regatta_types::{
     Mode, Scenario,
     documents::{Attempt, Evidence, RunSpec},
@@ -64,31 +65,17 @@ impl Figures {
 fn metric(entry: &Entry) -> Option<Metric> {
     let value = entry.number()?;
     let (name, unit) = match entry.label.split_once('(') {
-        Some((name, unit)) => (name.trim(), unit.trim_end_matches(')').trim()),
-        None if entry.label.starts_with("Samples") || entry.label.contains("amples per second") => {
-            (entry.label.as_str(), "samples/s")
+        Some((name, unit)) if unit.starts_with("ns") => (name.trim(), "ns"),
+        _ => {
+            let rate = RateKey::labelled(&entry.label);
+            (entry.label.as_str(), rate.map_or("queries/s", |rate| rate.unit))
         }
-        None => (entry.label.as_str(), "queries/s"),
     };
     Some(Metric {
         name: name.to_owned(),
         value,
         unit: unit.to_owned(),
     })
-}
-
-/// The number of samples of a measurement, from the detail log: queries times samples per query. `None` if the log lacks either.
-pub(super) fn samples(detail: impl BufRead) -> Option<u64> {
-    let (mut queries, mut per_query) = (None, None);
-    // Lines that cannot be parsed are skipped. The other lines still count.
-    for record in DetailReader::new(detail).flatten() {
-        match record.key.as_str() {
-            "generated_samples_per_query" => per_query = record.value.as_u64(),
-            "result_query_count" => queries = record.value.as_u64(),
-            _ => {}
-        }
-    }
-    queries?.checked_mul(per_query?)
 }
 
 fn samples_per_query(summary: &Summary) -> f64 {
@@ -185,6 +172,12 @@ mod tests {
                 856.23,
                 "samples/s",
             ),
+            (
+                "Tokens per second (inferred): 12.5",
+                "Tokens per second (inferred)",
+                12.5,
+                "tokens/s",
+            ),
         ] {
             assert_eq!(
                 headline(line),
@@ -195,22 +188,5 @@ mod tests {
                 }
             );
         }
-    }
-
-    #[test]
-    fn samples_are_queries_times_their_size() {
-        let line = |key: &str, value: u64| {
-            format!(
-                ":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"metadata\": {{\"is_error\": false}}}}\n"
-            )
-        };
-        let detail = line("generated_samples_per_query", 8) + "garbage\n" + &line("result_query_count", 662);
-        assert_eq!(samples(detail.as_bytes()), Some(5_296));
-        assert_eq!(
-            samples(line("result_query_count", 662).as_bytes()),
-            None,
-            "half an answer is none"
-        );
-        assert_eq!(samples(&b"\xff\xfe"[..]), None);
     }
 }

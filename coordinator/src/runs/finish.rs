@@ -111,7 +111,7 @@ impl Finisher {
         let spec = RunSpec::from_json(
             &regular_file::read(&dir.spec(), LARGEST_DOCUMENT).context("the run's spec")?,
         )?;
-        let mut logged = Logged::read(&spec, &state, &dir.files(), &proven);
+        let mut logged = Logged::read(&self.workspace, &spec, &state, &proven);
         let accuracy = self.accuracy(&spec, &dir.files(), &proven).unwrap_or_else(|why| {
             logged.not_judged.push(format!("no accuracy: {why}"));
             None

@@ -7,25 +7,34 @@ use std::{
     path::Path,
 };
 
+use regatta_config::catalogue::RoundCatalogue;
 use regatta_fsutil::regular_file;
 use regatta_mllog::read::{Summary, file_name};
-use regatta_types::documents::{Evidence, Record, RunPhase, RunSpec, RunState};
+use regatta_types::documents::{Attempt, Evidence, Record, RunPhase, RunSpec, RunState};
 
-use super::{evidence::Proven, figures, figures::Figures};
-use crate::store::RunOutcome;
+use super::{
+    detail_figures::{DetailFigures, judged_key},
+    evidence::Proven,
+    figures,
+    figures::Figures,
+};
+use crate::{
+    store::{RunOutcome, RunTiming},
+    workspace::Workspace,
+};
 
 /// The content of a run's logs.
 pub(super) struct Logged {
     figures: Figures,
-    /// The number of samples of a measurement.
-    samples: Option<u64>,
+    detail: DetailFigures,
     /// What could not be judged, and why.
     pub(super) not_judged: Vec<String>,
 }
 
 impl Logged {
     /// Reads the logs. A log that cannot be read does not affect the others.
-    pub(super) fn read(spec: &RunSpec, state: &RunState, files: &Path, proven: &Proven) -> Self {
+    pub(super) fn read(workspace: &Workspace, spec: &RunSpec, state: &RunState, proven: &Proven) -> Self {
+        let files = &workspace.run(spec.run).files();
         let mut not_judged = Vec::new();
         let summary = summary(files, proven).unwrap_or_else(|why| {
             not_judged.push(format!("no result: {why}"));
@@ -35,13 +44,21 @@ impl Logged {
             not_judged.push(format!("no number of samples: {why}"));
             None
         });
+        let detail = detail.map(BufReader::new).map(|detail| {
+            let rounds = RoundCatalogue::read(Some(&workspace.configs()));
+            let round = rounds.and_then(|rounds| rounds.named(Some(&spec.round)).cloned());
+            let round = round
+                .inspect_err(|error| not_judged.push(format!("no judged figure: {error}")))
+                .ok();
+            DetailFigures::read(detail, round.as_ref().and_then(|round| judged_key(round, spec)))
+        });
         let figures = figures::figures(spec, summary.as_ref(), proven.signed());
         if state.phase == RunPhase::Done && spec.mode.has_verdict() && figures.valid.is_none() {
             not_judged.push("LoadGen gave no verdict".to_owned());
         }
         Self {
             figures,
-            samples: detail.and_then(|detail| figures::samples(BufReader::new(detail))),
+            detail: detail.unwrap_or_default(),
             not_judged,
         }
     }
@@ -61,8 +78,11 @@ pub(super) fn outcome(
         valid: figures.valid,
         reasons: figures.reasons.clone(),
         metric: figures.metric.clone(),
+        judged: logged.detail.judged.clone(),
+        timing: timing(proven.signed()),
         rates: figures.rates.clone(),
         samples: logged
+            .detail
             .samples
             .or(accuracy.as_ref().map(|accuracy| accuracy.total)),
         accuracy,
@@ -78,6 +98,18 @@ pub(super) fn outcome(
         window: record.window.clone(),
         audit: record.audit.clone(),
     }
+}
+
+/// When and how long LoadGen ran, from the last attempt. A reboot in between leaves no duration.
+fn timing(evidence: Option<&Evidence>) -> Option<RunTiming> {
+    let Attempt { started, ended, .. } = evidence?.attempts.last()?;
+    let started = started.as_ref()?;
+    let ended = ended.as_ref().filter(|ended| ended.boot_id == started.boot_id);
+    Some(RunTiming {
+        started: started.utc.clone(),
+        synchronised: started.synchronised,
+        duration_ns: ended.and_then(|ended| ended.monotonic_ns.checked_sub(started.monotonic_ns)),
+    })
 }
 
 /// The reasons of the device, or of a missing proof, why this is not a valid measurement.

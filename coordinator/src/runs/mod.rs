@@ -2,14 +2,15 @@
 //!
 //! [`request`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and [`repetition`] repeats runs
 //! whose rate was a guess. [`expected_time`] is how long a run takes at least. [`form`] selects the samples that the settings need.
-//! [`dispatch`] sends runs, [`missing`] finds undelivered files,
-//! [`logged`] reads logs, and [`finish`] judges and records.
+//! [`dispatch`] sends runs, [`missing`] finds undelivered files, [`logged`] reads logs, and [`finish`] judges and records.
+//! [`mod@markers`] says why a figure is no MLPerf result.
 //!
 //! [`mod@rebuild`] restores a lost store from the records. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
 //! later.
 
 mod accuracy;
 pub(crate) mod audit;
+mod detail_figures;
 mod device_state;
 mod dispatch;
 mod estimate;
@@ -21,6 +22,7 @@ mod figures;
 mod finish;
 mod form;
 mod logged;
+mod markers;
 mod missing;
 mod plan;
 mod rebuild;
@@ -37,6 +39,7 @@ pub(crate) use example_draft::example_draft;
 pub(crate) use expected_time::least_seconds;
 pub(crate) use finish::start as start_finish;
 pub(crate) use form::take as take_form;
+pub(crate) use markers::{marker_reasons, markers};
 pub(crate) use plan::{Plan, Words};
 pub(crate) use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
 pub(crate) use repetition::repetitions;

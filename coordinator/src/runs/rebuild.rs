@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     store::{RecordedDevice, RunDraft, RunRow, Store, StreamRow},
-    workspace::{RunDir, Workspace},
+    workspace::Workspace,
 };
 
 /// The store has no run, but the workspace has recorded runs.
@@ -96,7 +96,7 @@ pub(crate) fn rebuild(workspace: &Workspace, store: &Store) -> anyhow::Result<Re
             continue;
         }
         let mut find = |problem: String| rebuilt.problems.push(Problem { run, problem });
-        match take(run, &workspace.run(run), store, &mut find) {
+        match take(run, workspace, store, &mut find) {
             Ok(TakenRun::Recorded) => rebuilt.recorded.push(run),
             Ok(TakenRun::Unfinished) => rebuilt.unfinished.push(run),
             Ok(TakenRun::NeverSent) => {}
@@ -130,7 +130,13 @@ fn recorded(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     Ok(runs)
 }
 
-fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -> anyhow::Result<TakenRun> {
+fn take(
+    run: RunId,
+    workspace: &Workspace,
+    store: &Store,
+    find: &mut dyn FnMut(String),
+) -> anyhow::Result<TakenRun> {
+    let dir = workspace.run(run);
     let Some(spec_json) = optional(&dir.spec())? else {
         return Ok(TakenRun::NeverSent);
     };
@@ -175,7 +181,7 @@ fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -
     let streams = streams(&record);
     store.add_sent_run(&draft, &spec_sha256, &record.state, &streams)?;
     let row = store.run(run)?.context("the store forgot the run")?;
-    record_again(&row, dir, &streams, record, store, find)?;
+    record_again(&row, workspace, &streams, record, store, find)?;
     Ok(TakenRun::Recorded)
 }
 
@@ -206,14 +212,15 @@ fn streams(record: &Record) -> Vec<StreamRow> {
 /// Restores a run's record in the store, with facts proven from the files and facts that only the record has.
 fn record_again(
     row: &RunRow,
-    dir: &RunDir,
+    workspace: &Workspace,
     streams: &[StreamRow],
     mut record: Record,
     store: &Store,
     find: &mut dyn FnMut(String),
 ) -> anyhow::Result<()> {
     let device = store.device(&row.device)?;
-    let mut proven = evidence::prove(dir, row, device.as_ref(), streams).context("the delivered files")?;
+    let mut proven = evidence::prove(&workspace.run(row.id), row, device.as_ref(), streams)
+        .context("the delivered files")?;
     record.state = proven.final_state(row);
     record.delivery.complete = proven.delivery.complete;
     record.evidence_signature_valid = proven.signature_valid;
@@ -224,7 +231,7 @@ fn record_again(
         }
     }
     let spec = &row.draft.spec;
-    let logged = Logged::read(spec, &record.state, &dir.files(), &proven);
+    let logged = Logged::read(workspace, spec, &record.state, &proven);
     let outcome = outcome(spec, &record, &logged, &proven, false);
     Ok(store.record_unchanged_run(row, &record, &outcome)?)
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use regatta_conf::{Conf, ConfError, ConfKind, SettingError, SettingSources, TestSettings};
+use regatta_conf::{
+    Conf, ConfError, ConfKind, SettingError, SettingSources, TestSettings, UserKeyError, full_user_key,
+};
 use regatta_config::{round::Round, system::SystemValues};
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
@@ -10,6 +12,7 @@ use regatta_types::{
     documents::{ConfTexts, Delivery, EngineSpec, LoadgenChoice, RunLength, RunSpec, StateSpec},
 };
 
+use super::markers::actual_length;
 use crate::store;
 use crate::store::RunDraft;
 
@@ -19,9 +22,12 @@ const TEST_RUN_MS: u64 = 60_000;
 /// An error in a request.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// The key is neither a conf key nor a full path of one.
-    #[error("`{0}` is neither a conf key such as target_qps nor of the form model.scenario.key")]
-    ConfKey(String),
+    /// A conf line of the user would have no effect.
+    #[error(transparent)]
+    ConfKey(#[from] UserKeyError),
+    /// A value has more than one word, which `user.conf` cannot hold.
+    #[error("the value of the conf key `{0}` must be one word")]
+    ConfValue(String),
     /// FindPeakPerformance is requested for another scenario than Server.
     #[error("FindPeakPerformance is a mode of the Server scenario, not of {0}")]
     PeakOutsideServer(Scenario),
@@ -56,7 +62,7 @@ pub(crate) struct Request<'a> {
     pub(crate) engine: EngineSpec,
     /// The LoadGen that drives the run.
     pub(crate) loadgen: LoadgenChoice,
-    /// The length of the run.
+    /// The requested length. The draft has the length that results from all settings.
     pub(crate) length: RunLength,
     /// When logs are delivered.
     pub(crate) delivery: Delivery,
@@ -121,6 +127,7 @@ impl Request<'_> {
         }
         draft.spec.conf.user_conf = draft.user_conf(&BTreeMap::new());
         check(&draft.spec)?;
+        draft.spec.length = actual_length(&draft.spec, self.length);
         Ok(draft)
     }
 
@@ -136,11 +143,11 @@ impl Request<'_> {
             user_settings.insert(self.full_key("min_duration"), milliseconds.to_string());
         }
         for (key, value) in &self.conf {
-            match key.matches('.').count() {
-                0 if !key.is_empty() => user_settings.insert(self.full_key(key), value.clone()),
-                2 => user_settings.insert(key.clone(), value.clone()),
-                _ => return Err(RequestError::ConfKey(key.clone())),
-            };
+            if value.split_whitespace().count() > 1 {
+                return Err(RequestError::ConfValue(key.clone()));
+            }
+            let full_key = full_user_key(key, &self.benchmark.loadgen_model, self.scenario)?;
+            user_settings.insert(full_key, value.clone());
         }
         Ok(user_settings)
     }
@@ -216,7 +223,7 @@ mod tests {
         })
         .unwrap();
         insta::assert_snapshot!(draft.spec.conf.user_conf, @r"
-        # First guesses of the benchmark, this device's own rates, and what was asked for
+        # The benchmark's initial values, this device's measured rates, and the user's settings
         *.Offline.min_query_count = 9
         digits.Offline.min_duration = 3000
         digits.Offline.target_qps = 7
@@ -282,7 +289,11 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         let error = draft(|request| drop(request.conf.insert("a.b".to_owned(), "1".to_owned()))).unwrap_err();
-        assert_eq!(error, RequestError::ConfKey("a.b".to_owned()));
+        assert_eq!(error, UserKeyError::Form("a.b".to_owned()).into());
+        let two_lines = "1\n*.*.mode = 1".to_owned();
+        let error =
+            draft(|request| drop(request.conf.insert("min_query_count".to_owned(), two_lines))).unwrap_err();
+        assert_eq!(error, RequestError::ConfValue("min_query_count".to_owned()));
         let error = draft(|request| request.mode = Mode::FindPeakPerformance).unwrap_err();
         assert_eq!(error, RequestError::PeakOutsideServer(Scenario::Offline));
     }
@@ -310,7 +321,6 @@ mod tests {
             ),
             "{error}"
         );
-        assert!(refused("min_query_count", "1e3\n*.*.mode = 7").contains("mode must be 0"));
         let long = draft(|request| request.length = RunLength::Duration(u64::MAX)).unwrap_err();
         assert!(matches!(long, RequestError::Settings { .. }), "{long}");
     }

@@ -37,7 +37,7 @@ pub(crate) use examinations::Examination;
 pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use rebuilding::RecordedDevice;
 pub(crate) use run_changes::RunChange;
-pub(crate) use run_draft::{Metric, Rates, RunDraft, RunOutcome};
+pub(crate) use run_draft::{Metric, Rates, RunDraft, RunOutcome, RunTiming};
 pub(crate) use runs::RunRow;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub(crate) use streams::StreamRow;

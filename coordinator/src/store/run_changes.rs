@@ -75,14 +75,16 @@ impl Store {
         let changed = self
             .connection
             .prepare_cached(
-                "UPDATE runs SET known = 1, phase = ?2, reason = ?3, revision = ?4
+                "UPDATE runs SET known = 1, phase = ?2, reason = ?3, revision = ?4,
+                     started = CASE WHEN started IS NULL AND ?2 = 'running' THEN ?5 ELSE started END
                  WHERE id = ?1 AND recorded IS NULL AND lost = 0 AND (known = 0 OR revision < ?4)",
             )?
             .execute(params![
                 id.to_string(),
                 state.phase.as_str(),
                 state.reason,
-                values::signed(state.revision)
+                values::signed(state.revision),
+                now()
             ])?;
         Ok(if changed == 0 {
             RunChange::Stale
@@ -117,7 +119,8 @@ impl Store {
         let changed = self
             .connection
             .prepare_cached(
-                "UPDATE runs SET lost = 0, known = 0, recorded = NULL, outcome = NULL, phase = ?3, reason = NULL, revision = 0
+                "UPDATE runs SET lost = 0, known = 0, recorded = NULL, outcome = NULL, phase = ?3, reason = NULL, revision = 0,
+                     started = NULL
                  WHERE id = ?1 AND device = ?2 AND spec_sha256 IS NOT NULL AND abandoned IS NULL AND (lost = 1
                      OR recorded IS NOT NULL AND NOT coalesce(json_extract(outcome, '$.complete'), 0)
                          AND NOT EXISTS (SELECT 1 FROM streams WHERE run = runs.id AND listed = 1))",

@@ -37,7 +37,7 @@ impl RunDraft {
         lines.extend(estimates.clone());
         lines.extend(self.user_settings.clone());
         let mut text = String::from(
-            "# First guesses of the benchmark, this device's own rates, and what was asked for\n",
+            "# The benchmark's initial values, this device's measured rates, and the user's settings\n",
         );
         regatta_config::round::render_conf_lines(&mut text, &lines);
         text
@@ -69,6 +69,17 @@ pub(crate) struct Rates {
     pub(crate) target_qps: Option<f64>,
 }
 
+/// When LoadGen ran, by the device's clocks in the signed evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunTiming {
+    /// The wall time of LoadGen's start, RFC 3339 UTC.
+    pub(crate) started: String,
+    /// Whether the device's kernel considered its wall clock synchronised.
+    pub(crate) synchronised: Option<bool>,
+    /// The time between LoadGen's start and end by the monotonic clock, in nanoseconds.
+    pub(crate) duration_ns: Option<u64>,
+}
+
 /// The outcome of a recorded run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunOutcome {
@@ -78,6 +89,12 @@ pub(crate) struct RunOutcome {
     pub(crate) reasons: Vec<String>,
     /// LoadGen's metric, if the summary has one.
     pub(crate) metric: Option<Metric>,
+    /// The figure that the round's checker reports, if the run has one. It may differ from LoadGen's metric.
+    #[serde(default)]
+    pub(crate) judged: Option<Metric>,
+    /// When and how long LoadGen ran.
+    #[serde(default)]
+    pub(crate) timing: Option<RunTiming>,
     /// Accuracy, if the run logged answers.
     pub(crate) accuracy: Option<AccuracyResult>,
     /// What could not be judged, and why.

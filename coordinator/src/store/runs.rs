@@ -16,6 +16,8 @@ pub(crate) struct RunRow {
     pub(crate) id: RunId,
     /// The device that runs it.
     pub(crate) device: DeviceId,
+    /// The device's present name. `None` for a device that the store does not know.
+    pub(crate) device_name: Option<String>,
     /// The benchmark's name.
     pub(crate) benchmark: String,
     /// The scenario.
@@ -30,6 +32,8 @@ pub(crate) struct RunRow {
     pub(crate) known: bool,
     /// The state that the device reported last.
     pub(crate) state: RunState,
+    /// When the coordinator first heard that LoadGen runs, RFC 3339 UTC.
+    pub(crate) started: Option<String>,
     /// The reason of a requested abort.
     pub(crate) abort: Option<String>,
     /// Whether the device no longer has it.
@@ -40,10 +44,15 @@ pub(crate) struct RunRow {
     pub(crate) outcome: Option<RunOutcome>,
 }
 
+/// Selects every column that [`run`] reads.
+const SELECT_RUNS: &str = "SELECT runs.*, coalesce((SELECT name FROM devices WHERE devices.id = runs.device),
+         (SELECT name FROM members WHERE members.device = runs.device)) AS device_name FROM runs";
+
 fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         id: values::parsed(row, "id")?,
         device: values::parsed(row, "device")?,
+        device_name: row.get("device_name")?,
         benchmark: row.get("benchmark")?,
         scenario: values::parsed(row, "scenario")?,
         mode: values::parsed(row, "mode")?,
@@ -55,6 +64,7 @@ fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
             reason: row.get("reason")?,
             revision: values::unsigned(row, "revision")?,
         },
+        started: row.get("started")?,
         abort: row.get("abort")?,
         lost: row.get("lost")?,
         recorded: row.get("recorded")?,
@@ -70,7 +80,7 @@ impl Store {
     pub(crate) fn run(&self, id: RunId) -> Result<Option<RunRow>> {
         let mut statement = self
             .connection
-            .prepare_cached("SELECT * FROM runs WHERE id = ?1")?;
+            .prepare_cached(&format!("{SELECT_RUNS} WHERE id = ?1"))?;
         Ok(statement.query_row([id.to_string()], run).optional()?)
     }
 
@@ -79,7 +89,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn runs(&self) -> Result<Vec<RunRow>> {
-        self.select_runs("SELECT * FROM runs ORDER BY id DESC")
+        self.select_runs("ORDER BY id DESC")
     }
 
     /// Returns the run that was requested last.
@@ -111,7 +121,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn open_runs(&self) -> Result<Vec<RunRow>> {
-        self.select_runs("SELECT * FROM runs WHERE recorded IS NULL ORDER BY id")
+        self.select_runs("WHERE recorded IS NULL ORDER BY id")
     }
 
     /// Returns the runs that are ready to be recorded. Either they ended and every listed stream is complete, or their device has lost
@@ -121,7 +131,7 @@ impl Store {
     /// Returns an error when the store fails.
     pub(crate) fn runs_to_record(&self) -> Result<Vec<RunRow>> {
         self.select_runs(
-            "SELECT * FROM runs WHERE recorded IS NULL AND spec_sha256 IS NOT NULL AND (lost = 1 OR (
+            "WHERE recorded IS NULL AND spec_sha256 IS NOT NULL AND (lost = 1 OR (
                  phase IN ('done', 'failed', 'aborted') AND NOT EXISTS (
                      SELECT 1 FROM streams WHERE run = runs.id AND listed = 1 AND whole = 0)))
              ORDER BY id",
@@ -134,10 +144,10 @@ impl Store {
     /// Returns an error when the store fails.
     pub(crate) fn recorded_runs_like(&self, draft: &RunDraft) -> Result<Vec<RunRow>> {
         let spec = &draft.spec;
-        let mut statement = self.connection.prepare_cached(
-            "SELECT * FROM runs WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND recorded IS NOT NULL
+        let mut statement = self.connection.prepare_cached(&format!(
+            "{SELECT_RUNS} WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND recorded IS NOT NULL
              ORDER BY id DESC LIMIT 50",
-        )?;
+        ))?;
         let rows = statement.query_map(
             [
                 spec.device.as_str(),
@@ -149,8 +159,10 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn select_runs(&self, query: &str) -> Result<Vec<RunRow>> {
-        let mut statement = self.connection.prepare_cached(query)?;
+    fn select_runs(&self, clauses: &str) -> Result<Vec<RunRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached(&format!("{SELECT_RUNS} {clauses}"))?;
         let rows = statement.query_map([], run)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }

@@ -138,6 +138,9 @@ CREATE TABLE service (
     value  TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+ALTER TABLE runs ADD COLUMN started TEXT;  -- when the coordinator first heard that LoadGen runs
+",
 ];
 
 /// Migrates the database to the current version.

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use regatta_text::escape;
-use regatta_types::documents::AuditResult;
+use regatta_types::documents::{AccuracyDelta, AuditResult, AuditedScores, LimitedDirection};
 
-use crate::store::RunRow;
+use super::run_text;
+use crate::store::{Metric, RunRow};
 
 /// Formats the result of an audit's run, and what a reviewer would ask. `None` when the run is not an audit or has no result yet.
 pub(crate) fn audit(row: &RunRow) -> Option<String> {
@@ -18,12 +19,13 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
         ));
     }
     parts.extend(accuracies(audit));
-    parts.extend(scores(audit));
+    parts.extend(scores(audit, &row.draft.spec.round));
     parts.extend(refusal(audit));
     parts.extend(audit.fault.clone());
     let verdict = if audit.passed { "PASS" } else { "FAIL" };
     let mut text = format!(
-        "{} {} {verdict}: {}",
+        "{} {} {} {verdict}: {}",
+        run_text::device(row),
         row.scenario,
         escape(&audit.of.test),
         escape(&parts.join("; "))
@@ -43,7 +45,7 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
 }
 
 /// Formats briefly why an audit has not passed.
-pub(super) fn why_not(audit: &AuditResult) -> Option<String> {
+pub(super) fn why_not(audit: &AuditResult, round: &str) -> Option<String> {
     if audit.passed {
         return None;
     }
@@ -56,44 +58,80 @@ pub(super) fn why_not(audit: &AuditResult) -> Option<String> {
         }));
         reasons.extend(accuracies(audit));
         reasons.extend(refusal(audit));
-        reasons.extend(scores(audit));
+        reasons.extend(
+            scores(audit, round).filter(|_| audit.scores.as_ref().is_some_and(|scores| !scores.passed)),
+        );
     }
     Some(reasons.join("; "))
 }
 
 /// Formats TEST01 part III: both values of each metric.
 fn accuracies(audit: &AuditResult) -> impl Iterator<Item = String> {
-    audit.accuracies.iter().map(|delta| {
-        let value = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
-        format!(
-            "{} of the same samples {} and {}, {} % allowed",
-            delta.metric,
-            value(delta.baseline),
-            value(delta.audited),
-            delta.limit_percent
-        )
-    })
+    audit.accuracies.iter().map(accuracy_delta)
 }
 
-/// The official script's message when it fails the performance check.
+/// Formats one metric of part III: both values, the difference and the limit.
+pub(crate) fn accuracy_delta(delta: &AccuracyDelta) -> String {
+    let metric = escape(&delta.metric);
+    let limit = delta.limit_percent;
+    let value = |value: f64| super::figure::significant(value, 6);
+    match (delta.baseline, delta.audited) {
+        (Some(baseline), Some(audited)) => format!(
+            "{metric} of the same samples is {} in the accuracy run and {} in the audit, {} % apart; {limit} % allowed",
+            value(baseline),
+            value(audited),
+            super::figure::significant(((audited - baseline) / baseline * 100.0).abs(), 3)
+        ),
+        (baseline, _) => format!(
+            "{metric} of the same samples has no value in the {}",
+            if baseline.is_none() {
+                "accuracy run"
+            } else {
+                "audit"
+            }
+        ),
+    }
+}
+
+/// The official script's message when it refuses to compare.
 fn refusal(audit: &AuditResult) -> Option<String> {
-    audit
-        .speeds
-        .iter()
-        .find(|line| line.contains("TEST FAIL"))
+    let refused = audit.scores.is_none();
+    let lines = audit.speeds.iter();
+    lines
+        .clone()
+        .find(|line| refused && line.contains("TEST FAIL"))
         .cloned()
 }
 
-/// The two scores that the official script prints.
-fn scores(audit: &AuditResult) -> Option<String> {
-    let score = |label: &str| {
-        audit.speeds.iter().find_map(|line| {
-            let (name, value) = line.split_once(" = ")?;
-            name.eq_ignore_ascii_case(label).then_some(value)
+/// Both scores, their difference and the round's limit. `round` is the run's.
+fn scores(audit: &AuditResult, round: &str) -> Option<String> {
+    audit.scores.as_ref().map(|scores| compared_scores(scores, round))
+}
+
+/// Formats the scores that an audit compares: both figures, the difference and the round's limit.
+pub(crate) fn compared_scores(scores: &AuditedScores, round: &str) -> String {
+    let figure = |value: f64| {
+        super::figure::value(&Metric {
+            name: String::new(),
+            value,
+            unit: scores.unit.clone(),
         })
     };
-    let (reference, test) = (score("reference score")?, score("test score")?);
-    Some(format!(
-        "score {reference} in the submission's run, {test} in the audit"
-    ))
+    let difference = match scores.difference_percent() {
+        small if small.abs() < 0.005 => "no difference".to_owned(),
+        lower if lower < 0.0 => format!("{:.2} % lower", -lower),
+        higher => format!("{higher:.2} % higher"),
+    };
+    let direction = match scores.direction {
+        LimitedDirection::Both => "",
+        LimitedDirection::Higher => " higher",
+        LimitedDirection::Worse => " worse",
+    };
+    format!(
+        "{} in the submission's run and {} in the audit, {difference}; {} allows {} %{direction}",
+        figure(scores.reference),
+        figure(scores.audited),
+        escape(round),
+        scores.tolerance_percent
+    )
 }

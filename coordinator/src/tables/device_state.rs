@@ -28,7 +28,7 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
         proof
             .not_put_back
             .iter()
-            .map(|why| format!("           not put back: {}", escape(why))),
+            .map(|why| format!("           not restored: {}", escape(why))),
     );
     for finding in &proof.findings {
         lines.push(format!(

@@ -12,7 +12,7 @@ use crate::store::{DeviceActivity, DeviceRow, OtherVersion};
 pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String {
     let mut parts = Vec::new();
     match (devices, refused) {
-        ([], []) => parts.push("no device has said hello yet: start `regatta-agent serve` on one".to_owned()),
+        ([], []) => parts.push("no device has connected yet: start `regatta-agent serve` on one".to_owned()),
         ([], _) => {}
         _ => parts.push(known(devices)),
     }

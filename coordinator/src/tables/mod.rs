@@ -4,7 +4,9 @@ mod assets;
 mod audits;
 mod device_state;
 mod devices;
+mod figure;
 mod quickstart;
+pub(crate) mod run_text;
 mod runs;
 mod settings;
 mod status;
@@ -13,13 +15,13 @@ mod tests;
 mod words;
 
 pub(crate) use assets::assets;
-pub(crate) use audits::audit;
+pub(crate) use audits::{accuracy_delta, audit, compared_scores};
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
 use console::Term;
 pub(crate) use devices::{device, devices};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};
 use regatta_text::escape;
-pub(crate) use runs::{result, run, runs, why_not};
+pub(crate) use runs::{run, runs, why_not};
 pub(crate) use settings::settings;
 pub(crate) use status::{
     BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus, status,

@@ -1,8 +1,8 @@
-//! The quickstart's tables: the metric and delivery of each run, and the rules that the rehearsal does not meet.
+//! The quickstart's tables: the figure and delivery of each run, and the rules that the rehearsal does not meet.
 
 use serde::Serialize;
 
-use super::{cell, right, table, words};
+use super::{cell, right, run_text, table, words};
 use crate::store::{RunOutcome, RunRow};
 
 /// The comparison of a run's files on both disks.
@@ -30,9 +30,8 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
     let mut table = table([
         "scenario",
         "mode",
-        "LoadGen's metric",
-        "value",
-        "result",
+        "state",
+        "figure",
         "accuracy",
         "samples",
         "delivered",
@@ -40,27 +39,14 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
     ]);
     for (row, comparison) in rows {
         let outcome = row.outcome.clone().unwrap_or_default();
+        let samples = outcome.samples.map(|samples| samples.to_string());
         table.add_row([
             cell(row.scenario),
-            cell(row.audit().unwrap_or(row.mode.as_str())),
-            cell(outcome.metric.as_ref().map_or("-", |metric| metric.name.as_str())),
-            right(
-                outcome
-                    .metric
-                    .as_ref()
-                    .map_or_else(|| "-".to_owned(), words::value),
-            ),
-            cell(if row.state.phase.is_final() && row.state.reason.is_some() {
-                row.state.phase.to_string()
-            } else {
-                words::verdict(&outcome).to_owned()
-            }),
-            right(answers(&outcome)),
-            right(
-                outcome
-                    .samples
-                    .map_or_else(|| "-".to_owned(), |samples| samples.to_string()),
-            ),
+            cell(run_text::mode(row)),
+            cell(run_text::state(row)),
+            right(run_text::figure(row).unwrap_or_default()),
+            right(answers(row, &outcome)),
+            right(samples.unwrap_or_default()),
             right(words::bytes(outcome.bytes)),
             cell(if comparison.equal { "yes" } else { "NO" }),
         ]);
@@ -69,13 +55,13 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
 }
 
 /// Formats the answers' accuracy, or whether they equal those of the accuracy run.
-fn answers(outcome: &RunOutcome) -> String {
+fn answers(row: &RunRow, outcome: &RunOutcome) -> String {
     let responses = outcome.audit.as_ref().and_then(|audit| audit.responses.as_ref());
-    match (&outcome.accuracy, responses) {
-        (Some(accuracy), _) => words::accuracy(accuracy),
+    match (run_text::accuracy(row), responses) {
+        (Some(accuracy), _) => accuracy,
         (None, Some(responses)) if responses.differing == 0 => "same".to_owned(),
         (None, Some(responses)) => format!("{} differ", responses.differing),
-        (None, None) => "-".to_owned(),
+        (None, None) => String::new(),
     }
 }
 

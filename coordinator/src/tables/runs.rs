@@ -1,67 +1,87 @@
 //! Tables of runs.
 
 use comfy_table::ContentArrangement;
+use jiff::Timestamp;
 use regatta_text::{Escaped, escape};
-use regatta_types::documents::AccuracyResult;
+use regatta_types::{RunId, documents::AccuracyResult};
 
-use super::{cell, fits, keep_whole, right, table, words};
+use super::{cell, figure::value, fits, keep_whole, right, run_text, table, words};
 use crate::{
+    runs::marker_reasons,
     store::{RunRow, StreamRow},
     workspace::RunDir,
 };
 
 /// Formats runs, one line each, or two on a narrow terminal.
 pub(crate) fn runs(rows: &[RunRow]) -> String {
-    let wide = a_line_each(rows);
-    if fits(&wide) { wide } else { two_lines_each(rows) }
+    let now = Timestamp::now();
+    let wide = a_line_each(rows, now);
+    if fits(&wide) {
+        wide
+    } else {
+        two_lines_each(rows, now)
+    }
 }
 
-pub(super) fn a_line_each(rows: &[RunRow]) -> String {
+pub(super) fn a_line_each(rows: &[RunRow], now: Timestamp) -> String {
     let mut table = table([
         "run",
+        "device",
         "benchmark",
         "scenario",
         "mode",
+        "engine",
+        "started (UTC)",
+        "took",
         "state",
-        "result",
-        "",
+        "figure",
         "accuracy",
+        "note",
     ]);
     table.set_content_arrangement(ContentArrangement::Disabled);
     for row in rows {
         table.add_row([
-            cell(row.id),
+            cell(short_id(row.id)),
+            cell(run_text::device(row)),
             cell(&row.benchmark),
             cell(row.scenario),
-            cell(row.audit().unwrap_or(row.mode.as_str())),
-            cell(row.shown_phase()),
-            right(metric(row).unwrap_or_default()),
-            cell(row.outcome.as_ref().map_or("", words::verdict)),
-            right(accuracy(row).unwrap_or_default()),
+            cell(run_text::mode(row)),
+            cell(row.draft.spec.engine.kind),
+            cell(run_text::started(row, now).unwrap_or_default()),
+            right(run_text::took(row).unwrap_or_default()),
+            cell(run_text::state(row)),
+            right(run_text::figure(row).unwrap_or_default()),
+            right(run_text::accuracy(row).unwrap_or_default()),
+            cell(run_text::notes(row)),
         ]);
     }
     table.trim_fmt()
 }
 
-pub(super) fn two_lines_each(rows: &[RunRow]) -> String {
-    let mut table = table(["run", "asked for", "came of it"]);
+pub(super) fn two_lines_each(rows: &[RunRow], now: Timestamp) -> String {
+    let mut table = table(["run", "of", "result"]);
     for row in rows {
-        let verdict = row.outcome.as_ref().map_or("", words::verdict);
-        let values: Vec<String> = [metric(row), accuracy(row)].into_iter().flatten().collect();
-        let phase = row.shown_phase().to_string();
+        let figures = [run_text::figure(row), run_text::accuracy(row)];
+        let figures: Vec<String> = figures.into_iter().flatten().collect();
+        let time = [run_text::started(row, now), run_text::took(row)];
+        let origin: Vec<String> = [run_text::device(row), row.draft.spec.engine.kind.to_string()]
+            .into_iter()
+            .chain(time.into_iter().flatten())
+            .collect();
         table.add_row([
-            row.id.to_string(),
+            short_id(row.id),
             format!(
-                "{} {}\n{}",
+                "{} {} {}\n{}",
                 escape(&row.benchmark),
                 row.scenario,
-                escape(row.audit().unwrap_or(row.mode.as_str()))
+                run_text::mode(row),
+                origin.join(", ")
             ),
             format!(
                 "{} {}\n{}",
-                phase,
-                verdict.trim_matches('-'),
-                escape(&values.join(", "))
+                run_text::state(row),
+                figures.join(", "),
+                run_text::notes(row)
             ),
         ]);
     }
@@ -69,12 +89,12 @@ pub(super) fn two_lines_each(rows: &[RunRow]) -> String {
     table.trim_fmt()
 }
 
-fn metric(row: &RunRow) -> Option<String> {
-    row.outcome.as_ref()?.metric.as_ref().map(words::value)
-}
-
-fn accuracy(row: &RunRow) -> Option<String> {
-    row.outcome.as_ref()?.accuracy.as_ref().map(words::accuracy)
+/// Returns the end of a run's id, by which commands find it. Ids begin with the time, so only their ends differ.
+pub(crate) fn short_id(run: RunId) -> String {
+    /// Enough that two runs of a workspace do not share the end.
+    const LENGTH: usize = 8;
+    let id = run.to_string();
+    id[id.len() - LENGTH..].to_owned()
 }
 
 /// Formats one run with its streams.
@@ -82,9 +102,9 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     let spec = &row.draft.spec;
     let mut lines = vec![
         format!("run        {}", row.id),
-        format!("device     {}", row.device),
+        format!("device     {} ({})", run_text::device(row), row.device),
         format!(
-            "asked for  {}: {} {}, round {}",
+            "benchmark  {}, {} {}, round {}",
             escape(&row.benchmark),
             row.scenario,
             row.mode,
@@ -95,23 +115,24 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
             spec.engine.kind,
             Escaped(&spec.loadgen)
         ),
-        format!("state      {}", row.shown_phase()),
     ];
+    if let Some(start) = run_text::start(row) {
+        let took = run_text::took(row).map_or_else(String::new, |took| format!(", took {took}"));
+        lines.push(format!("started    {}{took}", words::time(&start.to_string())));
+    }
+    lines.push(format!("state      {}", row.shown_phase()));
     // The result includes the reason.
     if row.outcome.is_some() {
-        lines.push(format!("result     {}", result(row)));
+        lines.push(format!("result     {}", run_text::result(row)));
     } else if let Some(reason) = &row.state.reason {
         lines.push(format!("reason     {}", escape(reason)));
     }
+    lines.extend(figures(row));
+    let reasons = marker_reasons(row).into_iter();
+    lines.extend(reasons.map(|found| format!("{}: {}", found.marker, escape(&found.reason))));
     if let Some(outcome) = &row.outcome {
         let agent = outcome.window.as_ref().map(words::window);
         lines.extend(agent.map(|agent| format!("agent      {agent} while LoadGen ran")));
-        lines.extend(
-            outcome
-                .not_a_measurement
-                .iter()
-                .map(|why| format!("not a measurement: {}", escape(why))),
-        );
     }
     let contradictions = row.outcome.iter().flat_map(|outcome| &outcome.contradictions);
     lines.extend(contradictions.map(|what| format!("contradiction: {}", escape(what))));
@@ -130,9 +151,9 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         let mut table = table(["file", "bytes", "state"]);
         for stream in streams {
             let state = match stream.stated_length {
-                _ if stream.whole => "whole".to_owned(),
+                _ if stream.whole => "complete".to_owned(),
                 Some(length) => format!("of {length}"),
-                None => "on its way".to_owned(),
+                None => "in delivery".to_owned(),
             };
             table.add_row([cell(&stream.name), right(stream.committed), cell(state)]);
         }
@@ -142,32 +163,20 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     lines.join("\n")
 }
 
-/// Formats the result of a run in one line.
-pub(crate) fn result(row: &RunRow) -> String {
-    let mut parts = vec![row.shown_phase().to_string()];
-    if let Some(outcome) = &row.outcome {
-        if outcome.valid.is_some() {
-            parts.push(words::verdict(outcome).to_owned());
-        }
-        parts.extend(
-            outcome
-                .metric
-                .as_ref()
-                .map(|metric| format!("{} {}", metric.name, words::value(metric))),
-        );
-        parts.extend(
-            outcome
-                .accuracy
-                .as_ref()
-                .map(|found| format!("{} {}", found.metric, words::accuracy(found))),
-        );
-        parts.extend(outcome.not_judged.iter().cloned());
-        if !outcome.complete {
-            parts.push("incomplete".to_owned());
-        }
+/// Formats LoadGen's figures by name, where the checker's figure is not LoadGen's headline.
+fn figures(row: &RunRow) -> Option<String> {
+    let outcome = row.outcome.as_ref()?;
+    let metric = outcome.metric.as_ref()?;
+    let headline = format!("{} {}", escape(&metric.name), value(metric));
+    match &outcome.judged {
+        Some(judged) if judged.name == metric.name => None,
+        Some(judged) => Some(format!(
+            "figures    {} {}, which the checker reports; {headline}",
+            escape(&judged.name),
+            value(judged)
+        )),
+        None => Some(format!("figures    {headline}")),
     }
-    parts.extend(row.state.reason.clone());
-    escape(&parts.join(", ")).into_owned()
 }
 
 /// Formats why a run is not good.
@@ -175,29 +184,43 @@ pub(crate) fn why_not(row: &RunRow) -> String {
     let mut reasons: Vec<String> = row.state.reason.iter().cloned().collect();
     // For a failed run its reason is enough. The other problems follow from it.
     if let Some(outcome) = row.outcome.as_ref().filter(|_| reasons.is_empty()) {
-        reasons.extend(outcome.reasons.iter().cloned());
+        reasons.extend(outcome.reasons.iter().map(|reason| advice(reason)));
         reasons.extend(outcome.not_judged.iter().cloned());
         reasons.extend(outcome.accuracy.as_ref().and_then(too_low));
         if !outcome.complete {
-            reasons.push("not every file of the evidence is here".to_owned());
+            reasons.push("some files of the evidence are missing".to_owned());
         }
         if outcome.signed != Some(true) {
             reasons.push("the evidence is not signed by the device".to_owned());
         }
-        reasons.extend(outcome.audit.iter().filter_map(super::audits::why_not));
+        let audit = outcome.audit.iter();
+        reasons.extend(audit.filter_map(|audit| super::audits::why_not(audit, &row.draft.spec.round)));
     }
-    let mode = row.audit().unwrap_or(row.mode.as_str());
     format!(
-        "{} {}: {}",
+        "{} {} {}: {}",
+        run_text::device(row),
         row.scenario,
-        escape(mode),
+        run_text::mode(row),
         escape(&reasons.join("; "))
     )
 }
 
 /// Formats an accuracy below its target.
 fn too_low(found: &AccuracyResult) -> Option<String> {
-    let target = found.target.filter(|_| !found.is_reached())?;
-    let (metric, value) = (&found.metric, found.value);
-    Some(format!("{metric} is {value:.3} %, {target:.3} % are needed"))
+    let [value, target] = words::distinct(found.value, run_text::missed_target(found)?);
+    Some(format!("{} is {value} %, {target} % are needed", found.metric))
+}
+
+/// Adds what to do here to a recommendation of LoadGen, which is written for users of its own `user.conf`.
+fn advice(reason: &str) -> String {
+    let action = if reason.contains("expected latency") || reason.contains("xpected QPS") {
+        "the expected rate was a guess: run again, and the measured rate is used"
+    } else if reason.contains("Increase the target QPS") {
+        "run again, or set a higher rate with `--conf target_qps=RATE`"
+    } else if reason.contains("Reduce target QPS") {
+        "run again, and a lower rate is used, or set one with `--conf target_qps=RATE`"
+    } else {
+        return reason.to_owned();
+    };
+    format!("LoadGen: {} ({action})", reason.trim_end_matches('.'))
 }

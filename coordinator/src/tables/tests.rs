@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use regatta_config::catalogue::Catalogue;
 use regatta_types::{
     Mode, Scenario,
@@ -12,13 +13,13 @@ use regatta_types::{
 };
 
 use super::{
-    Comparison, devices, quickstart,
+    Comparison, devices, quickstart, run_text,
     runs::{a_line_each, two_lines_each},
     why_not,
 };
 use crate::{
     runs::Request,
-    store::{DeviceRow, Metric, RunOutcome, RunRow},
+    store::{DeviceRow, Metric, RunOutcome, RunRow, RunTiming},
 };
 
 fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<RunOutcome>) -> RunRow {
@@ -46,6 +47,7 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
             .parse()
             .unwrap(),
         device: "0".repeat(32).parse().unwrap(),
+        device_name: Some("boat-1".to_owned()),
         benchmark: "digits".to_owned(),
         scenario,
         mode,
@@ -57,11 +59,16 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
             reason,
             revision: 1,
         },
+        started: (phase != RunPhase::Failed).then(|| "2026-11-22T07:03:18Z".to_owned()),
         abort: None,
         lost: false,
         recorded: outcome.as_ref().map(|_| String::new()),
         outcome,
     }
+}
+
+fn now() -> Timestamp {
+    "2026-11-22T09:00:00Z".parse().unwrap()
 }
 
 fn some_runs() -> Vec<RunRow> {
@@ -92,6 +99,12 @@ fn some_runs() -> Vec<RunRow> {
     let valid = RunOutcome {
         valid: Some(true),
         metric: metric("90.0th percentile latency", 125_123.0, "ns"),
+        judged: metric("Early stopping 90.0th percentile estimate", 131_007.0, "ns"),
+        timing: Some(RunTiming {
+            started: "2026-11-21T23:59:58.5Z".to_owned(),
+            synchronised: Some(true),
+            duration_ns: Some(60_004_000_000),
+        }),
         samples: Some(16_386),
         ..complete()
     };
@@ -99,6 +112,7 @@ fn some_runs() -> Vec<RunRow> {
         valid: Some(false),
         reasons: vec!["Reduce target QPS to improve latency.".to_owned()],
         metric: metric("Completed samples per second", 856.23, "samples/s"),
+        judged: metric("Completed samples per second", 856.23, "samples/s"),
         ..complete()
     };
     vec![
@@ -162,7 +176,7 @@ fn the_quickstarts_table() {
 fn a_list_of_runs_and_why_some_are_no_good() {
     let rows = some_runs();
     let reasons: Vec<_> = rows[2..4].iter().map(why_not).collect();
-    insta::assert_snapshot!(format!("{}\n\n{}", a_line_each(&rows), reasons.join("\n")));
+    insta::assert_snapshot!(format!("{}\n\n{}", a_line_each(&rows, now()), reasons.join("\n")));
 }
 
 #[test]
@@ -176,22 +190,91 @@ fn a_run_of_little_accuracy_or_of_none_is_usable_and_not_good() {
         why_not(&run)
     };
     let low = changed(|outcome| outcome.accuracy.as_mut().unwrap().value = 90.5);
-    assert_eq!(low, "Offline AccuracyOnly: top1 is 90.500 %, 97.020 % are needed");
+    assert_eq!(
+        low,
+        "boat-1 Offline AccuracyOnly: top1 is 90.50 %, 97.02 % are needed"
+    );
+    let just = changed(|outcome| outcome.accuracy.as_mut().unwrap().value = 97.019_6);
+    assert_eq!(
+        just,
+        "boat-1 Offline AccuracyOnly: top1 is 97.0196 %, 97.0200 % are needed"
+    );
     let unjudged = changed(|outcome| outcome.not_judged = vec!["no accuracy: no labels".to_owned()]);
-    assert_eq!(unjudged, "Offline AccuracyOnly: no accuracy: no labels");
+    assert_eq!(unjudged, "boat-1 Offline AccuracyOnly: no accuracy: no labels");
 }
 
 #[test]
 fn a_narrow_terminal_gets_two_lines_for_a_run() {
-    let table = two_lines_each(&some_runs());
-    for printed in [
-        "digits SingleStream   done VALID",
-        "PerformanceOnly       0.125 ms",
-        "done INVALID",
-    ] {
-        assert!(table.contains(printed), "{table}");
-    }
+    let table = two_lines_each(&some_runs(), now());
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn a_line_says_what_a_run_is_and_what_its_figure_is_worth() {
+    let rows = some_runs();
+    let line = |row: &RunRow| {
+        format!(
+            "{}: {}",
+            run_text::subject(row),
+            run_text::result_and_time(row, now())
+        )
+    };
+    let simulated = |engine| {
+        let mut row = rows[1].clone();
+        row.draft.spec.engine.kind = engine;
+        row.draft.spec.loadgen = LoadgenChoice::Official { revision: None };
+        row.draft.spec.benchmark.not_submittable = None;
+        row.draft.spec.length = RunLength::Full;
+        row.draft.spec.conf.user_conf = String::new();
+        row
+    };
+    let mut unestimated = rows[1].clone();
+    unestimated.outcome.as_mut().unwrap().judged = None;
+    let mut lines: Vec<String> = rows.iter().map(line).collect();
+    lines.push(line(&simulated(EngineKind::Sim)));
+    lines.push(line(&simulated(EngineKind::Tensorrt)));
+    lines.push(line(&unestimated));
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn markers_follow_from_the_documents() {
+    let words = |change: fn(&mut RunRow)| {
+        let mut row = some_runs().remove(1);
+        row.draft.spec.loadgen = LoadgenChoice::Official { revision: None };
+        row.draft.spec.benchmark.not_submittable = None;
+        row.draft.spec.length = RunLength::Full;
+        row.draft.spec.conf.user_conf = String::new();
+        change(&mut row);
+        run_text::notes(&row)
+    };
+    assert_eq!(words(|_| {}), "");
+    assert_eq!(
+        words(|row| row.draft.spec.loadgen = LoadgenChoice::Native),
+        "not a result"
+    );
+    assert_eq!(words(|row| row.draft.spec.length = RunLength::TestRun), "short");
+    let few = |row: &mut RunRow| {
+        row.draft.spec.scenario = Scenario::MultiStream;
+        row.draft.spec.conf.user_conf = "*.MultiStream.min_query_count = 5\n".to_owned();
+    };
+    assert_eq!(words(few), "short");
+    // The device's own reasons count too.
+    let state = |row: &mut RunRow| {
+        row.outcome.as_mut().unwrap().not_a_measurement = vec!["the state was not reached".to_owned()];
+    };
+    assert_eq!(words(state), "not a result");
+    assert_eq!(
+        words(|row| row.outcome.as_mut().unwrap().signed = None),
+        "unsigned"
+    );
+    // An accuracy run is one pass over the data set.
+    let accuracy = |row: &mut RunRow| {
+        row.draft.spec.mode = Mode::AccuracyOnly;
+        row.draft.spec.length = RunLength::TestRun;
+    };
+    assert_eq!(words(accuracy), "");
 }
 
 fn boat() -> DeviceRow {

@@ -1,9 +1,7 @@
-//! Formats single values: bytes, LoadGen's metric, a verdict.
+//! Formats single values: bytes, times, accuracies.
 
 use jiff::Timestamp;
 use regatta_types::documents::{AccuracyResult, WindowCost};
-
-use crate::store::{Metric, RunOutcome};
 
 /// Formats bytes in the unit with one to three digits before the point.
 pub(crate) fn bytes(count: u64) -> String {
@@ -18,15 +16,6 @@ pub(crate) fn bytes(count: u64) -> String {
         format!("{count} B")
     } else {
         format!("{value:.1} {}", UNITS[unit])
-    }
-}
-
-/// Formats LoadGen's value and unit. Nanoseconds become milliseconds for readability.
-pub(super) fn value(metric: &Metric) -> String {
-    match metric.unit.as_str() {
-        "ns" => format!("{:.3} ms", metric.value / 1e6),
-        unit if metric.value >= 1000.0 => format!("{:.0} {unit}", metric.value),
-        unit => format!("{:.2} {unit}", metric.value),
     }
 }
 
@@ -53,17 +42,6 @@ pub(crate) fn ago(stored: &str, now: Timestamp) -> String {
     }
 }
 
-/// Formats the verdict of LoadGen and of the audit. An accuracy run has none.
-pub(super) fn verdict(outcome: &RunOutcome) -> &'static str {
-    match (outcome.valid, &outcome.audit) {
-        (Some(false), _) => "INVALID",
-        (_, Some(audit)) if audit.passed => "TEST PASS",
-        (_, Some(_)) => "TEST FAIL",
-        (Some(true), None) => "VALID",
-        (None, None) => "-",
-    }
-}
-
 /// Formats the agent's resource use while LoadGen ran.
 pub(super) fn window(cost: &WindowCost) -> String {
     let mut parts = vec![
@@ -79,6 +57,15 @@ pub(super) fn window(cost: &WindowCost) -> String {
 /// Formats an accuracy in percent.
 pub(super) fn accuracy(found: &AccuracyResult) -> String {
     format!("{:.2} %", found.value)
+}
+
+/// Formats two percentages with as many decimals as it takes to tell them apart, two at least.
+pub(super) fn distinct(one: f64, other: f64) -> [String; 2] {
+    let formatted = |decimals: usize| [one, other].map(|value| format!("{value:.decimals$}"));
+    (2..6)
+        .map(formatted)
+        .find(|[one, other]| one != other)
+        .unwrap_or_else(|| formatted(6))
 }
 
 #[cfg(test)]

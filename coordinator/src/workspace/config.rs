@@ -34,7 +34,7 @@ pub(crate) enum ConfigError {
     )]
     InTheOpen(BrokerAddress),
     /// TLS is requested without keys.
-    #[error("`broker` is {0}: TLS wants `tls = true` and the keys that `regatta init` makes")]
+    #[error("`broker` is {0}: TLS needs `tls = true` and the keys that `regatta init` makes")]
     WithoutKeys(BrokerAddress),
     /// The host cannot be part of an address.
     #[error("`host` is `{0}`: write the name or address of this machine, without scheme and port")]

@@ -94,7 +94,19 @@ const KEYS: [Key; 35] = [
     official("test05_schedule_rng_seed", Kind::Count),
 ];
 
+/// Returns the names of the keys that a user may set for a run. The mode is the run's own.
+pub(super) fn user_keys() -> impl Iterator<Item = &'static str> {
+    let effective = |key: &&Key| !key.is_official && key.kind != Kind::Unread && key.scenario.is_none();
+    let names = KEYS.iter().filter(effective).map(|key| key.name);
+    names.filter(|name| *name != "mode")
+}
+
 impl Key {
+    /// Whether no LoadGen reads the key.
+    pub(super) fn is_unread(&self) -> bool {
+        self.kind == Kind::Unread
+    }
+
     /// Returns the key of that name in a line for `scenario`, which may be `*`.
     pub(super) fn of(scenario: &str, name: &str) -> Option<&'static Self> {
         let concerns = |key: &Self| key.scenario.is_none_or(|own| own.as_str() == scenario);

@@ -8,11 +8,13 @@ mod apply;
 mod keys;
 mod number;
 mod settings;
+mod user_key;
 
 use std::collections::BTreeMap;
 
 pub use number::{IntegerReading, Number};
 pub use settings::{ConfLine, LONGEST_RUN, SettingError, SettingSources, TestSettings};
+pub use user_key::{UserKeyError, full_user_key};
 
 /// The kind of a conf file. It decides which keys are read, as in LoadGen's `FromConfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

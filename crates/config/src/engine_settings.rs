@@ -18,7 +18,7 @@ use regatta_types::{
 pub use self::{
     declaration::{EngineSettings, SETTINGS, Setting, SettingSource},
     search::{Bound, SearchRule, SearchValues},
-    units::{GpuSelection, SimUnit, SimUnits},
+    units::{BoardName, GpuSelection, SimUnit, SimUnits},
     value::{Dispatch, EnginePrecision, InputType, Sharing, TimingWait, ValueType},
 };
 
@@ -83,14 +83,9 @@ impl Setting {
     /// Returns the setting with the most similar name, if one is similar enough.
     #[must_use]
     pub fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a Self>) -> Option<&'a Self> {
-        /// Names below this similarity are unlikely to be typing errors.
-        const ALIKE: f64 = 0.85;
-        let name = name.to_ascii_lowercase().replace('-', "_");
-        among
-            .map(|setting| (strsim::jaro_winkler(&name, setting.name), setting))
-            .filter(|&(likeness, _)| likeness >= ALIKE)
-            .max_by(|(one, _), (other, _)| one.total_cmp(other))
-            .map(|(_, setting)| setting)
+        let among: Vec<&Self> = among.collect();
+        let name = regatta_text::nearest(name, among.iter().map(|setting| setting.name))?;
+        among.into_iter().find(|setting| setting.name == name)
     }
 
     /// Returns the error for an invalid value.

@@ -2,12 +2,12 @@
 //! both work without an installation directory. A file that the user names takes precedence; this module searches no directories. Rounds
 //! and systems are embedded in packed form (`build.rs`), and unpacked at first use.
 
-use std::{io::Read as _, sync::OnceLock};
+use std::sync::OnceLock;
 
-use flate2::read::DeflateDecoder;
 use regatta_types::benchmark::Benchmark;
 
 use crate::{
+    packed::{Carried, Packed},
     round::{Round, RoundConf},
     system::System,
     system::SystemError,
@@ -40,47 +40,6 @@ pub struct KnownFileError {
     file: &'static str,
     #[source]
     source: toml::de::Error,
-}
-
-/// The files of one directory as `build.rs` packs them: `NAME \0 TEXT \0` for each, deflated.
-struct Packed {
-    bytes: &'static [u8],
-    files: OnceLock<Vec<Carried>>,
-}
-
-/// An embedded file.
-struct Carried {
-    /// Its name without the extension.
-    name: String,
-    text: String,
-}
-
-impl Packed {
-    const fn new(bytes: &'static [u8]) -> Self {
-        Self {
-            bytes,
-            files: OnceLock::new(),
-        }
-    }
-
-    fn files(&'static self) -> &'static [Carried] {
-        self.files.get_or_init(|| {
-            let mut all = String::new();
-            #[expect(
-                clippy::expect_used,
-                reason = "the bytes were packed by build.rs in this very build"
-            )]
-            DeflateDecoder::new(self.bytes)
-                .read_to_string(&mut all)
-                .expect("what was packed unpacks");
-            let mut parts = all.split_terminator('\0').map(str::to_owned);
-            let mut files = Vec::new();
-            while let (Some(name), Some(text)) = (parts.next(), parts.next()) {
-                files.push(Carried { name, text });
-            }
-            files
-        })
-    }
 }
 
 /// Returns the built-in benchmarks.

@@ -2,9 +2,11 @@
 //!
 //! The crate only reads and checks configuration. It touches no network and starts no run.
 
+pub mod boards;
 pub mod catalogue;
 pub mod engine_settings;
 pub mod known;
+mod packed;
 pub mod procedures;
 pub mod round;
 pub mod system;

@@ -31,6 +31,11 @@ fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
             "sim_units" => {
                 "[a-z][a-z0-9]{0,5}=[0-9]{1,6}\\+[0-9]{1,6}(,dla[01]=[0-9]{1,6}\\+[0-9]{1,6}){0,2}".boxed()
             }
+            "sim_board" => prop_oneof![
+                Just("agx-orin.resnet50".to_owned()),
+                "[!-~]([ -~]{0,20}[!-~])?\\.toml",
+            ]
+            .boxed(),
             _ => "[!-~]([ -~]{0,20}[!-~])?".boxed(),
         },
     }

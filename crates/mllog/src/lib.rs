@@ -8,5 +8,6 @@ pub mod detail;
 pub mod format;
 pub mod latency_keys;
 pub mod read;
+pub mod result_keys;
 pub mod summary;
 pub mod trace;

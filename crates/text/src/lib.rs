@@ -6,8 +6,10 @@ mod error_chain;
 mod escaped_output;
 mod escaped_text;
 mod human_duration;
+mod nearest;
 
 pub use error_chain::ErrorChain;
 pub use escaped_output::{EscapedLog, EscapedText};
 pub use escaped_text::{Escaped, escape, escape_json, escape_lines};
 pub use human_duration::{HumanDuration, InvalidDuration};
+pub use nearest::nearest;

@@ -245,9 +245,11 @@ fn nobody_else_is_served_and_a_removed_device_no_longer() {
     between.wait_until_held();
     let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
     eventually("the coordinator to see it", 20, || {
-        lab.coordinator
-            .as_ref()
-            .is_some_and(|coordinator| coordinator.output().contains("it is no longer let in"))
+        lab.coordinator.as_ref().is_some_and(|coordinator| {
+            coordinator
+                .output()
+                .contains("the device was removed from the lab")
+        })
     });
     between.hold_at(u64::MAX);
     let job = lab.state().join("runs").join(&run).join("job.json");

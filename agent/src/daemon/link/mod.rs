@@ -1,6 +1,7 @@
 //! The interface between the daemon and the broker: publications, messages and connection state. The daemon must
 //! tolerate a link that loses or repeats messages. The client library is a detail of the implementation.
 
+mod connection_failure;
 mod counted_stream;
 mod fresh_session;
 mod mqtt;

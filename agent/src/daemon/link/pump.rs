@@ -23,7 +23,7 @@ use tokio::{
 };
 
 use super::{
-    Publication,
+    Publication, connection_failure,
     session_parameters::{KEEP_ALIVE_S, QUEUE},
 };
 
@@ -96,7 +96,8 @@ impl Pump {
                         }
                     }
                     if !warned {
-                        tracing::warn!("no connection to the broker at {broker}: {error}; trying on");
+                        tracing::warn!("{}", connection_failure::describe(&error, was_connected, &broker));
+                        tracing::debug!("the MQTT client reports: {error}");
                         warned = true;
                     }
                 }

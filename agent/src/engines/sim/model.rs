@@ -2,7 +2,10 @@
 
 use std::{fmt, path::Path};
 
-use regatta_config::engine_settings::{SimUnit, SimUnits};
+use regatta_config::{
+    boards,
+    engine_settings::{SimUnit, SimUnits},
+};
 use regatta_fsutil::regular_file;
 use regatta_schedule::{
     board_model::{BoardModel, UnitModel},
@@ -19,28 +22,6 @@ pub(crate) struct SimModel {
     /// Whether a stream's thread spins while the unit computes.
     pub(crate) spin: bool,
 }
-
-/// Expands to the names and files of the boards that are built into the agent.
-macro_rules! boards {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../configs/boards/", $name, ".toml")))),*]
-    };
-}
-
-const BOARDS: &[(&str, &str)] = boards![
-    "agx-orin.resnet50",
-    "agx-orin.retinanet",
-    "agx-orin.ssd-mobilenet",
-    "agx-orin.ssd-resnet34",
-    "agx-xavier.resnet50",
-    "agx-xavier.ssd-mobilenet",
-    "agx-xavier.ssd-resnet34",
-    "orin-nx.resnet50",
-    "orin-nx.retinanet",
-    "xavier-nx.resnet50",
-    "xavier-nx.ssd-mobilenet",
-    "xavier-nx.ssd-resnet34",
-];
 
 /// Largest batch of a unit that only has a base time and a time per sample.
 const ANY_BATCH: usize = 1 << 20;
@@ -84,7 +65,7 @@ impl SimModel {
 
     /// Returns the board with this name, or the board in the file with this path.
     pub(crate) fn board_named(value: &str) -> Option<BoardModel> {
-        match BOARDS.iter().find(|(name, _)| *name == value) {
+        match boards::texts().find(|(name, _)| *name == value) {
             Some((_, text)) => BoardModel::parse(text).ok(),
             None => BoardModel::parse(&regular_file::read_text(Path::new(value)).ok()?).ok(),
         }
@@ -149,7 +130,7 @@ mod tests {
 
     #[test]
     fn every_board_that_comes_with_the_agent_is_one() {
-        for (name, _) in BOARDS {
+        for (name, _) in boards::texts() {
             assert!(SimModel::board_named(name).is_some(), "{name}");
         }
         assert_eq!(SimModel::board_named("no-such-board"), None);

@@ -35,16 +35,16 @@ pub(super) fn run(
 ) -> Result<ScriptOutput, Failure> {
     if !script.is_file() {
         let what = if script.exists() {
-            "is no script"
+            "is not a file"
         } else {
-            "is not there"
+            "does not exist"
         };
         return Err(Failure::misuse(format!("{} {what}", script.display()))
             .hint("name the benchmark's reference accuracy script, from a checkout of mlcommons/inference"));
     }
     if !log.is_file() {
         return Err(Failure::misuse(format!(
-            "there is no accuracy log {}",
+            "the accuracy log {} does not exist",
             log.display()
         )));
     }

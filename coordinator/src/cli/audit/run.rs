@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Devices by name or id, comma separated, or `all` [default: the only device]
     #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
     device: Vec<String>,
-    /// Wait until every audit has ended; this is what happens by itself
+    /// Wait until every audit has ended (the default)
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,
     /// Return at once

@@ -52,7 +52,7 @@ impl VerificationInput {
         let spec = &row.draft.spec;
         let Some(of) = spec.audit.as_ref().filter(|of| of.test == args.test.name()) else {
             return Err(Failure::misuse(format!(
-                "run {} is no {}",
+                "run {} is not an audit of {}",
                 row.id,
                 args.test.name()
             )));

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{super::Context, accuracies, verification_input::VerificationInput, verify_args::Args};
 use crate::{
     exit::{self, CommandResult, Failure},
+    tables,
     workspace::Workspace,
 };
 
@@ -36,7 +37,9 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     }
     input.keep(&report, explanation.as_deref())?;
     let document = document(args, &round.name, &report, explanation.as_deref());
-    context.print(&document, || text(args, &report, explanation.as_deref()))?;
+    context.print(&document, || {
+        text(args, &round.name, &report, explanation.as_deref())
+    })?;
     Ok(if report.passed() { exit::OK } else { exit::NO })
 }
 
@@ -79,13 +82,17 @@ fn document(args: &Args, round: &str, report: &Report, explanation: Option<&str>
         "verdict": if report.passed() { "pass" } else { "fail" },
         "accuracy": accuracy,
         "accuracies": report.accuracies,
-        "performance": { "passed": report.performance.passed, "refusal": report.performance.refusal },
+        "performance": {
+            "passed": report.performance.passed,
+            "refusal": report.performance.refusal,
+            "scores": report.performance.scores,
+        },
         "observations": observations,
         "directory": report.directory,
     })
 }
 
-fn text(args: &Args, report: &Report, explanation: Option<&str>) -> String {
+fn text(args: &Args, round: &str, report: &Report, explanation: Option<&str>) -> String {
     let mut text = String::new();
     if let Some(accuracy) = &report.accuracy {
         text.push_str(&accuracy.counts.text());
@@ -95,19 +102,13 @@ fn text(args: &Args, report: &Report, explanation: Option<&str>) -> String {
         let _ = writeln!(text, "{explanation}");
     }
     for delta in &report.accuracies {
-        let value =
-            |value: Option<f64>| value.map_or_else(|| "no value".to_owned(), |value| value.to_string());
-        let _ = writeln!(
-            text,
-            "part III: {} {} in the accuracy run and {} in the audit, {} % allowed: {}",
-            escape(&delta.metric),
-            value(delta.baseline),
-            value(delta.audited),
-            delta.limit_percent,
-            if delta.passed { "PASS" } else { "FAIL" }
-        );
+        let verdict = if delta.passed { "PASS" } else { "FAIL" };
+        let _ = writeln!(text, "part III {verdict}: {}", tables::accuracy_delta(delta));
     }
     text.push_str(&report.performance.printed);
+    if let Some(scores) = &report.performance.scores {
+        let _ = writeln!(text, "{}", tables::compared_scores(scores, round));
+    }
     if let Some(refusal) = &report.performance.refusal {
         let _ = writeln!(text, "{}", escape(refusal));
     }

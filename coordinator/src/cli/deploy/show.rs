@@ -222,10 +222,10 @@ fn words(outcome: &DeployOutcome, dry_run: bool) -> String {
     let changes = &outcome.changes;
     match &outcome.agent {
         _ if dry_run && !changes.is_empty() => escape(&format!("would {}", changes.join("; "))).into_owned(),
-        Some(agent) if changes.is_empty() => format!("{word}, says hello with {agent}"),
+        Some(agent) if changes.is_empty() => format!("{word}, connected with {agent}"),
         Some(agent) => {
             let device = outcome.device.as_deref().unwrap_or_default();
-            format!("{word}, says hello with {agent} as {device}")
+            format!("{word}, connected with {agent} as {device}")
         }
         None => word.to_owned(),
     }

@@ -175,7 +175,7 @@ impl Agent {
         match self.child.try_wait()? {
             None => Ok(()),
             Some(status) => Err(Failure::could_not(format!("the agent has ended ({status})"))
-                .hint(format!("its own words are in {}", self.log.display()))),
+                .hint(format!("its log is {}", self.log.display()))),
         }
     }
 

@@ -118,7 +118,7 @@ impl Session<'_> {
         let mut agent = Agent::start(binary, self.place)?;
         self.wait_for_hello(&store, &mut agent)?;
         (self.tell)(&format!(
-            "device `{DEVICE}` is there, its own words are in {}",
+            "device `{DEVICE}` is connected; its log is {}",
             self.place.agent_log().display()
         ));
         let drafts = cli::resolve(&self.words(), catalogue, &store)?;
@@ -136,7 +136,7 @@ impl Session<'_> {
         let report = Report::new(&rows, rehearsal, self.workspace, self.place)?;
         report.print(self.options.json)?;
         if self.options.keep {
-            (self.tell)("coordinator and agent go on until Ctrl-C");
+            (self.tell)("coordinator and agent run until Ctrl-C");
             while !self.interrupted.load(Ordering::Relaxed) {
                 agent.check()?;
                 thread::sleep(PAUSE);
@@ -191,10 +191,8 @@ impl Session<'_> {
         {
             self.go_on(agent)?;
             if begun.elapsed() > HELLO {
-                return Err(Failure::could_not("the agent did not say hello").hint(format!(
-                    "its own words are in {}",
-                    self.place.agent_log().display()
-                )));
+                return Err(Failure::could_not("the agent did not connect")
+                    .hint(format!("its log is {}", self.place.agent_log().display())));
             }
         }
         Ok(())

@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Length of each run
     #[arg(long, value_name = "T", default_value = "3s")]
     duration: String,
-    /// Let coordinator and agent go on until Ctrl-C
+    /// Let coordinator and agent run until Ctrl-C
     #[arg(long)]
     keep: bool,
 }

@@ -166,7 +166,7 @@ impl Script<'_> {
         match rule {
             "min-duration" => Some(format!("runs of {} are not of full length", self.duration)),
             "dataset" | "performance-samples" | "offline-samples" => {
-                Some("digits has fewer samples than the benchmark in whose place it stands".to_owned())
+                Some("digits has fewer samples than the benchmark that it replaces".to_owned())
             }
             _ => None,
         }

@@ -85,12 +85,12 @@ impl<'a> Report<'a> {
         let mut text = format!("\n{}\n\n", tables::quickstart(&self.runs));
         // Writing to a `String` cannot fail, here and below.
         for (row, _) in self.runs.iter().filter(|run| !good(run)) {
-            let _ = writeln!(text, "not as it should be: {}", tables::why_not(row));
+            let _ = writeln!(text, "problem: {}", tables::why_not(row));
         }
         match &self.rehearsal {
             Ok(rehearsal) => tell_rehearsal(&mut text, rehearsal),
             Err(failure) => {
-                let _ = writeln!(text, "nothing could be rehearsed: {failure}");
+                let _ = writeln!(text, "nothing was rehearsed: {failure}");
             }
         }
         text.push_str(&self.closing_words());
@@ -112,9 +112,9 @@ impl<'a> Report<'a> {
              logs and records   {workspace}/runs\n\
              device's side      {}\n\
              \n\
-             These are no measurements to submit:{reasons}\n\
+             These runs cannot be submitted:{reasons}\n\
              \n\
-             next, in two terminals, and a third for what you ask for:\n\
+             next, in three terminals:\n\
              \x20 {regatta} serve --workspace {workspace}\n\
              \x20 {regatta}-agent serve --config {}\n\
              \x20 {regatta} run --workspace {workspace} --benchmark {BENCHMARK} --scenario Offline --test-run\n\

@@ -31,7 +31,7 @@ use crate::{
 const DEFAULT_COUNT: usize = 30;
 
 /// The columns of the CSV form: a name, and where the JSON form has the value.
-const COLUMNS: [(&str, &str); 18] = [
+const COLUMNS: [(&str, &str); 23] = [
     ("run", "/run"),
     ("device", "/device"),
     ("device_name", "/device_name"),
@@ -50,6 +50,11 @@ const COLUMNS: [(&str, &str); 18] = [
     ("accuracy", "/accuracy/value"),
     ("recorded", "/recorded"),
     ("reason", "/reason"),
+    ("started", "/started"),
+    ("duration_seconds", "/duration_seconds"),
+    ("judged", "/judged/value"),
+    ("judged_unit", "/judged/unit"),
+    ("markers", "/markers"),
 ];
 
 /// Flags of `runs list`.
@@ -152,7 +157,7 @@ pub(super) fn run(
     let unknown = count_runs_not_in_store(workspace, store)?;
     if unknown > 0 {
         tell(&format!(
-            "the store does not know {unknown} recorded runs in {}; hint: `regatta runs rebuild` takes them in",
+            "{unknown} recorded runs in {} are missing from the store; hint: `regatta runs rebuild` adds them",
             workspace.runs().display()
         ));
     }
@@ -241,6 +246,10 @@ fn csv(documents: &[Value]) -> String {
             None | Some(Value::Null) => String::new(),
             // A device's text must not control a terminal.
             Some(Value::String(text)) => csv_field(&escape(text)),
+            Some(Value::Array(words)) => {
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                csv_field(&escape(&words.join("; ")))
+            }
             Some(value) => csv_field(&value.to_string()),
         });
         lines.push(values.collect::<Vec<_>>().join(","));
@@ -254,9 +263,14 @@ mod tests {
 
     #[test]
     fn a_value_with_a_comma_or_quote_is_quoted() {
-        let document =
-            serde_json::json!({ "run": "1", "reason": "too \"few\", really", "metric": { "value": 1.25 } });
-        assert!(csv(&[document]).ends_with("\n1,,,,,,,,,,,,1.25,,,,,\"too \"\"few\"\", really\""));
+        let document = serde_json::json!({
+            "run": "1", "reason": "too \"few\", really", "metric": { "value": 1.25 }, "markers": ["simulated", "short"],
+        });
+        let printed = csv(&[document]);
+        assert!(
+            printed.ends_with("\n1,,,,,,,,,,,,1.25,,,,,\"too \"\"few\"\", really\",,,,,simulated; short"),
+            "{printed}"
+        );
     }
 
     #[test]
@@ -266,7 +280,8 @@ mod tests {
             since("2026-11-21T10:00:00Z").unwrap().to_string(),
             "2026-11-21T10:00:00Z"
         );
-        let ago = Timestamp::now().duration_since(since("2h").unwrap());
+        let since_then = since("2h").unwrap();
+        let ago = Timestamp::now().duration_since(since_then);
         assert!((7200..7260).contains(&ago.as_secs()), "{ago:?}");
         assert!(since("yesterday").is_err());
     }

@@ -124,7 +124,7 @@ fn password(file: Option<&Path>) -> Result<Password, Failure> {
     match text.lines().next() {
         Some(line) if !line.is_empty() => Ok(Password::Text(line.to_owned())),
         _ => Err(Failure::misuse(format!(
-            "the first line of {} is empty: the password stands there",
+            "the first line of {} is empty, but must be the password",
             file.display()
         ))),
     }
@@ -146,7 +146,7 @@ fn read_password(path: &Path) -> io::Result<String> {
         read => drop(read?),
     }
     if line.is_empty() && file.metadata()?.file_type().is_fifo() {
-        return Err(io::Error::other("it is a pipe that nobody writes to"));
+        return Err(io::Error::other("it is a pipe without a writer"));
     }
     String::from_utf8(line).map_err(io::Error::other)
 }

@@ -8,7 +8,7 @@ use crate::fleet::printable;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DestinationError {
     /// The text has another form.
-    #[error("`{0}` is not written user@host or user@host:port; an IPv6 address stands in brackets")]
+    #[error("`{0}` is not written user@host or user@host:port; put an IPv6 address in brackets")]
     Written(String),
     /// The jump hosts form a circle.
     #[error("the ProxyJump of `{0}` in ~/.ssh/config leads in circles")]

@@ -49,6 +49,7 @@ pub(in crate::runs) fn verify(
         of: of.clone(),
         passed: false,
         speeds: Vec::new(),
+        scores: None,
         responses: None,
         accuracies: Vec::new(),
         observations: Vec::new(),
@@ -195,8 +196,8 @@ impl Verifier<'_> {
             Ok(accuracies) => {
                 report.accuracies = accuracies;
                 (!decides).then(|| {
-                    "responses differ, and the rules want accuracies by the reference script: `regatta audit verify \
-                     TEST01 --run ... --accuracy-script ...`"
+                    "responses differ, and the rules require accuracies by the reference script; hint: `regatta audit verify \
+                     TEST01 --run RUN --accuracy-script SCRIPT`"
                         .to_owned()
                 })
             }
@@ -216,6 +217,7 @@ impl Verifier<'_> {
             of: self.of.clone(),
             passed: report.passed() && fault.is_none(),
             speeds,
+            scores: report.performance.scores.clone(),
             responses: report.accuracy.as_ref().map(|accuracy| AuditedResponses {
                 compared: accuracy.counts.matches,
                 differing: accuracy.counts.mismatches,

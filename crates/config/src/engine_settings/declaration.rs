@@ -14,7 +14,7 @@ use super::{
         Bound::{DlaCores, Number, Processors, SamplesPerQuery},
         SearchRule, SearchValues,
     },
-    units::{GpuSelection, SimUnits},
+    units::{BoardName, GpuSelection, SimUnits},
     value::{
         Dispatch, EnginePrecision, InputType, SettingValue, Sharing, TimingWait,
         ValueType::{self, Boolean, Text, Word},
@@ -455,7 +455,7 @@ declare! {
     }
 
     /// The modelled board: one of `configs/boards`, or the path of such a file on the device.
-    sim_board: String {
+    sim_board: BoardName {
         value_type: Text("a modelled board such as agx-orin.resnet50, or the path of a board's file"),
         default: "none",
         engines: &[Sim],

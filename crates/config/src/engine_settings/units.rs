@@ -1,6 +1,7 @@
 //! Settings that name units of a machine: GPUs by number, and the units of a modelled accelerator. This module opens no device.
 
 use super::value::{SettingValue, ValueType};
+use crate::boards;
 
 /// GPUs, by CUDA's numbers. `CUDA_VISIBLE_DEVICES` determines which exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -78,6 +79,22 @@ impl SimUnit {
             base_us: base.trim().parse().ok()?,
             per_sample_us: per_sample.trim().parse().ok()?,
         })
+    }
+}
+
+/// A modelled board: a built-in one, or the path of a board's file on the device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoardName(pub String);
+
+impl SettingValue for BoardName {
+    fn read(text: &str, _: &ValueType) -> Option<Self> {
+        let is_path = text.contains('/') || text.ends_with(".toml");
+        let is_known = || boards::texts().any(|(name, _)| name == text);
+        (is_path || is_known()).then(|| Self(text.to_owned()))
+    }
+
+    fn text(&self) -> String {
+        self.0.clone()
     }
 }
 

@@ -145,6 +145,18 @@ impl Submission {
         self.benchmarks.get(official).map(|rules| (official, rules))
     }
 
+    /// Returns the key in the detail log whose value is the result of a scenario. `rules` are those of the benchmark, if the round has any.
+    #[must_use]
+    pub fn result_key<'a>(
+        &'a self,
+        rules: Option<&'a BenchmarkRules>,
+        scenario: Scenario,
+    ) -> Option<&'a str> {
+        let own = rules.and_then(|rules| rules.result_keys.get(&scenario));
+        own.or_else(|| self.result_keys.get(&scenario))
+            .map(String::as_str)
+    }
+
     /// Whether the round has a benchmark of this official name, in any category.
     #[must_use]
     pub fn knows(&self, model: &str) -> bool {

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use regatta_config::procedures::{Audit, Bounds, ScoreSource};
-use regatta_types::Scenario;
+use regatta_types::{
+    Scenario,
+    documents::{AuditedScores, LimitedDirection},
+};
 
 use super::{
     AuditError,
@@ -16,7 +19,7 @@ const SHORT_SINGLE_STREAM: f64 = 200_000.0;
 const SHORT_MULTI_STREAM: f64 = 1_600_000.0;
 
 /// The result of the comparison.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PerformanceVerdict {
     /// Whether the comparison passes.
     pub passed: bool,
@@ -24,6 +27,8 @@ pub struct PerformanceVerdict {
     pub printed: String,
     /// The reason why the script does not compare, which it writes to standard error; `None` if it compares.
     pub refusal: Option<String>,
+    /// The compared scores; `None` if the script does not compare.
+    pub scores: Option<AuditedScores>,
     refusal_in_file: bool,
 }
 
@@ -52,6 +57,7 @@ pub fn compare_performance(
         passed: false,
         printed: printed.to_owned(),
         refusal: Some(refusal),
+        scores: None,
         refusal_in_file: rule.refusal_in_file,
     };
     let reference = match score::read(rule, reference, Which::Reference, &mut printed)? {
@@ -81,8 +87,30 @@ pub fn compare_performance(
         passed,
         printed,
         refusal: None,
+        scores: Some(compared(rule, &reference, &test, passed)),
         refusal_in_file: rule.refusal_in_file,
     })
+}
+
+/// Returns the scores with the rule that applies to them.
+fn compared(rule: &Audit, reference: &Score, test: &Score, passed: bool) -> AuditedScores {
+    let unit = match reference.scenario.as_str() {
+        "SingleStream" | "MultiStream" if rule.latency_as_rate => "queries/s",
+        "SingleStream" | "MultiStream" => "ns",
+        _ => "samples/s",
+    };
+    AuditedScores {
+        reference: reference.value,
+        audited: test.value,
+        unit: unit.to_owned(),
+        tolerance_percent: tolerance_percent(rule, reference),
+        direction: match rule.bounds {
+            Bounds::Both | Bounds::Inclusive => LimitedDirection::Both,
+            Bounds::Above => LimitedDirection::Higher,
+            Bounds::Worse => LimitedDirection::Worse,
+        },
+        passed,
+    }
 }
 
 fn not_comparable(source: ScoreSource, reference: &Score, test: &Score) -> Option<&'static str> {
@@ -100,17 +128,7 @@ fn not_comparable(source: ScoreSource, reference: &Score, test: &Score) -> Optio
 /// TEST04 of every round compares its rates with limits that are meant for latencies. Streams therefore nearly always get the
 /// wider tolerance, which this function reproduces.
 fn within(rule: &Audit, reference: &Score, test: &Score) -> bool {
-    let short = match reference.scenario.as_str() {
-        "SingleStream" => reference.value <= SHORT_SINGLE_STREAM,
-        "MultiStream" => reference.value <= SHORT_MULTI_STREAM,
-        _ => false,
-    };
-    let percent = if short {
-        rule.short_latency_tolerance_percent
-    } else {
-        rule.tolerance_percent
-    };
-    let tolerance = f64::from(percent) / 100.0;
+    let tolerance = f64::from(tolerance_percent(rule, reference)) / 100.0;
     let lowest = reference.value * (1.0 - tolerance);
     let highest = reference.value * (1.0 + tolerance);
     match rule.bounds {
@@ -122,5 +140,19 @@ fn within(rule: &Audit, reference: &Score, test: &Score) -> bool {
             Ok(Scenario::SingleStream | Scenario::MultiStream) => test.value < highest,
             _ => false,
         },
+    }
+}
+
+/// Returns the round's tolerance in percent. Short latencies may differ more.
+fn tolerance_percent(rule: &Audit, reference: &Score) -> u32 {
+    let short = match reference.scenario.as_str() {
+        "SingleStream" => reference.value <= SHORT_SINGLE_STREAM,
+        "MultiStream" => reference.value <= SHORT_MULTI_STREAM,
+        _ => false,
+    };
+    if short {
+        rule.short_latency_tolerance_percent
+    } else {
+        rule.tolerance_percent
     }
 }

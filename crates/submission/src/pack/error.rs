@@ -49,7 +49,7 @@ pub enum PackError {
         source: io::Error,
     },
     /// The program `openssl` failed.
-    #[error("openssl could not {action} {path}: {messages}", path = path.display())]
+    #[error("cannot {action} {path} with openssl: {messages}", path = path.display())]
     Openssl {
         /// The action: write or decrypt.
         action: &'static str,

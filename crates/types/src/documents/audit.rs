@@ -15,6 +15,9 @@ pub struct AuditResult {
     /// The official script's output on performance, line by line.
     #[serde(default)]
     pub speeds: Vec<String>,
+    /// The compared scores. `None` when the script refused to compare, and in records of earlier coordinators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<AuditedScores>,
     /// TEST01's comparison of responses.
     #[serde(default)]
     pub responses: Option<AuditedResponses>,
@@ -27,6 +30,43 @@ pub struct AuditResult {
     /// Why the audit could not be verified, if so.
     #[serde(default)]
     pub fault: Option<String>,
+}
+
+/// The scores that an audit's performance check compares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AuditedScores {
+    /// The score of the submission's run.
+    pub reference: f64,
+    /// The score of the audit's run.
+    pub audited: f64,
+    /// The unit of both: `ns`, `samples/s` or `queries/s`.
+    pub unit: String,
+    /// The accepted difference, in percent of the reference.
+    pub tolerance_percent: u32,
+    /// The direction in which the difference is limited.
+    pub direction: LimitedDirection,
+    /// Whether the difference is within the limit.
+    pub passed: bool,
+}
+
+impl AuditedScores {
+    /// Returns the difference of the audit's score from the reference, in percent of the reference.
+    #[must_use]
+    pub fn difference_percent(&self) -> f64 {
+        (self.audited - self.reference) / self.reference * 100.0
+    }
+}
+
+/// The direction in which a round limits the difference of two scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LimitedDirection {
+    /// The score may be neither higher nor lower.
+    Both,
+    /// The score may not be higher.
+    Higher,
+    /// A rate may not be lower, a latency not higher.
+    Worse,
 }
 
 /// TEST01's comparison of responses.

@@ -10,16 +10,18 @@ mod device_state;
 pub mod document_name;
 mod evidence;
 mod record;
+mod run_marker;
 mod run_spec;
 mod run_state;
 mod system_use;
 
-pub use audit::{AccuracyDelta, AuditResult, AuditedResponses};
+pub use audit::{AccuracyDelta, AuditResult, AuditedResponses, AuditedScores, LimitedDirection};
 pub use device_state::{ControlProof, StateFinding, StateProof, StateSpec, Telemetry};
 pub use evidence::{
     Attempt, Clock, DeviceFacts, Evidence, FileProof, GpuFacts, LoadgenIdentity, TimingThread, WindowCost,
 };
 pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
+pub use run_marker::{RunMarker, SubmissionObstacle};
 pub use run_spec::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec};
 pub use run_state::{RunPhase, RunState};
 pub use system_use::{PowerSetting, SystemUse};

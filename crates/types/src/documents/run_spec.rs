@@ -59,27 +59,6 @@ impl RunSpec {
     pub const fn schema_with(state: Option<&StateSpec>) -> u16 {
         if state.is_some() { 2 } else { 1 }
     }
-
-    /// Lists why results of this run can never be submitted: its LoadGen, its engine, its benchmark, its length.
-    #[must_use]
-    pub fn not_a_measurement(&self) -> Vec<String> {
-        let mut reasons = Vec::new();
-        if self.loadgen == LoadgenChoice::Native {
-            reasons.push("run by Regatta's own LoadGen: a submission wants the MLCommons LoadGen".to_owned());
-        }
-        if !self.engine.kind.computes() {
-            reasons.push(format!("the {} engine computes nothing", self.engine.kind));
-        }
-        if let Some(why) = &self.benchmark.not_submittable {
-            reasons.push(format!("benchmark {}: {why}", self.benchmark.name));
-        }
-        match self.length {
-            RunLength::Full => {}
-            RunLength::TestRun => reasons.push("a test run of 60 s, not of full length".to_owned()),
-            RunLength::Duration(ms) => reasons.push(format!("a run of {ms} ms, not of full length")),
-        }
-        reasons
-    }
 }
 
 /// An audit (compliance test) and the runs that it is compared with.

@@ -33,8 +33,7 @@ pub(super) fn measured(
     if from != case.scenario.run() {
         return inferred(case, &path, log, from, findings);
     }
-    let general = case.context.round.submission.result_keys.get(&from)?;
-    let key = case.rules.result_keys.get(&from).unwrap_or(general);
+    let key = case.context.round.submission.result_key(Some(case.rules), from)?;
     let value = positive(log, key, &path, findings)?;
     let streams = matches!(from, Scenario::SingleStream | Scenario::MultiStream);
     let in_seconds = case.rules.latency_in_seconds;

@@ -2,7 +2,10 @@
 
 use std::io::BufReader;
 
-use regatta_mllog::read::{EarlyStopping, Entry, Summary, Value, Verdict};
+use regatta_mllog::{
+    read::{EarlyStopping, Entry, Summary, Value, Verdict},
+    result_keys::RateKey,
+};
 use regatta_types::Scenario;
 
 use super::{
@@ -169,16 +172,10 @@ impl Figure {
 
 /// Returns the record of a result or statistic, or `None` if the detail log does not have it.
 fn figure(scenario: Scenario, label: &str) -> Option<Figure> {
+    if let Some(rate) = RateKey::labelled(label) {
+        return Some(Figure::of(rate.key));
+    }
     let key = match label {
-        "Samples per second" => "result_samples_per_second",
-        "Scheduled samples per second" => "result_scheduled_samples_per_sec",
-        "Completed samples per second" => "result_completed_samples_per_sec",
-        "Tokens per second" => "result_tokens_per_second",
-        "Tokens per second (inferred)" => "result_inferred_tokens_per_second",
-        "Completed tokens per second" => "result_completed_tokens_per_second",
-        "Completed tokens per second (inferred)" => "result_inferred_completed_tokens_per_second",
-        "QPS w/ loadgen overhead" => "result_qps_with_loadgen_overhead",
-        "QPS w/o loadgen overhead" => "result_qps_without_loadgen_overhead",
         "TPS w/ loadgen overhead" => "result_token_throughput_with_loadgen_overhead",
         "TPS w/o loadgen overhead" => {
             // The detail log states this rate per nanosecond.

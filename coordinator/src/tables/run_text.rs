@@ -1,0 +1,179 @@
+//! What a run's row says, in words: subject, state, figure, markers, time. Every table and message about runs takes its words from here.
+//!
+//! Programs get the same facts from the commands' JSON documents.
+
+use jiff::Timestamp;
+use regatta_text::escape;
+use regatta_types::documents::{AccuracyResult, RunMarker, RunPhase};
+
+use super::{
+    figure::{duration, value},
+    words,
+};
+use crate::{runs::markers, store::RunRow};
+
+/// Returns the device's name, or the end of its id when the store has no name.
+pub(crate) fn device(row: &RunRow) -> String {
+    match &row.device_name {
+        Some(name) => escape(name).into_owned(),
+        None => row.device.as_str().chars().take(8).collect(),
+    }
+}
+
+/// Returns the audit's name, or the mode.
+pub(crate) fn mode(row: &RunRow) -> String {
+    escape(row.audit().unwrap_or(row.mode.as_str())).into_owned()
+}
+
+/// Returns what the run is: device, benchmark, scenario, mode and engine.
+pub(crate) fn subject(row: &RunRow) -> String {
+    format!(
+        "{} {} {} {}, {}",
+        device(row),
+        escape(&row.benchmark),
+        row.scenario,
+        mode(row),
+        row.draft.spec.engine.kind
+    )
+}
+
+/// Returns the state in a word: the verdict of a finished run, otherwise the phase.
+pub(crate) fn state(row: &RunRow) -> &'static str {
+    let phase = row.shown_phase();
+    let Some(outcome) = row.outcome.as_ref().filter(|_| phase == RunPhase::Done) else {
+        return phase.as_str();
+    };
+    match (outcome.valid, &outcome.audit) {
+        (Some(false), _) => "INVALID",
+        (_, Some(audit)) if audit.passed => "TEST PASS",
+        (_, Some(_)) => "TEST FAIL",
+        (Some(true), None) => "VALID",
+        (None, None) => phase.as_str(),
+    }
+}
+
+/// Returns the figure that the round's checker reports. A latency without an estimate by early stopping has its percentile beside it,
+/// because the checker does not report it.
+pub(crate) fn figure(row: &RunRow) -> Option<String> {
+    let outcome = row.outcome.as_ref()?;
+    if let Some(judged) = &outcome.judged {
+        return Some(value(judged));
+    }
+    let metric = outcome.metric.as_ref()?;
+    Some(match metric.name.strip_suffix(" latency") {
+        Some(percentile) => format!("{} ({})", value(metric), escape(percentile)),
+        None => value(metric),
+    })
+}
+
+/// Returns the accuracy in percent, with the target that it does not reach.
+pub(crate) fn accuracy(row: &RunRow) -> Option<String> {
+    let found = row.outcome.as_ref()?.accuracy.as_ref()?;
+    Some(match missed_target(found) {
+        Some(target) => {
+            let [found, target] = words::distinct(found.value, target);
+            format!("{found} % < {target} %")
+        }
+        None => words::accuracy(found),
+    })
+}
+
+/// Returns the target that an accuracy does not reach.
+pub(super) fn missed_target(found: &AccuracyResult) -> Option<f64> {
+    found.target.filter(|_| !found.is_reached())
+}
+
+/// Returns the markers and the defects of a run in words, separated by commas. Empty for a run without any, and for a failed or aborted
+/// one, which has no result.
+pub(crate) fn notes(row: &RunRow) -> String {
+    if matches!(row.state.phase, RunPhase::Failed | RunPhase::Aborted) {
+        return String::new();
+    }
+    let mut notes: Vec<&str> = markers(row).into_iter().map(RunMarker::as_str).collect();
+    notes.extend(defects(row));
+    notes.join(", ")
+}
+
+/// Returns what is missing of a finished run's proof.
+fn defects(row: &RunRow) -> impl Iterator<Item = &'static str> {
+    let outcome = row.outcome.as_ref().filter(|_| row.state.phase == RunPhase::Done);
+    let incomplete = outcome.is_some_and(|outcome| !outcome.complete);
+    let unsigned = outcome.is_some_and(|outcome| outcome.signed != Some(true));
+    [incomplete.then_some("incomplete"), unsigned.then_some("unsigned")]
+        .into_iter()
+        .flatten()
+}
+
+/// Returns the time at which LoadGen started: by the device's clock if it was synchronised, otherwise by the coordinator's.
+pub(crate) fn start(row: &RunRow) -> Option<Timestamp> {
+    let timing = row.outcome.as_ref().and_then(|outcome| outcome.timing.as_ref());
+    let by_device = timing.and_then(|timing| timing.started.parse().ok());
+    let by_coordinator = || row.started.as_ref()?.parse().ok();
+    if timing.is_some_and(|timing| timing.synchronised == Some(false)) {
+        return by_coordinator().or(by_device);
+    }
+    by_device.or_else(by_coordinator)
+}
+
+/// Returns the time at which LoadGen started, with the date if that is not the date of `now`.
+pub(crate) fn started(row: &RunRow, now: Timestamp) -> Option<String> {
+    let text = start(row)?.to_string();
+    let (date, time) = text.split_once('T')?;
+    Some(if now.to_string().starts_with(date) {
+        time.get(..8)?.to_owned()
+    } else {
+        format!("{date} {}", time.get(..5)?)
+    })
+}
+
+/// Returns how long LoadGen ran, in seconds.
+pub(crate) fn seconds(row: &RunRow) -> Option<f64> {
+    let nanoseconds = row.outcome.as_ref()?.timing.as_ref()?.duration_ns?;
+    Some(nanoseconds as f64 / 1e9)
+}
+
+/// Returns how long LoadGen ran.
+pub(crate) fn took(row: &RunRow) -> Option<String> {
+    seconds(row).map(duration)
+}
+
+/// Returns the result in one line: verdict, figures, markers. A failed or aborted run says only why.
+pub(crate) fn result(row: &RunRow) -> String {
+    let state = state(row);
+    if matches!(row.state.phase, RunPhase::Failed | RunPhase::Aborted) {
+        return match &row.state.reason {
+            Some(reason) => format!("{state}: {}", escape(reason)),
+            None => state.to_owned(),
+        };
+    }
+    let mut parts = vec![match figure(row) {
+        Some(figure) => format!("{state} {figure}"),
+        None => state.to_owned(),
+    }];
+    if let Some(outcome) = &row.outcome {
+        let metric = outcome.accuracy.as_ref().map(|found| escape(&found.metric));
+        parts.extend(
+            metric
+                .zip(accuracy(row))
+                .map(|(metric, value)| format!("{metric} {value}")),
+        );
+        parts.extend(outcome.not_judged.iter().map(|why| escape(why).into_owned()));
+    }
+    let notes = notes(row);
+    let result = parts.join(", ");
+    if notes.is_empty() {
+        result
+    } else {
+        format!("{result} ({notes})")
+    }
+}
+
+/// Returns the result with the time that LoadGen ran.
+pub(crate) fn result_and_time(row: &RunRow, now: Timestamp) -> String {
+    let started = started(row, now).map(|started| format!("from {started} UTC"));
+    let time: Vec<String> = [took(row), started].into_iter().flatten().collect();
+    match time.as_slice() {
+        [] => result(row),
+        time => format!("{}, {}", result(row), time.join(" ")),
+    }
+}
