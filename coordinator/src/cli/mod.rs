@@ -18,6 +18,7 @@ mod init;
 mod interrupts;
 mod lookup;
 mod membership;
+mod meter;
 mod power;
 mod prep;
 mod progress;
@@ -114,6 +115,9 @@ enum Command {
     /// Runs and verifies audits (compliance tests)
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Names the lab's power meters
+    #[command(subcommand)]
+    Meter(meter::Command),
     /// Makes, rehearses and judges power measurements
     #[command(subcommand)]
     Power(power::Command),
@@ -158,6 +162,7 @@ pub fn run() -> CommandResult {
         Command::Prep(args) => prep::run(&args, &context),
         Command::Accuracy(args) => accuracy::run(&args, &context),
         Command::Audit(command) => audit::run(&command, &context),
+        Command::Meter(command) => meter::run(&command, &context),
         Command::Power(command) => power::run(&command, &context),
         Command::Submission(command) => submission::run(&command, &context),
     }

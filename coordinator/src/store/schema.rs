@@ -141,6 +141,31 @@ CREATE TABLE service (
     "
 ALTER TABLE runs ADD COLUMN started TEXT;  -- when the coordinator first heard that LoadGen runs
 ",
+    "
+CREATE TABLE meters (
+    name      TEXT PRIMARY KEY,
+    settings  TEXT NOT NULL,             -- JSON: where it is, and what the official programs need
+    added     TEXT NOT NULL,
+    session   TEXT,                      -- the power session that has it
+    since     TEXT,
+    holder    TEXT                       -- JSON: the process of that session
+) STRICT;
+",
+    "
+CREATE TABLE power_sessions (
+    id         TEXT PRIMARY KEY,         -- UUIDv7: sorts by time
+    meter      TEXT NOT NULL,
+    device     TEXT NOT NULL,
+    benchmark  TEXT NOT NULL,
+    scenario   TEXT NOT NULL,
+    begun      TEXT NOT NULL,
+    ended      TEXT,
+    ranging    TEXT,                     -- the runs, once they were requested
+    testing    TEXT,
+    verdict    TEXT,                     -- pass, fail or rehearsal of a complete session
+    reason     TEXT                      -- why it is not complete
+) STRICT;
+",
 ];
 
 /// Migrates the database to the current version.

@@ -159,6 +159,11 @@ impl Workspace {
         }
     }
 
+    /// The directory of one power session.
+    pub(crate) fn power_session(&self, id: &str) -> PathBuf {
+        self.root.join("power").join(id)
+    }
+
     /// The directory of all runs.
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")

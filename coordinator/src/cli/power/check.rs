@@ -10,7 +10,10 @@ use regatta_text::escape;
 use serde_json::json;
 
 use super::super::{Context, submission::inputs::rounds};
-use crate::exit::{self, CommandResult, Failure};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    tables,
+};
 
 /// Flags of `power check`.
 #[derive(Debug, clap::Args)]
@@ -42,12 +45,16 @@ pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
     let report = power::check(&tree, "", rules);
     let simulated = !args.as_official && power::is_simulated(&tree, "");
     let passes = report.passes() && !simulated;
+    let energy = power::energy(&tree, "").ok();
     let document = json!({
         "verdict": if passes { "pass" } else { "fail" }, "round": round.name, "checks": report.checks,
-        "simulated": simulated,
+        "simulated": simulated, "energy": energy,
     });
     context.print(&document, || {
         let mut text = text(&report);
+        if let Some(energy) = energy.filter(|_| !args.as_official) {
+            text.push_str(&format!("\n{}", tables::energy(&energy)));
+        }
         if simulated {
             text.push_str("\nREHEARSAL: made with a simulated PTDaemon (FAKEPTD), which measures nothing; not a valid session");
         }

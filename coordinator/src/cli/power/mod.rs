@@ -2,6 +2,8 @@
 
 mod check;
 mod lint;
+mod list;
+mod run;
 mod session_report;
 mod simulate;
 mod simulate_ptd;
@@ -19,6 +21,10 @@ pub(super) enum Command {
     /// Says what is wrong with the official server's configuration
     #[command(disable_version_flag = true)]
     Lint(lint::LintArgs),
+    /// Makes a session per scenario, with a meter and a device of the lab
+    Run(Box<run::RunArgs>),
+    /// Lists the sessions, also those that failed
+    List,
     /// Rehearses a session on this machine: official client and server, a simulated PTDaemon, no measurement
     #[command(disable_version_flag = true)]
     Simulate(Box<simulate::SimulateArgs>),
@@ -31,6 +37,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
         Command::Check(args) => check::check(args, context),
         Command::Lint(args) => lint::lint(args, context),
+        Command::Run(args) => run::run(args, context),
+        Command::List => list::list(context),
         Command::Simulate(args) => simulate::simulate(args, context),
         Command::SimulatePtd(args) => simulate_ptd::serve(args),
     }

@@ -87,7 +87,8 @@ pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
     outcome
 }
 
-fn watch_for_interrupts(runtime: &Runtime) -> std::io::Result<Arc<AtomicBool>> {
+/// Returns a flag that SIGINT and SIGTERM set.
+pub(in crate::cli) fn watch_for_interrupts(runtime: &Runtime) -> std::io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let _entered = runtime.enter();
     for kind in [SignalKind::interrupt(), SignalKind::terminate()] {

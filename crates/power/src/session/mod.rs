@@ -33,6 +33,8 @@ const SERVER_START: Duration = Duration::from_secs(90);
 const LONGEST_GAP: Duration = Duration::from_secs(20);
 /// The longest time of the steps around the workload. The official ones wait for 10 s each, and for PTDaemon's start.
 const LONGEST_STEP: Duration = Duration::from_secs(55);
+/// The reason of a session that the user ended.
+const INTERRUPTED: &str = "it was interrupted";
 /// The files that a complete session has.
 const FILES: [&str; 11] = [
     "power/client.json",
@@ -55,6 +57,11 @@ pub trait Workload {
 
     /// The directory in which the client finds LoadGen's logs.
     fn logs(&self) -> PathBuf;
+
+    /// Whether the session is to end early, because the user interrupted it.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 
     /// Is called about ten times per second while the command runs. Returns the line for the command's standard input, if there is one.
     ///
@@ -105,7 +112,7 @@ impl SessionPlan {
         let mut server = self.start_server(&conf, &temporary)?;
         let mut progress = Progress::new(tell);
         let made = self
-            .wait_for_server(&mut server, &mut progress)
+            .wait_for_server(workload, &mut server, &mut progress)
             .and_then(|()| self.measure(workload, &mut server, &mut progress, &temporary));
         server.stop();
         // What the server says last may be the reason.
@@ -163,10 +170,18 @@ impl SessionPlan {
         command
     }
 
-    fn wait_for_server(&self, server: &mut Child, progress: &mut Progress<'_>) -> Result<(), Stop> {
+    fn wait_for_server(
+        &self,
+        workload: &dyn Workload,
+        server: &mut Child,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Stop> {
         progress.enter(SessionPhase::StartingServer);
         let begun = Instant::now();
         while !progress.server_is_ready() {
+            if workload.is_interrupted() {
+                return Err(Stop::failed(INTERRUPTED));
+            }
             if server.has_ended() {
                 progress.read(server, None);
                 return Err(Stop::failed("the official server has ended before it was ready"));
@@ -195,6 +210,9 @@ impl SessionPlan {
         loop {
             thread::sleep(PAUSE);
             progress.read(server, Some(&mut client));
+            if workload.is_interrupted() {
+                return Err(Stop::failed(INTERRUPTED));
+            }
             for watts in samples.read() {
                 progress.sample(watts);
             }
@@ -255,12 +273,15 @@ impl Stop {
     }
 }
 
-/// Removes what must not be in a submission: `ptd_out.txt`. The official checker's hashes do not need it.
+/// Moves what must not be in a submission, `ptd_out.txt`, beside the session. The official checker does not need it.
 ///
 /// # Errors
 /// As the system reports.
 pub fn arrange_for_submission(session: &Path) -> io::Result<()> {
-    match fs::remove_file(session.join("run_1").join("ptd_out.txt")) {
+    match fs::rename(
+        session.join("run_1").join("ptd_out.txt"),
+        session.with_file_name("ptd_out.txt"),
+    ) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

@@ -4,6 +4,7 @@
 //! ([`PowerRules`]). These checks do not prove that a meter was present, and neither does the official program.
 
 mod commands;
+mod energy;
 mod phases;
 mod ptd_log;
 mod results;
@@ -11,6 +12,8 @@ pub(crate) mod samples;
 mod session;
 
 use std::cell::RefCell;
+
+pub use energy::{SessionEnergy, energy};
 
 use regatta_config::round::{PowerRules, SIMULATION_MARK};
 use serde::Serialize;

@@ -1,0 +1,273 @@
+//! Power meters of the lab, and their leases: one session at a time per meter.
+//!
+//! A lease belongs to a process. When that process no longer exists, the lease is stale, and the next session takes it over.
+
+use std::fs;
+
+use rusqlite::{OptionalExtension as _, Row, params};
+use serde::{Deserialize, Serialize};
+
+use super::{Result, Store, now, values};
+
+/// How a meter is reached and used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MeterSettings {
+    /// The copy of power-dev.
+    pub(crate) power_dev: String,
+    /// PTDaemon's executable.
+    pub(crate) ptd: String,
+    /// The Python interpreter of the official programs.
+    pub(crate) python: String,
+    /// PTDaemon's number of the meter.
+    pub(crate) device_type: i64,
+    /// PTDaemon's flag of the interface, or nothing.
+    pub(crate) interface: String,
+    /// Where the meter is connected.
+    pub(crate) device_port: String,
+    /// The channels: their count, or the first and the count.
+    pub(crate) channel: Vec<i64>,
+    /// The GPIB board.
+    pub(crate) gpib_board: Option<i64>,
+    /// The official server's TCP port.
+    pub(crate) port: u16,
+    /// PTDaemon's TCP port.
+    pub(crate) ptd_port: u16,
+    /// The NTP server of the official programs.
+    pub(crate) ntp: String,
+}
+
+/// A meter of the lab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MeterRow {
+    /// The name that the user gave it.
+    pub(crate) name: String,
+    /// How it is reached and used.
+    pub(crate) settings: MeterSettings,
+    /// When it was added.
+    pub(crate) added: String,
+    /// Who uses it.
+    pub(crate) lease: Option<Lease>,
+}
+
+/// A session that has, or had, the meter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lease {
+    /// The session's id.
+    pub(crate) session: String,
+    /// Since when.
+    pub(crate) since: String,
+    holder: Holder,
+}
+
+impl Lease {
+    /// Whether the process that took it is gone.
+    pub(crate) fn is_stale(&self) -> bool {
+        Holder::of(self.holder.pid).as_ref() != Some(&self.holder)
+    }
+
+    /// The id of the process that took it.
+    pub(crate) fn pid(&self) -> u32 {
+        self.holder.pid
+    }
+}
+
+/// A process, so that another one with the same number is not taken for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Holder {
+    pid: u32,
+    /// Clock ticks from the boot to the process's start.
+    started: u64,
+    /// The boot.
+    boot: String,
+}
+
+impl Holder {
+    /// Returns the process with this number, if there is one.
+    fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name before the last `)` may contain spaces. The start is field 22; the state is field 3.
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let mut fields = fields.split(' ');
+        if matches!(fields.next(), Some("Z" | "X") | None) {
+            return None;
+        }
+        let started = fields.nth(18)?.parse().ok()?;
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let boot = boot.trim().to_owned();
+        Some(Self { pid, started, boot })
+    }
+}
+
+/// The result of a request for a meter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Leased {
+    /// The meter is free for the session. A stale lease of another one has ended.
+    Free {
+        /// The lease that has ended.
+        ended: Option<Lease>,
+    },
+    /// Another session uses it.
+    Busy(Lease),
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()).into())
+}
+
+fn meter(row: &Row<'_>) -> rusqlite::Result<MeterRow> {
+    let session: Option<String> = row.get("session")?;
+    let lease = match session {
+        Some(session) => Some(Lease {
+            session,
+            since: row.get("since")?,
+            holder: values::json(row, "holder")?,
+        }),
+        None => None,
+    };
+    Ok(MeterRow {
+        name: row.get("name")?,
+        settings: values::json(row, "settings")?,
+        added: row.get("added")?,
+        lease,
+    })
+}
+
+impl Store {
+    /// Stores a meter. Returns `false` when there is one with that name and `replace` is not set.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn keep_meter(&self, name: &str, settings: &MeterSettings, replace: bool) -> Result<bool> {
+        let conflict = if replace {
+            "DO UPDATE SET settings = ?2"
+        } else {
+            "DO NOTHING"
+        };
+        let kept = self.connection.execute(
+            &format!(
+                "INSERT INTO meters (name, settings, added) VALUES (?1, ?2, ?3) ON CONFLICT (name) {conflict}"
+            ),
+            params![name, json(settings)?, now()],
+        )?;
+        Ok(kept > 0)
+    }
+
+    /// Removes a meter without a lease. Returns `false` when there is none.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn drop_meter(&self, name: &str) -> Result<bool> {
+        let dropped = self
+            .connection
+            .execute("DELETE FROM meters WHERE name = ?1", [name])?;
+        Ok(dropped > 0)
+    }
+
+    /// Returns every meter, by name.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn meters(&self) -> Result<Vec<MeterRow>> {
+        let mut statement = self.connection.prepare("SELECT * FROM meters ORDER BY name")?;
+        let rows = statement.query_map([], meter)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns one meter.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn meter(&self, name: &str) -> Result<Option<MeterRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM meters WHERE name = ?1")?;
+        Ok(statement.query_row([name], meter).optional()?)
+    }
+
+    /// Leases a meter to a session of this process.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails or this process cannot be identified.
+    pub(crate) fn lease_meter(&self, name: &str, session: &str) -> Result<Leased> {
+        let holder = Holder::of(std::process::id());
+        self.all_or_nothing(|store| {
+            let lease = store.meter(name)?.and_then(|row| row.lease);
+            if let Some(lease) = &lease
+                && !lease.is_stale()
+            {
+                return Ok(Leased::Busy(lease.clone()));
+            }
+            store.connection.execute(
+                "UPDATE meters SET session = ?2, since = ?3, holder = ?4 WHERE name = ?1",
+                params![name, session, now(), json(&holder)?],
+            )?;
+            Ok(Leased::Free { ended: lease })
+        })
+    }
+
+    /// Ends a session's lease.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn release_meter(&self, name: &str, session: &str) -> Result<()> {
+        self.connection.execute(
+            "UPDATE meters SET session = NULL, since = NULL, holder = NULL WHERE name = ?1 AND session = ?2",
+            [name, session],
+        )?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> MeterSettings {
+        serde_json::from_str(
+            r#"{"power_dev": "/opt/power-dev", "ptd": "/opt/ptd", "python": "python3", "device_type": 49,
+                "interface": "", "device_port": "/dev/usbtmc0", "channel": [], "gpib_board": null, "port": 4950, "ptd_port": 8888, "ntp": "ntp"}"#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn one_session_at_a_time_has_a_meter() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("regatta.db")).unwrap();
+        assert!(store.keep_meter("lab", &settings(), false).unwrap());
+        assert!(!store.keep_meter("lab", &settings(), false).unwrap());
+        assert_eq!(
+            store.lease_meter("lab", "one").unwrap(),
+            Leased::Free { ended: None }
+        );
+        let Leased::Busy(lease) = store.lease_meter("lab", "two").unwrap() else {
+            panic!("two sessions have the meter");
+        };
+        assert_eq!((lease.session.as_str(), lease.pid()), ("one", std::process::id()));
+        store.release_meter("lab", "two").unwrap();
+        assert!(store.meter("lab").unwrap().unwrap().lease.is_some());
+        store.release_meter("lab", "one").unwrap();
+        assert_eq!(store.meter("lab").unwrap().unwrap().lease, None);
+    }
+
+    #[test]
+    fn a_lease_ends_with_its_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("regatta.db")).unwrap();
+        store.keep_meter("lab", &settings(), false).unwrap();
+        store.lease_meter("lab", "one").unwrap();
+        // The same number, but another process.
+        let mut other = Holder::of(std::process::id()).unwrap();
+        other.started += 1;
+        let json = json(&other).unwrap();
+        store
+            .connection
+            .execute("UPDATE meters SET holder = ?1", [json])
+            .unwrap();
+        let Leased::Free { ended: Some(ended) } = store.lease_meter("lab", "two").unwrap() else {
+            panic!("the stale lease holds");
+        };
+        assert_eq!(ended.session, "one");
+        assert!(store.drop_meter("lab").unwrap() && !store.drop_meter("lab").unwrap());
+    }
+}

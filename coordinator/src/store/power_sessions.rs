@@ -1,0 +1,120 @@
+//! Power sessions: every attempt with its meter, its two runs and how it ended. Failed attempts stay.
+
+use regatta_types::RunId;
+use rusqlite::{Row, params};
+
+use super::{Result, Store, now, values};
+
+/// A power session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PowerSessionRow {
+    /// Its id, which is also the name of its directory. Sorts by time.
+    pub(crate) id: String,
+    /// The meter.
+    pub(crate) meter: String,
+    /// The device.
+    pub(crate) device: String,
+    /// The benchmark.
+    pub(crate) benchmark: String,
+    /// The scenario.
+    pub(crate) scenario: String,
+    /// When it began.
+    pub(crate) begun: String,
+    /// When it ended.
+    pub(crate) ended: Option<String>,
+    /// The ranging run, once it was requested.
+    pub(crate) ranging: Option<RunId>,
+    /// The testing run, once it was requested.
+    pub(crate) testing: Option<RunId>,
+    /// `pass`, `fail` or `rehearsal` of a session that is complete.
+    pub(crate) verdict: Option<String>,
+    /// Why it is not complete.
+    pub(crate) reason: Option<String>,
+}
+
+/// A session that begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewPowerSession<'a> {
+    /// Its id.
+    pub(crate) id: &'a str,
+    /// The meter.
+    pub(crate) meter: &'a str,
+    /// The device.
+    pub(crate) device: &'a str,
+    /// The benchmark.
+    pub(crate) benchmark: &'a str,
+    /// The scenario.
+    pub(crate) scenario: &'a str,
+}
+
+fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
+    Ok(PowerSessionRow {
+        id: row.get("id")?,
+        meter: row.get("meter")?,
+        device: row.get("device")?,
+        benchmark: row.get("benchmark")?,
+        scenario: row.get("scenario")?,
+        begun: row.get("begun")?,
+        ended: row.get("ended")?,
+        ranging: values::optional_parsed(row, "ranging")?,
+        testing: values::optional_parsed(row, "testing")?,
+        verdict: row.get("verdict")?,
+        reason: row.get("reason")?,
+    })
+}
+
+impl Store {
+    /// Stores that a session begins.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn power_session_begins(&self, new: NewPowerSession<'_>) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO power_sessions (id, meter, device, benchmark, scenario, begun) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![new.id, new.meter, new.device, new.benchmark, new.scenario, now()],
+        )?;
+        Ok(())
+    }
+
+    /// Links a session with its ranging or testing run.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn power_session_has_run(&self, id: &str, is_ranging: bool, run: RunId) -> Result<()> {
+        let column = if is_ranging { "ranging" } else { "testing" };
+        self.connection.execute(
+            &format!("UPDATE power_sessions SET {column} = ?2 WHERE id = ?1"),
+            params![id, run.to_string()],
+        )?;
+        Ok(())
+    }
+
+    /// Stores how a session ended: with a verdict, or with the reason why it has none.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn power_session_ends(
+        &self,
+        id: &str,
+        verdict: Option<&str>,
+        reason: Option<&str>,
+    ) -> Result<()> {
+        self.connection.execute(
+            "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4 WHERE id = ?1 AND ended IS NULL",
+            params![id, now(), verdict, reason],
+        )?;
+        Ok(())
+    }
+
+    /// Returns every session, newest first.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn power_sessions(&self) -> Result<Vec<PowerSessionRow>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT * FROM power_sessions ORDER BY id DESC")?;
+        let rows = statement.query_map([], session)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

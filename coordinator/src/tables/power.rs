@@ -1,0 +1,114 @@
+//! Tables of power sessions and of the checks before one.
+
+use std::fmt::Write as _;
+
+use regatta_submission::check::power::SessionEnergy;
+use serde_json::Value;
+
+use super::{cell, table, words};
+use crate::{
+    power::{PreflightLine, SessionRecord},
+    store::PowerSessionRow,
+};
+
+/// Formats the checks before a session, one line each, with a hint below a failed one.
+pub(crate) fn preflight(lines: &[PreflightLine]) -> String {
+    let line = |line: &PreflightLine| {
+        let mark = if line.passed { "ok  " } else { "FAIL" };
+        let hint = line.hint.as_ref().map(|hint| format!("\n      hint: {hint}"));
+        format!(
+            "{mark}  {}: {}{}",
+            line.subject,
+            line.found,
+            hint.unwrap_or_default()
+        )
+    };
+    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Formats the energy of a session's testing run in one line.
+pub(crate) fn energy(energy: &SessionEnergy) -> String {
+    let SessionEnergy {
+        watts,
+        seconds,
+        joules,
+        ..
+    } = energy;
+    let mut text = format!("testing run: {watts:.3} W over {seconds:.1} s, {joules:.1} J");
+    if let Some(energy) = energy.millijoules_per_query {
+        text.push_str(&format!(", {energy:.4} mJ per query"));
+    }
+    if let Some(samples) = energy.samples_per_joule {
+        text.push_str(&format!(", {samples:.3} samples per joule"));
+    }
+    text
+}
+
+/// Formats the record of a session.
+pub(crate) fn power_session(record: &SessionRecord) -> String {
+    let text_of = |key: &str| {
+        record
+            .document()
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let mut text = format!(
+        "session {}: {}",
+        text_of("session"),
+        record.verdict().unwrap_or("failed")
+    );
+    // Writing to a String cannot fail.
+    let mut line = |words: String| {
+        let _ = write!(text, "\n  {words}");
+    };
+    if let Some(reason) = record.reason() {
+        line(reason.replace('\n', "\n  "));
+    }
+    if record.verdict().is_some() {
+        line(format!("official checker: {}", text_of("official_summary")));
+    }
+    for finding in record
+        .document()
+        .get("findings")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        line(finding.as_str().unwrap_or_default().to_owned());
+    }
+    if let Some(energy) = record.energy() {
+        line(self::energy(energy));
+    }
+    if record.verdict() == Some("rehearsal") {
+        line("REHEARSAL: PTDaemon is simulated (FAKEPTD); nothing here is a measurement".to_owned());
+    }
+    line(format!("files: {}", text_of("directory")));
+    text
+}
+
+/// Formats sessions, one line each.
+pub(crate) fn power_sessions(rows: &[PowerSessionRow]) -> String {
+    if rows.is_empty() {
+        return "no power sessions yet".to_owned();
+    }
+    let mut table = table(["session", "meter", "benchmark", "scenario", "begun", "result"]);
+    super::keep_whole(&mut table, 0);
+    for row in rows {
+        let result = match (&row.verdict, &row.reason, &row.ended) {
+            (Some(verdict), ..) => verdict.clone(),
+            (None, Some(reason), _) => format!("failed: {}", reason.lines().next().unwrap_or_default()),
+            (None, None, Some(_)) => "failed".to_owned(),
+            (None, None, None) => "not ended".to_owned(),
+        };
+        table.add_row([
+            cell(&row.id),
+            cell(&row.meter),
+            cell(&row.benchmark),
+            cell(&row.scenario),
+            cell(words::time(&row.begun)),
+            cell(result),
+        ]);
+    }
+    table.trim_fmt()
+}

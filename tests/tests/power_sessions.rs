@@ -1,0 +1,371 @@
+//! Power sessions of a lab with the official client, server and checker of mlcommons/power-dev: coordinator, broker, agent and a
+//! simulated PTDaemon in a network namespace, because the official programs only use NTP's port 123. Also what is left after faults.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+use std::{
+    fs,
+    net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    thread,
+};
+
+use regatta_power::ntp;
+use regatta_tests::{Broker, Lab, Process, eventually, free_port, printed, regatta};
+use serde_json::Value;
+
+/// Set in the namespace.
+const INSIDE: &str = "REGATTA_TEST_NAMESPACE";
+/// The address of the lab's NTP server.
+const NTP: [u8; 4] = [127, 0, 0, 1];
+
+#[test]
+fn sessions_are_recorded_and_leave_no_lease() {
+    let Some(power_dev) = power_dev() else { return };
+    if std::env::var_os(INSIDE).is_none() {
+        return in_a_namespace("sessions_are_recorded_and_leave_no_lease");
+    }
+    ntp::answer_requests(SocketAddr::from((NTP, ntp::PORT))).expect("the namespace's port 123");
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    refused_before_it_begins(&lab, &power_dev);
+    let lab = &lab;
+    let power_dev = power_dev.as_path();
+    thread::scope(|scope| {
+        let parts = [
+            scope.spawn(move || a_session_of_two_ordinary_runs(lab, power_dev)),
+            scope.spawn(move || a_meter_that_breaks(lab, power_dev)),
+            scope.spawn(move || a_server_that_is_killed(lab, power_dev)),
+            scope.spawn(move || a_client_that_is_killed(lab, power_dev)),
+            scope.spawn(move || a_command_that_is_killed(lab, power_dev)),
+        ];
+        for part in parts {
+            part.join().expect("this part of the test holds");
+        }
+    });
+    let meters = json(lab, &["meter", "list"]);
+    let leased = |meter: &&Value| !meter["lease"].is_null();
+    let leases: Vec<_> = meters["meters"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(leased)
+        .collect();
+    assert!(leases.is_empty(), "{leases:?}");
+    let running = commands_with(&lab.workspace().join("power"));
+    assert!(running.is_empty(), "{running:?}");
+}
+
+/// The official programs: the user's checkout, or the one among the oracles.
+fn power_dev() -> Option<PathBuf> {
+    let named = std::env::var_os("REGATTA_POWER_DEV").map(PathBuf::from);
+    let oracle = std::env::var_os("REGATTA_ORACLES").map(|oracles| Path::new(&oracles).join("power-dev"));
+    let found = named
+        .or(oracle)
+        .filter(|directory| directory.join("compliance/check.py").is_file());
+    if found.is_none() {
+        println!(
+            "left out: power sessions: run tests/oracles/power-dev/checkout.sh, or set REGATTA_POWER_DEV"
+        );
+    }
+    found
+}
+
+/// Runs this test again in a network namespace of its own.
+fn in_a_namespace(test: &str) {
+    let unshare = |program: &Path| {
+        let mut command = Command::new("unshare");
+        command.args([
+            "--user",
+            "--map-root-user",
+            "--net",
+            "sh",
+            "-c",
+            "ip link set lo up && exec \"$@\"",
+            "sh",
+        ]);
+        command.arg(program).env(INSIDE, "1");
+        command
+    };
+    if !unshare(Path::new("true"))
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        println!("left out: power sessions: this user can make no network namespace");
+        return;
+    }
+    let own = std::env::current_exe().expect("a process knows its executable");
+    let status = unshare(&own).args(["--exact", test, "--nocapture"]).status();
+    assert!(
+        status.expect("unshare starts").success(),
+        "the test in the namespace"
+    );
+}
+
+/// Adds a meter with a simulated PTDaemon.
+fn add_meter(lab: &Lab, power_dev: &Path, name: &str, options: &str) {
+    let program = lab.workspace().join(format!("ptd-{name}"));
+    let own = regatta();
+    let text = format!(
+        "#!/bin/sh\nexec {} power simulate-ptd {options} \"$@\"\n",
+        own.display()
+    );
+    fs::write(&program, text).expect("PTDaemon's program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("PTDaemon's program");
+    let added = lab
+        .regatta()
+        .args([
+            "meter",
+            "add",
+            name,
+            "--device-type",
+            "49",
+            "--device-port",
+            "simulated",
+            "--ntp",
+            "127.0.0.1",
+        ])
+        .args([
+            "--port",
+            &free_port().to_string(),
+            "--ptd-port",
+            &free_port().to_string(),
+            "--power-dev",
+        ])
+        .arg(power_dev)
+        .arg("--ptd")
+        .arg(&program)
+        .output()
+        .expect("regatta starts");
+    assert!(added.status.success(), "{}", printed(&added));
+}
+
+/// A command for a session with a meter. The simulated engine takes its time by the clock, on every machine alike.
+fn session(lab: &Lab, meter: &str) -> Command {
+    let mut command = lab.regatta();
+    command.args([
+        "power",
+        "run",
+        "--meter",
+        meter,
+        "--benchmark",
+        "digits",
+        "--engine",
+        "sim",
+    ]);
+    command.args(["--scenario", "SingleStream", "--duration", "2s"]);
+    command
+}
+
+fn json(lab: &Lab, words: &[&str]) -> Value {
+    let output = lab
+        .regatta()
+        .args(words)
+        .args(["--format", "json"])
+        .output()
+        .expect("regatta starts");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The sessions with a meter, newest first.
+fn sessions(lab: &Lab, meter: &str) -> Vec<Value> {
+    let list = json(lab, &["power", "list"]);
+    let rows = list["sessions"].as_array().expect("a list").clone();
+    rows.into_iter().filter(|row| row["meter"] == meter).collect()
+}
+
+/// Checks the newest session with a meter: it failed for this reason.
+fn failed(lab: &Lab, meter: &str, output: &Output, reason: &str) {
+    let printed = printed(output);
+    assert!(
+        !output.status.success() && printed.contains(reason),
+        "{meter}: {}\n{printed}",
+        output.status
+    );
+    let row = sessions(lab, meter).remove(0);
+    assert!(
+        row["verdict"].is_null() && row["reason"].as_str().is_some_and(|words| words.contains(reason)),
+        "{row}"
+    );
+}
+
+fn refused_before_it_begins(lab: &Lab, power_dev: &Path) {
+    add_meter(lab, power_dev, "gone", "");
+    fs::remove_file(lab.workspace().join("ptd-gone")).expect("it is there");
+    let output = session(lab, "gone").output().expect("regatta starts");
+    let words = printed(&output);
+    assert!(
+        output.status.code() == Some(3)
+            && words.contains("FAIL  PTDaemon")
+            && words.contains("nothing was started"),
+        "{words}"
+    );
+    assert!(sessions(lab, "gone").is_empty());
+}
+
+fn a_session_of_two_ordinary_runs(lab: &Lab, power_dev: &Path) {
+    add_meter(lab, power_dev, "good", "");
+    let log = lab.workspace().join("second.log");
+    let first = thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            session(lab, "good")
+                .args(["--format", "json"])
+                .output()
+                .expect("regatta starts")
+        });
+        eventually("the session to begin", 60, || !sessions(lab, "good").is_empty());
+        let second = session(lab, "good").output().expect("regatta starts");
+        let words = printed(&second);
+        assert!(
+            !second.status.success() && words.contains("uses the meter good"),
+            "{words}"
+        );
+        fs::write(&log, words).expect("a log");
+        first.join().expect("no panic")
+    });
+    assert!(first.status.success(), "{}", printed(&first));
+    let document: Value = serde_json::from_slice(&first.stdout).expect("JSON");
+    let record = &document["sessions"][0];
+    assert_eq!(record["verdict"], "rehearsal", "{record}");
+    assert_eq!(record["official_summary"], "11 of 11 checks passed", "{record}");
+    assert!(
+        record["energy"]["joules"]
+            .as_f64()
+            .is_some_and(|joules| joules > 0.0),
+        "{record}"
+    );
+    // Both runs are ordinary ones, whose delivered logs the session has as they are.
+    for (part, directory) in [("ranging", "ranging"), ("testing", "run_1")] {
+        let run = record["runs"][part].as_str().expect("a run");
+        let name = "mlperf_log_detail.txt";
+        let delivered = fs::read(lab.workspace().join("runs").join(run).join("files").join(name));
+        let session = PathBuf::from(record["directory"].as_str().expect("a directory"));
+        let in_session = fs::read(session.join(directory).join(name));
+        assert!(
+            delivered.expect("the run's log") == in_session.expect("the session's log"),
+            "{part}"
+        );
+        assert!(!session.join("run_1/ptd_out.txt").exists());
+        let verified = lab
+            .regatta()
+            .args(["runs", "verify", run])
+            .output()
+            .expect("regatta starts");
+        assert!(verified.status.success(), "{}", printed(&verified));
+    }
+}
+
+fn a_meter_that_breaks(lab: &Lab, power_dev: &Path) {
+    add_meter(lab, power_dev, "broken", "--fault crash=ranging:1");
+    let output = session(lab, "broken").output().expect("regatta starts");
+    failed(lab, "broken", &output, "PTDaemon has ended");
+}
+
+/// Starts a session, and kills the process whose command line has these words once the ranging run is under way.
+fn kill(lab: &Lab, power_dev: &Path, meter: &str, words: &str) -> Process {
+    add_meter(lab, power_dev, meter, "");
+    let process = Process::start(
+        &mut session(lab, meter),
+        &lab.workspace().join(format!("{meter}.log")),
+    );
+    eventually("the ranging run to be requested", 60, || {
+        sessions(lab, meter)
+            .first()
+            .is_some_and(|row| row["ranging"].is_string())
+    });
+    let id = sessions(lab, meter).remove(0)["session"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let victims = processes(|line| line.contains(&id) && line.contains(words) && !line.contains("import"));
+    assert!(!victims.is_empty(), "no process has {words}");
+    for pid in victims {
+        kill_process(pid);
+    }
+    process
+}
+
+fn kill_process(pid: u32) {
+    let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+    assert!(killed.expect("kill starts").success());
+}
+
+fn a_server_that_is_killed(lab: &Lab, power_dev: &Path) {
+    let mut process = kill(lab, power_dev, "server-killed", "server.py");
+    recorded_as_failed(
+        lab,
+        "server-killed",
+        &mut process,
+        "the official server has ended",
+    );
+}
+
+fn a_client_that_is_killed(lab: &Lab, power_dev: &Path) {
+    let mut process = kill(lab, power_dev, "client-killed", "client.py");
+    recorded_as_failed(
+        lab,
+        "client-killed",
+        &mut process,
+        "the official client has failed",
+    );
+}
+
+fn recorded_as_failed(lab: &Lab, meter: &str, process: &mut Process, reason: &str) {
+    eventually("the session to end", 60, || !process.is_running());
+    let row = sessions(lab, meter).remove(0);
+    assert!(
+        row["reason"].as_str().is_some_and(|words| words.contains(reason)),
+        "{row}\n{}",
+        process.output()
+    );
+}
+
+/// Regatta itself is killed: the server ends, and the next session takes the lease over and says so.
+fn a_command_that_is_killed(lab: &Lab, power_dev: &Path) {
+    add_meter(lab, power_dev, "killed", "--fault crash=ranging:0");
+    let mut process = Process::start(&mut session(lab, "killed"), &lab.workspace().join("killed.log"));
+    eventually("the session to begin", 60, || !sessions(lab, "killed").is_empty());
+    let id = sessions(lab, "killed").remove(0)["session"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    process.kill();
+    eventually("the official programs to end", 60, || {
+        processes(|line| line.contains(&id)).is_empty()
+    });
+    let output = session(lab, "killed").output().expect("regatta starts");
+    assert!(
+        printed(&output).contains("ended without a word"),
+        "{}",
+        printed(&output)
+    );
+    let rows = sessions(lab, "killed");
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(
+        rows[1]["reason"],
+        "the process of this session ended in the middle"
+    );
+}
+
+/// The processes whose command line meets a condition, except `regatta` itself.
+fn processes(is_meant: impl Fn(&str) -> bool) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("/proc is there").flatten();
+    let meant = entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        is_meant(&String::from_utf8_lossy(&line).replace('\0', " ")).then_some(pid)
+    });
+    meant.collect()
+}
+
+/// The command lines that name a directory.
+fn commands_with(directory: &Path) -> Vec<u32> {
+    let name = directory.display().to_string();
+    processes(|line| line.contains(&name))
+}
