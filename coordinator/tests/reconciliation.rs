@@ -384,7 +384,7 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
     device.tell(question, RunPhase::Failed, &[]);
     let (code, text) = printed(requested);
     assert!(
-        code == 3 && text.contains("simulated did not look"),
+        code == 3 && text.contains("simulated refused the examination"),
         "{code} {text}"
     );
     device.wait_for_command(question, |command| *command == Command::Forget);

@@ -381,7 +381,7 @@ fn an_audit_is_verified_and_its_directory_written() {
     let (code, printed) = script("75.5");
     assert_eq!(code, 0, "{printed}");
     assert!(
-        printed.contains("part III: acc 76 in the accuracy run and 75.5 in the audit, 1 % allowed: PASS"),
+        printed.contains("part III PASS: acc of the same samples is 76.0000 in the accuracy run and 75.5000 in the audit, 0.658 % apart; 1 % allowed"),
         "{printed}"
     );
     for (name, text) in [("baseline", "accuracy=76.0\n"), ("compliance", "accuracy=75.5\n")] {

@@ -126,7 +126,7 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
         &lab,
         &["audit", "verify", "TEST04", "--run", again],
         2,
-        "is no TEST04",
+        "is not an audit of TEST04",
     );
 
     // A log that was cut is no longer what the device delivered.

@@ -144,7 +144,7 @@ mod tests {
         write("mask.npy", &npy("|i1", &[3, 2], &[5, 6, 7, 8, 9, 10]));
         assert_eq!(
             refused(),
-            "the sample DIR/mask.npy holds '|i1' (3, 2), expected '|i1' (2, 3)"
+            "the sample DIR/mask.npy has '|i1' (3, 2), expected '|i1' (2, 3)"
         );
         fs::remove_file(fixture.path("ids.npy")).unwrap();
         assert_eq!(refused(), "the sample DIR/ids.npy cannot be read");

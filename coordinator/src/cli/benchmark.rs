@@ -174,7 +174,7 @@ impl<'a> Description<'a> {
             });
             lines.push(String::new());
             lines.push(tables::plain(
-                ["ROUND", "NAME", "EDGE SCENARIOS", "TARGET", "AUDITS"],
+                ["round", "name", "edge scenarios", "target", "audits"],
                 rows,
             ));
         }
@@ -213,12 +213,12 @@ fn list(found: &[Description<'_>]) -> String {
     });
     let table = tables::plain(
         [
-            "BENCHMARK",
-            "ROUNDS",
-            "EDGE SCENARIOS",
-            "TARGET",
-            "MODEL",
-            "SAMPLES",
+            "benchmark",
+            "rounds",
+            "edge scenarios",
+            "target",
+            "model",
+            "samples",
         ],
         rows,
     );

@@ -15,6 +15,12 @@ pub(super) fn confirm(question: &str, is_confirmed: bool) -> Result<(), Failure>
         return Ok(());
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        // An error is one line.
+        let question = question
+            .split('\n')
+            .map(str::trim_start)
+            .collect::<Vec<_>>()
+            .join(" ");
         return Err(
             Failure::misuse(format!("{question} This needs a confirmation")).hint("confirm with --yes")
         );

@@ -230,7 +230,7 @@ impl LocalFiles {
         format!(
             "files below {}\n{}",
             self.scratch.display(),
-            tables::plain(["FILE", "STATE", "HOW TO GET IT"], rows)
+            tables::plain(["file", "state", "how to get it"], rows)
         )
     }
 }

@@ -118,8 +118,8 @@ pub(super) fn remove(
     let lost = runs_at_stake(&device, store)?;
     if !lost.is_empty() {
         let question = format!(
-            "{name} has runs that would be given up:\n  {}\nRemove {name}?",
-            lost.join("\n  ")
+            "{name} has runs that would be given up:\n  {}.\nRemove {name}?",
+            lost.join(";\n  ")
         );
         confirm(&question, args.yes)?;
     }

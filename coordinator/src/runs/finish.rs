@@ -133,6 +133,7 @@ impl Finisher {
             device_name: device.map_or_else(String::new, |device| device.name),
             coordinator: concat!("regatta ", env!("CARGO_PKG_VERSION")).to_owned(),
             written: store::now(),
+            started: run.started.clone(),
             spec_sha256: run.spec_sha256.clone().unwrap_or_default(),
             evidence_sha256: proven.evidence_sha256.clone(),
             evidence_signature_valid: proven.signature_valid,

@@ -191,7 +191,8 @@ impl Store {
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         let changed = self.connection.execute(
             "UPDATE runs SET recorded = ?2, outcome = ?3, phase = ?4, reason = ?5,
-                 recorded_at = CASE WHEN recorded IS NULL THEN ?6 ELSE recorded_at END
+                 recorded_at = CASE WHEN recorded IS NULL THEN ?6 ELSE recorded_at END,
+                 started = coalesce(started, ?9)
              WHERE id = ?1 AND lost = ?7 AND revision = ?8",
             params![
                 record.run.to_string(),
@@ -201,7 +202,8 @@ impl Store {
                 record.state.reason,
                 self.served()?,
                 run.lost,
-                values::signed(run.state.revision)
+                values::signed(run.state.revision),
+                record.started
             ],
         )?;
         Ok(changed > 0)

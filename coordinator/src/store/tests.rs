@@ -176,6 +176,7 @@ fn a_record_of_a_run_that_has_changed_is_refused() {
         device_name: String::new(),
         coordinator: String::new(),
         written: "2026-01-01T00:00:00Z".to_owned(),
+        started: None,
         spec_sha256: "00".to_owned(),
         evidence_sha256: None,
         evidence_signature_valid: None,

@@ -42,7 +42,7 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
     lines.extend(energy(proof, outcome.samples));
     if !proof.set.is_empty() {
         lines.push(String::new());
-        lines.push(knobs(proof));
+        lines.push(controls(proof));
     }
     lines
 }
@@ -73,8 +73,8 @@ fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
     ))
 }
 
-fn knobs(proof: &StateProof) -> String {
-    let mut table = table(["knob", "before", "wanted", "read", "after"]);
+fn controls(proof: &StateProof) -> String {
+    let mut table = table(["control", "before", "requested", "read", "after"]);
     for setting in &proof.set {
         let value = |value: Option<&String>| right(value.map_or("-", String::as_str));
         table.add_row([
@@ -128,12 +128,12 @@ mod tests {
         let printed = [
             telemetry(&proof),
             energy(&proof, Some(210_000)),
-            Some(knobs(&proof)),
+            Some(controls(&proof)),
         ];
         insta::assert_snapshot!(printed.map(Option::unwrap).join("\n"), @r"
         sensors    62 samples, 0 missing, at most 51.2 C while LoadGen ran
         energy     23.10 W on VDD_IN while LoadGen ran, 6.600 mJ for each sample (informative: the board's own sensors)
-         knob      before      wanted       read         after
+         control   before      requested    read         after
         ───────────────────────────────────────────────────────────
          gpu-min   306000000   1300500000   1300500000   306000000
         ");

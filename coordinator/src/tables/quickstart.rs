@@ -1,9 +1,10 @@
-//! The quickstart's tables: the figure and delivery of each run, and the rules that the rehearsal does not meet.
+//! The quickstart's tables: each run's figure and whether its files are equal everywhere, and the rules that the rehearsal does not meet.
 
+use regatta_types::Mode;
 use serde::Serialize;
 
-use super::{cell, right, run_text, table, words};
-use crate::store::{RunOutcome, RunRow};
+use super::{cell, right, run_text, table};
+use crate::store::RunRow;
 
 /// The comparison of a run's files on both disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,44 +26,36 @@ pub(crate) struct UnmetRule {
     pub(crate) first: String,
 }
 
-/// Formats one line per run.
+/// Formats one line per run, within 80 columns.
 pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
-    let mut table = table([
-        "scenario",
-        "mode",
-        "state",
-        "figure",
-        "accuracy",
-        "samples",
-        "delivered",
-        "hash equal",
-    ]);
+    let mut table = table(["scenario", "mode", "state", "result", "samples", "hashes"]);
     for (row, comparison) in rows {
         let outcome = row.outcome.clone().unwrap_or_default();
         let samples = outcome.samples.map(|samples| samples.to_string());
         table.add_row([
             cell(row.scenario),
-            cell(run_text::mode(row)),
+            cell(mode(row)),
             cell(run_text::state(row)),
-            right(run_text::figure(row).unwrap_or_default()),
-            right(answers(row, &outcome)),
+            right(result(row).unwrap_or_default()),
             right(samples.unwrap_or_default()),
-            right(words::bytes(outcome.bytes)),
-            cell(if comparison.equal { "yes" } else { "NO" }),
+            cell(if comparison.equal { "equal" } else { "DIFFER" }),
         ]);
     }
     table.trim_fmt()
 }
 
-/// Formats the answers' accuracy, or whether they equal those of the accuracy run.
-fn answers(row: &RunRow, outcome: &RunOutcome) -> String {
-    let responses = outcome.audit.as_ref().and_then(|audit| audit.responses.as_ref());
-    match (run_text::accuracy(row), responses) {
-        (Some(accuracy), _) => accuracy,
-        (None, Some(responses)) if responses.differing == 0 => "same".to_owned(),
-        (None, Some(responses)) => format!("{} differ", responses.differing),
-        (None, None) => String::new(),
+/// The run's mode as one word, or its audit.
+fn mode(row: &RunRow) -> String {
+    match (&row.draft.spec.audit, row.mode) {
+        (None, Mode::PerformanceOnly) => "performance".to_owned(),
+        (None, Mode::AccuracyOnly) => "accuracy".to_owned(),
+        _ => run_text::mode(row),
     }
+}
+
+/// The figure of a performance run, or the accuracy of the responses.
+fn result(row: &RunRow) -> Option<String> {
+    run_text::figure(row).or_else(|| run_text::accuracy(row))
 }
 
 /// Formats one line per rule that a rehearsal does not meet.

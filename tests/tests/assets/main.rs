@@ -152,7 +152,10 @@ fn wrong_bytes_are_not_kept_and_a_good_copy_mends_it() {
     lab.wait_for_device();
     let (phase, reason) = end_of(&lab, &request_bulk_run(&lab));
     assert_eq!(phase, "failed");
-    assert!(reason.contains("`bulk.bin` has another SHA-256"), "{reason}");
+    assert!(
+        reason.contains("`bulk.bin` from the coordinator has another SHA-256"),
+        "{reason}"
+    );
     assert!(kept(&lab, "file").is_empty());
     // Gone altogether.
     fs::remove_file(&object).expect("the coordinator's copy");
@@ -243,7 +246,7 @@ fn nobody_else_is_served_and_a_removed_device_no_longer() {
     between.hold_at(1 << 20);
     let run = request_bulk_run(&lab);
     between.wait_until_held();
-    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
+    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE, "--yes"]));
     eventually("the coordinator to see it", 20, || {
         lab.coordinator.as_ref().is_some_and(|coordinator| {
             coordinator

@@ -114,7 +114,7 @@ fn only_good_certificates_are_let_in(broker: Broker) {
             assert_eq!(unknown.publish(&topic, b"anything").expect("PUBACK"), SUCCESS);
             eventually("the coordinator to refuse it", 20, || {
                 let log = lab.coordinator.as_ref().expect("it runs").output();
-                log.contains("device that is not let in")
+                log.contains("device that is not enrolled")
             });
         }
     }
@@ -164,7 +164,7 @@ fn a_removed_device_is_cut_off_at_once_and_does_not_come_back() {
             .as_ref()
             .expect("it runs")
             .output()
-            .contains("NotAuthorized")
+            .contains("refuses this device: it was removed from the lab")
     });
 }
 
@@ -178,7 +178,7 @@ fn a_removed_device_has_no_rights_in_mosquitto_at_once_and_no_connection_after_i
     assert!(device.publish(&topic, b"x").expect("PUBACK") < 0x80);
     let removed = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
     assert!(
-        printed(&removed).contains("mosquitto has been told"),
+        printed(&removed).contains("mosquitto has reloaded its rights"),
         "{}",
         printed(&removed)
     );

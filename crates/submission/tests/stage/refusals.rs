@@ -54,6 +54,10 @@ fn what_is_no_measurement_is_refused_in_every_division() {
     ];
     for (output, change) in cases {
         for mode in [Mode::PerformanceOnly, Mode::AccuracyOnly] {
+            // An accuracy run has every sample once, however short: no duration is required of it.
+            if output == "full length" && mode == Mode::AccuracyOnly {
+                continue;
+            }
             let fixture = StagingFixture::new("v6.1");
             let answers = fixture.answers(|text| text);
             let mut runs = fixture.all_runs();
