@@ -109,7 +109,7 @@ pub(crate) fn start(row: &RunRow) -> Option<Timestamp> {
     let timing = row.outcome.as_ref().and_then(|outcome| outcome.timing.as_ref());
     let by_device = timing.and_then(|timing| timing.started.parse().ok());
     let by_coordinator = || row.started.as_ref()?.parse().ok();
-    if timing.is_some_and(|timing| timing.synchronised == Some(false)) {
+    if timing.is_some_and(|timing| timing.synchronised != Some(true)) {
         return by_coordinator().or(by_device);
     }
     by_device.or_else(by_coordinator)

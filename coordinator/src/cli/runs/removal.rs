@@ -134,23 +134,35 @@ pub(super) fn prune(
 impl Removal {
     fn plan(runs: Vec<RunRow>, store: &Store) -> Result<Self, Failure> {
         let named: BTreeSet<RunId> = runs.iter().map(|row| row.id).collect();
+        let mut kept = BTreeMap::new();
+        for row in &runs {
+            let trees = store.trees_with(row.id)?;
+            let staged = trees.iter().find(|tree| tree.exists());
+            let reason = staged.map(|tree| format!("it is staged in {}", tree.display()));
+            if let Some(reason) = reason.or_else(|| undelivered(row)) {
+                kept.insert(row.id, reason);
+            }
+        }
+        // What refers to a run stays: audits that are not removed, also those that were just kept, and complete power
+        // sessions.
         let mut needed = BTreeMap::new();
-        for row in store.runs()?.iter().filter(|row| !named.contains(&row.id)) {
+        let stays = |row: &&RunRow| !named.contains(&row.id) || kept.contains_key(&row.id);
+        for row in store.runs()?.iter().filter(stays) {
             if let Some(of) = &row.draft.spec.audit {
                 for run in std::iter::once(of.performance).chain(of.accuracy) {
                     needed.insert(run, format!("audit {} ({}) refers to it", of.test, row.id));
                 }
             }
         }
-        let mut kept = BTreeMap::new();
+        let sessions = store.power_sessions()?.into_iter();
+        for session in sessions.filter(|session| session.verdict.is_some()) {
+            for run in session.ranging.into_iter().chain(session.testing) {
+                needed.insert(run, format!("power session {} refers to it", session.id));
+            }
+        }
         for row in &runs {
-            let trees = store.trees_with(row.id)?;
-            let reason = match trees.iter().find(|tree| tree.exists()) {
-                Some(tree) => Some(format!("it is staged in {}", tree.display())),
-                None => needed.remove(&row.id),
-            };
-            if let Some(reason) = reason.or_else(|| undelivered(row)) {
-                kept.insert(row.id, reason);
+            if let Some(reason) = needed.remove(&row.id) {
+                kept.entry(row.id).or_insert(reason);
             }
         }
         Ok(Self { runs, kept })

@@ -29,8 +29,9 @@ const SUPERVISOR: &str = include_str!("supervisor.py");
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest wait for a server: it asks NTP, and starts PTDaemon, which may take 30 s.
 const SERVER_START: Duration = Duration::from_secs(90);
-/// The longest time without a sample while the workload runs. PTDaemon samples once per second.
-const LONGEST_GAP: Duration = Duration::from_secs(20);
+/// The longest time without a sample while the workload runs, which the strict check allows too. PTDaemon samples once per
+/// second.
+const LONGEST_GAP: Duration = Duration::from_secs(15);
 /// The longest time of the steps around the workload. The official ones wait for 10 s each, and for PTDaemon's start.
 const LONGEST_STEP: Duration = Duration::from_secs(55);
 /// The reason of a session that the user ended.

@@ -51,6 +51,12 @@ impl Staging<'_> {
         let measurements = self.places.measurements(of);
         take_files(session, &results, (&mut self.files, &mut faults));
         take_descriptions(session, &measurements, (&mut self.files, &mut faults));
+        if power::is_simulated(&session.tree, "") {
+            faults.push((
+                "its PTDaemon is a simulation: nothing was measured".to_owned(),
+                "measure with a listed meter",
+            ));
+        }
         if let Some(rules) = &self.request.round.power {
             for check in power::check(&session.tree, "", rules).checks {
                 match check.outcome {

@@ -95,3 +95,17 @@ fn a_session_that_the_power_checker_rejects_is_refused() {
     };
     refused(outcome, "ranging/spl.txt is missing");
 }
+
+#[test]
+fn a_simulated_session_is_refused() {
+    let simulated = |fixture: &StagingFixture| {
+        let path = fixture.at("desk/power/session/power/server.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let marked = text.replacen('{', "{\"note\": \"FAKEPTD\",", 1);
+        fs::write(path, marked).unwrap();
+    };
+    let Some((_, outcome)) = staged(simulated) else {
+        return;
+    };
+    refused(outcome, "its PTDaemon is a simulation");
+}
