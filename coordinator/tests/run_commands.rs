@@ -5,6 +5,7 @@
 mod support;
 
 use std::{
+    collections::BTreeMap,
     io::{BufRead as _, BufReader, Read as _},
     process::{Command as Process, Output, Stdio},
 };
@@ -13,7 +14,11 @@ use regatta_types::{RunId, documents::RunPhase};
 use regatta_wire::message::Command;
 use rustix::process::{Pid, Signal, kill_process};
 use support::{
-    Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually,
+    Dice,
+    coordinator::Coordinator,
+    delivering::{Faults, SUMMARY, VALID},
+    device::SimulatedDevice,
+    eventually,
     mosquitto::Mosquitto,
 };
 
@@ -157,13 +162,39 @@ fn giving_up_a_file_that_never_arrives_lets_the_next_run_begin() {
         code == Some(2) && errors.contains("its device may still have them"),
         "{errors}"
     );
-    assert!(
-        coordinator
-            .output(&["runs", "remove", &requested, "--yes", "--force"])
-            .status
-            .success()
-    );
+    let (_, _, errors) = printed(&coordinator.output(&["runs", "remove", &requested, "--force"]));
+    assert!(errors.contains("here, not on their devices although"), "{errors}");
+    let removed = coordinator.json(&["runs", "remove", &requested, "--yes", "--force"]);
+    assert_eq!(removed["left_on_devices"][0], requested.as_str());
     assert!(!coordinator.path(&format!("runs/{requested}")).exists());
+}
+
+#[test]
+fn a_run_without_a_valid_signature_is_only_removed_by_force_and_stays_on_its_device() {
+    let (coordinator, mut device) = with_device();
+    let requested = coordinator.request_run("PerformanceOnly");
+    let (run, spec_json) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    let mut files = BTreeMap::from([(SUMMARY.to_owned(), VALID.to_vec())]);
+    device.seal(run, &spec_json, &mut files);
+    files.insert("evidence.sig".to_owned(), "00".repeat(64).into_bytes());
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(run, RunPhase::Draining, &names);
+    device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
+    device.tell(run, RunPhase::Done, &names);
+    assert_eq!(coordinator.record(&requested)["delivery"]["complete"], true);
+    let (code, _, errors) = printed(&coordinator.output(&["runs", "remove", "last", "--yes"]));
+    assert!(
+        code == Some(2) && errors.contains("no valid signature"),
+        "{errors}"
+    );
+    let (code, text, errors) = printed(&coordinator.output(&["runs", "remove", "last", "--yes", "--force"]));
+    assert!(
+        code == Some(0)
+            && text.contains("devices keep their copies of 1 run")
+            && !text.contains("remove their"),
+        "{text}{errors}"
+    );
 }
 
 #[test]

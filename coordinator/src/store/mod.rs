@@ -42,6 +42,7 @@ pub(crate) use power_sessions::{NewPowerSession, PowerSessionRow};
 pub(crate) use rebuilding::RecordedDevice;
 pub(crate) use run_changes::RunChange;
 pub(crate) use run_draft::{Metric, Rates, RunDraft, RunOutcome, RunTiming};
+pub(crate) use run_removal::RunRemoval;
 pub(crate) use runs::RunRow;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub(crate) use streams::StreamRow;

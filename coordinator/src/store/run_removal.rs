@@ -9,21 +9,30 @@ use std::{
 use regatta_types::{DeviceId, RunId};
 use rusqlite::params;
 
-use super::{Result, Store, now, values};
+use super::{Result, RunRow, Store, now, values};
+
+/// What became of a run that a user removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunRemoval {
+    /// Nothing was removed: the run has no record, or was reopened.
+    Refused,
+    /// The run is removed, and its device forgets its copy.
+    Everywhere,
+    /// The run is removed here. Its device keeps its copy, because not all of it is here with a valid signature.
+    HereOnly,
+}
 
 impl Store {
-    /// Removes a recorded run. Its device is told to forget it, unless the device has files that were not delivered: those it keeps.
-    /// Returns `false` when the run has no record, or was reopened.
+    /// Removes a recorded run. `Forget` is sent to its device, unless the run [stays there](super::RunRow::stays_on_device).
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn remove_run(&self, id: RunId) -> Result<bool> {
-        let id = id.to_string();
+    pub(crate) fn remove_run(&self, id: RunId) -> Result<RunRemoval> {
         self.all_or_nothing(|store| {
-            let is_over = "SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NOT NULL";
-            if !store.connection.prepare(is_over)?.exists([&id])? {
-                return Ok(false);
-            }
+            let Some(run) = store.run(id)?.filter(RunRow::is_over) else {
+                return Ok(RunRemoval::Refused);
+            };
+            let id = id.to_string();
             for statement in [
                 "INSERT OR REPLACE INTO removed_runs (run, device, sent)
                      SELECT id, device, forgotten FROM runs
@@ -34,7 +43,11 @@ impl Store {
             ] {
                 store.connection.execute(statement, [&id])?;
             }
-            Ok(true)
+            Ok(if run.stays_on_device() {
+                RunRemoval::HereOnly
+            } else {
+                RunRemoval::Everywhere
+            })
         })
     }
 

@@ -280,6 +280,12 @@ impl RunRow {
         outcome.is_some_and(|outcome| !outcome.complete && !outcome.forgettable)
     }
 
+    /// Returns whether the device keeps its copy of the recorded run when the run is removed here. It only forgets a run whose files are
+    /// all here with a valid signature, or of which it never had a file.
+    pub(crate) fn stays_on_device(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| !outcome.forgettable)
+    }
+
     /// Returns whether the run is recorded and therefore final.
     pub(crate) fn is_over(&self) -> bool {
         self.recorded.is_some()

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::super::{Context, confirm::confirm, lookup};
 use crate::{
     exit::{self, CommandResult, Failure},
-    store::{RunRow, Store},
+    store::{RunRemoval, RunRow, Store},
     tables,
     workspace::Workspace,
 };
@@ -139,7 +139,7 @@ impl Removal {
             let trees = store.trees_with(row.id)?;
             let staged = trees.iter().find(|tree| tree.exists());
             let reason = staged.map(|tree| format!("it is staged in {}", tree.display()));
-            if let Some(reason) = reason.or_else(|| undelivered(row)) {
+            if let Some(reason) = reason.or_else(|| kept_by_device(row)) {
                 kept.insert(row.id, reason);
             }
         }
@@ -197,10 +197,16 @@ impl Removal {
             .map(|outcome| outcome.bytes)
             .sum();
         let what = format!("{} ({})", count(removed.len()), tables::bytes(bytes));
+        let staying = removed.iter().filter(|row| row.stays_on_device());
+        let mut left: Vec<RunId> = staying.map(|row| row.id).collect();
+        let places = places(left.len(), removed.len());
         if !dry_run && !removed.is_empty() {
-            confirm(&format!("Remove {what} here and on their devices{forced}?"), yes)?;
+            confirm(&format!("Remove {what} {places}{forced}?"), yes)?;
+            left.clear();
             for row in &removed {
-                remove_one(row, workspace, store)?;
+                if remove_one(row, workspace, store)? == RunRemoval::HereOnly {
+                    left.push(row.id);
+                }
             }
             sweep(workspace)?;
         }
@@ -210,15 +216,25 @@ impl Removal {
             .map(|(run, reason)| json!({ "run": run, "reason": reason }))
             .collect();
         let ids: Vec<RunId> = removed.iter().map(|row| row.id).collect();
-        let document = json!({ "dry_run": dry_run, "removed": ids, "bytes": bytes, "kept": kept });
+        let document = json!({
+            "dry_run": dry_run, "removed": ids, "left_on_devices": left, "bytes": bytes, "kept": kept,
+        });
         context.print(&document, || {
             let mut text = match (dry_run, removed.is_empty()) {
                 (_, true) => "no run is removed".to_owned(),
-                (true, _) => format!("{}\nwould remove {what}", tables::runs(&self.rows_of(&ids))),
-                (false, _) => {
-                    format!("removed {what}; devices remove their copies when they are online and idle")
-                }
+                (true, _) => format!(
+                    "{}\nwould remove {what} {places}",
+                    tables::runs(&self.rows_of(&ids))
+                ),
+                (false, _) => format!("removed {what}"),
             };
+            if !dry_run && left.len() < ids.len() {
+                text.push_str("; devices remove their copies when they are online and idle");
+            }
+            if !dry_run && !left.is_empty() {
+                // Writing to a `String` cannot fail.
+                let _ = write!(text, "; devices keep their copies of {}", count(left.len()));
+            }
             for (run, reason) in &self.kept {
                 // Writing to a `String` cannot fail.
                 let _ = write!(text, "\nkept {run}: {}", escape(reason));
@@ -237,9 +253,23 @@ impl Removal {
     }
 }
 
-fn undelivered(row: &RunRow) -> Option<String> {
-    row.has_undelivered_files()
-        .then(|| "not all of its files arrived, and its device may still have them".to_owned())
+/// Says why a run's device does not forget it.
+fn kept_by_device(row: &RunRow) -> Option<String> {
+    let reason = if row.has_undelivered_files() {
+        "not all of its files arrived, and its device may still have them"
+    } else {
+        "its evidence has no valid signature, so that its device keeps its copy"
+    };
+    row.stays_on_device().then(|| reason.to_owned())
+}
+
+/// Says where runs are removed, if the devices keep `left` of them.
+fn places(left: usize, runs: usize) -> String {
+    match left {
+        0 => "here and on their devices".to_owned(),
+        _ if left == runs => "here, not on their devices".to_owned(),
+        _ => format!("here, and all but {left} on their devices"),
+    }
 }
 
 fn count(runs: usize) -> String {
@@ -250,7 +280,7 @@ fn count(runs: usize) -> String {
 }
 
 /// Removes one run: first its directory's name, then its rows, then the files.
-fn remove_one(row: &RunRow, workspace: &Workspace, store: &Store) -> Result<(), Failure> {
+fn remove_one(row: &RunRow, workspace: &Workspace, store: &Store) -> Result<RunRemoval, Failure> {
     let dir = workspace.run(row.id);
     let aside = dir.path().with_extension(REMOVED);
     let is_there = match fs::rename(dir.path(), &aside) {
@@ -260,16 +290,16 @@ fn remove_one(row: &RunRow, workspace: &Workspace, store: &Store) -> Result<(), 
         Err(error) => return Err(unusable(dir.path(), error)),
     };
     let removed = store.remove_run(row.id);
-    if is_there && !matches!(removed, Ok(true)) {
+    if is_there && matches!(removed, Ok(RunRemoval::Refused) | Err(_)) {
         fs::rename(&aside, dir.path()).map_err(|error| unusable(&aside, error))?;
     }
-    if !removed? {
-        return Err(
+    match removed? {
+        RunRemoval::Refused => Err(
             Failure::could_not(format!("run {} was reopened meanwhile", row.id))
                 .hint("`regatta runs list` shows its state"),
-        );
+        ),
+        removed => Ok(removed),
     }
-    Ok(())
 }
 
 /// Deletes the directories of removed runs, also those that an interrupted removal left.
