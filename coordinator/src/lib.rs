@@ -2,6 +2,7 @@
 //! description of its own; nothing here does any work.
 
 mod assets;
+mod boot_id;
 mod broker;
 mod change_notifier;
 mod cli;

@@ -13,7 +13,7 @@ use regatta_power::{ntp, power_dev::PowerDev};
 use regatta_types::documents::DeviceFacts;
 use serde::Serialize;
 
-use crate::store::MeterSettings;
+use crate::{boot_id, store::MeterSettings};
 
 /// The longest wait for an NTP server, as in the official programs.
 const NTP_PATIENCE: Duration = Duration::from_secs(5);
@@ -58,23 +58,32 @@ pub(crate) fn check(
     (lines, power_dev)
 }
 
-/// Checks that a device is this machine, on which the official client runs.
+/// Checks that a device is this machine, on which the official client runs. The boot id decides: boards of one image share host name
+/// and kernel.
 pub(crate) fn device(name: &str, facts: Option<&DeviceFacts>, online: bool) -> PreflightLine {
-    let own = rustix::system::uname();
-    let is_here = facts.is_some_and(|facts| {
-        facts.hostname == own.nodename().to_string_lossy() && facts.kernel == own.release().to_string_lossy()
-    });
-    if !online {
-        return failed(
-            "device",
+    let subject = "device";
+    let reported = facts.and_then(|facts| facts.boot_id.as_deref());
+    match (online, reported, boot_id::of_this_machine()) {
+        (false, ..) => failed(
+            subject,
             format!("{name} is not online"),
             "start `regatta-agent serve` there",
-        );
-    }
-    match is_here {
-        true => passed("device", format!("{name} is online, on this machine")),
-        false => failed(
-            "device",
+        ),
+        (true, None, _) => failed(
+            subject,
+            format!("{name} reports no boot id, so it may be another machine"),
+            format!("upgrade its agent: `regatta device deploy {name} USER@HOST`"),
+        ),
+        (true, Some(_), None) => failed(
+            subject,
+            "this machine's kernel reports no boot id",
+            "mount /proc on this machine",
+        ),
+        (true, Some(reported), Some(own)) if reported == own => {
+            passed(subject, format!("{name} is online, on this machine"))
+        }
+        (true, Some(_), Some(_)) => failed(
+            subject,
             format!("{name} is another machine; the official client must run on the device"),
             "run this command in a workspace on the device itself",
         ),
@@ -266,5 +275,36 @@ fn debug_switch() -> PreflightLine {
             "debug switch",
             "MLPP_DEBUG is set here and is not passed on: the checker refuses its sessions",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_machine_with_this_boot_is_the_device() {
+        let own = rustix::system::uname();
+        let facts = |boot_id: Option<&str>| DeviceFacts {
+            hostname: own.nodename().to_string_lossy().into_owned(),
+            kernel: own.release().to_string_lossy().into_owned(),
+            boot_id: boot_id.map(str::to_owned),
+            ..DeviceFacts::default()
+        };
+        let this_boot = boot_id::of_this_machine().unwrap();
+        let line = |boot_id, online| device("boat", Some(&facts(boot_id)), online);
+        assert!(line(Some(&this_boot), true).passed);
+        assert!(!line(Some(&this_boot), false).passed);
+        let other = line(Some("11111111-2222-3333-4444-555555555555"), true);
+        assert!(
+            !other.passed && other.found.contains("another machine"),
+            "{other:?}"
+        );
+        let none = line(None, true);
+        assert!(
+            !none.passed && none.hint.is_some_and(|hint| hint.contains("upgrade")),
+            "an agent without a boot id"
+        );
+        assert!(!device("boat", None, true).passed);
     }
 }

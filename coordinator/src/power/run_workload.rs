@@ -10,13 +10,15 @@ use std::{
     },
 };
 
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_power::session::{Part, Workload};
 use regatta_types::{
     RunId,
-    documents::{Document as _, RunSpec},
+    documents::{Attempt, Document as _, Evidence, RunSpec, document_name},
 };
 
 use crate::{
+    boot_id,
     store::{RunDraft, Store},
     workspace::Workspace,
 };
@@ -111,6 +113,30 @@ impl<'a> RunWorkload<'a> {
         Ok(())
     }
 
+    /// Checks in a run's evidence that LoadGen ran on this machine, whose energy the meter measures.
+    fn expect_own_machine(&self, part: Part, run: RunId) -> Result<(), String> {
+        let path = self.workspace.run(run).files().join(document_name::EVIDENCE);
+        let unreadable =
+            |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
+        let bytes = regular_file::read(&path, LARGEST_TEXT).map_err(|error| unreadable(&error))?;
+        let evidence = Evidence::from_json(&bytes).map_err(|error| unreadable(&error))?;
+        let own = boot_id::of_this_machine();
+        let is_here = |attempt: &Attempt| {
+            let boots =
+                [&attempt.started, &attempt.ended].map(|clock| clock.as_ref().map(|clock| &clock.boot_id));
+            boots
+                .into_iter()
+                .all(|boot| boot.is_some() && boot == own.as_ref())
+        };
+        match !evidence.attempts.is_empty() && evidence.attempts.iter().all(is_here) {
+            true => Ok(()),
+            false => Err(format!(
+                "the evidence of the {part} run {run} does not name this machine's boot: the meter measured another machine, \
+                 or the device was restarted"
+            )),
+        }
+    }
+
     /// Gives the client the logs of a run as they were delivered.
     fn hand_over(&self, part: Part, run: RunId) -> io::Result<()> {
         let directory = self.logs.join(part.to_string());
@@ -160,6 +186,7 @@ impl Workload for RunWorkload<'_> {
                 "the {part} run {run} has no good result: `regatta runs show {run}` says why"
             ));
         }
+        self.expect_own_machine(part, run)?;
         let handed = self.hand_over(part, run);
         handed.map_err(|error| format!("the logs of run {run} cannot be copied: {error}"))?;
         Ok(Some("0".to_owned()))

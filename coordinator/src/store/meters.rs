@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 
 use super::{Result, Store, now, values};
+use crate::boot_id;
 
 /// How a meter is reached and used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,8 +93,7 @@ impl Holder {
             return None;
         }
         let started = fields.nth(18)?.parse().ok()?;
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        let boot = boot.trim().to_owned();
+        let boot = boot_id::of_this_machine()?;
         Some(Self { pid, started, boot })
     }
 }

@@ -58,6 +58,7 @@ impl FactsReader {
             model: self.model(),
             arch: std::env::consts::ARCH.to_owned(),
             kernel: self.root.text("proc/sys/kernel/osrelease").unwrap_or_default(),
+            boot_id: self.boot_id(),
             os: self.operating_system(),
             module: board.module.map(|module| module.part),
             dla_cores: u32::try_from(board.dla_cores).unwrap_or(u32::MAX),

@@ -68,7 +68,8 @@ fn this_machine_has_processors_memory_and_a_kernel() {
         facts.cpus > 0 && facts.memory_bytes > 0 && !facts.kernel.is_empty(),
         "{facts:?}"
     );
-    assert!(FactsReader::of_this_machine().boot_id().is_some());
+    assert!(facts.boot_id.is_some());
+    assert_eq!(facts.boot_id, FactsReader::of_this_machine().boot_id());
 }
 
 #[test]

@@ -198,6 +198,9 @@ pub struct DeviceFacts {
     pub arch: String,
     /// Kernel release.
     pub kernel: String,
+    /// The kernel's boot id. It differs between machines, also between boards of one image. Older agents do not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
     /// Operating system, from os-release.
     pub os: String,
     /// Part number of the compute module, for example `p3701-0005`, when the device tree has one.
