@@ -53,6 +53,13 @@ fn code_and_text(output: &Output) -> (Option<i32>, String) {
 fn a_lost_store_is_reported_and_rebuilt_from_the_records() {
     let (mut coordinator, recorded, (begun, spec)) = with_two_runs();
     let before = coordinator.show(&recorded);
+    // As `submission stage` writes it.
+    let tree = serde_json::json!([{ "tree": coordinator.path(""), "staged": "2026-11-23T00:00:00Z" }]);
+    fs::write(
+        coordinator.path(&format!("runs/{recorded}/staged.json")),
+        tree.to_string(),
+    )
+    .unwrap();
     for empty in [false, true] {
         lose_store(&coordinator, empty);
         for words in [&["runs", "list"][..], &["runs", "verify"], &["serve"]] {
@@ -74,6 +81,11 @@ fn a_lost_store_is_reported_and_rebuilt_from_the_records() {
         "all that was known of the run is known again"
     );
     assert_eq!(coordinator.output(&["runs", "verify"]).status.code(), Some(0));
+    let (code, printed) = code_and_text(&coordinator.output(&["runs", "remove", &recorded, "--yes"]));
+    assert!(
+        code == Some(2) && printed.contains("it is staged in"),
+        "{printed}"
+    );
     let (code, printed) = code_and_text(&coordinator.output(&["runs", "rebuild"]));
     assert!(
         code == Some(0) && printed.contains("0 recorded and 0 unfinished"),

@@ -170,6 +170,66 @@ fn giving_up_a_file_that_never_arrives_lets_the_next_run_begin() {
 }
 
 #[test]
+fn a_run_abandoned_while_its_device_cannot_be_informed_is_aborted_before_the_next_begins() {
+    let (mut coordinator, mut device) = with_device();
+    let requested = coordinator.request_run("PerformanceOnly");
+    let next = coordinator.request_run("AccuracyOnly");
+    let (run, _) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    eventually("the run", 30, || {
+        (coordinator.show(&requested)["phase"] == "running").then_some(())
+    });
+    coordinator.kill();
+    let (_, _, errors) = printed(&coordinator.output(&["runs", "give-up", &requested]));
+    assert!(
+        errors.contains("simulated cannot be informed now (no coordinator serves this workspace)"),
+        "{errors}"
+    );
+    let abandoned = coordinator.json(&["runs", "give-up", &requested, "--yes"]);
+    assert_eq!(abandoned["abort_pending"][0], requested.as_str());
+    coordinator.serve();
+    device.say_hello(vec![run]);
+    device.wait_for_command(run, |command| matches!(command, Command::Abort { .. }));
+    assert_eq!(coordinator.show(&requested)["abort_pending"], true);
+    let (code, _, errors) = printed(&coordinator.output(&["runs", "remove", &requested, "--yes", "--force"]));
+    assert!(
+        code == Some(2) && errors.contains("may still execute on simulated"),
+        "{errors}"
+    );
+    assert!(
+        !coordinator.path(&format!("runs/{next}/spec.json")).exists(),
+        "the next run was not sent"
+    );
+    device.tell(run, RunPhase::Aborted, &[]);
+    assert_eq!(device.next_start().0.to_string(), next);
+    assert_eq!(coordinator.show(&requested)["abort_pending"], false);
+}
+
+#[test]
+fn an_interrupted_removal_is_undone_by_the_next_command_and_by_the_daemon() {
+    let (mut coordinator, mut device) = with_device();
+    let runs: Vec<String> = (0..2)
+        .map(|_| {
+            let requested = coordinator.request_run("PerformanceOnly");
+            device.play(Faults::default(), &mut Dice::new(1));
+            coordinator.record(&requested);
+            requested
+        })
+        .collect();
+    let dir = coordinator.path(&format!("runs/{}", runs[0]));
+    // Its rows are still there, so the removal ended between the rename and them.
+    let interrupt = || std::fs::rename(&dir, dir.with_extension("removed")).unwrap();
+    interrupt();
+    coordinator.json(&["runs", "remove", &runs[1], "--yes"]);
+    assert!(dir.join("record.json").exists());
+    interrupt();
+    coordinator.kill();
+    coordinator.serve();
+    assert!(dir.join("record.json").exists());
+    assert!(coordinator.output(&["runs", "verify", &runs[0]]).status.success());
+}
+
+#[test]
 fn a_run_without_a_valid_signature_is_only_removed_by_force_and_stays_on_its_device() {
     let (coordinator, mut device) = with_device();
     let requested = coordinator.request_run("PerformanceOnly");

@@ -24,6 +24,7 @@ pub(crate) struct RunDocument<'a> {
     markers: Vec<RunMarker>,
     phase: &'static str,
     reason: Option<&'a str>,
+    abort_pending: bool,
     recorded: Option<&'a str>,
     #[serde(flatten)]
     outcome: Option<serde_json::Value>,
@@ -48,6 +49,7 @@ pub(crate) fn document(row: &RunRow) -> RunDocument<'_> {
         markers: markers(row),
         phase: row.shown_phase().as_str(),
         reason: row.state.reason.as_deref(),
+        abort_pending: row.pending_abort.is_some(),
         recorded: row.recorded.as_deref(),
         // Words and numbers are always JSON.
         outcome: row

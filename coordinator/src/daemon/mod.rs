@@ -48,6 +48,9 @@ impl Daemon {
         // Creates or migrates the store before several parts open it.
         let store = Store::open(&workspace.database())?;
         runs::expect_runs_in_store(workspace, &store)?;
+        if let Err(error) = runs::Removal::begin(workspace, &store) {
+            tracing::error!("an interrupted removal of runs is not completed: {error:#}");
+        }
         store.service_begins()?;
         let security = Security::of(workspace, &store)?;
         let budget = DescriptorBudget::raise();

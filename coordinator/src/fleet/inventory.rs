@@ -81,7 +81,7 @@ impl Inventories {
                     store.run_was_lost(run, "the device no longer has this run: its state was lost")?;
                 }
             }
-            let removed = store.reconcile_removed_runs(device, |run| held.contains_key(&run))?;
+            let removed = store.reconcile_removed_runs(device, |run| held.contains_key(&run), is_settled)?;
             let mut others = held.keys().filter(|run| !removed.contains(*run));
             others.try_fold(0, |count, run| {
                 Ok(count + usize::from(store.device_of_sent_run(*run)?.as_ref() != Some(device)))

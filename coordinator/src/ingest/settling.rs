@@ -67,6 +67,9 @@ impl Ingest {
         };
         let mut settled = Vec::with_capacity(batch.streams.len());
         for stream in batch.streams {
+            if !self.is_run_known(&stream) {
+                continue;
+            }
             let result = match stream.file.and_then(|file| flushed.get(file)) {
                 Some(Err(error)) => Err(std::io::Error::new(error.kind(), error.to_string())),
                 _ => self.settle(&stream),
@@ -91,30 +94,61 @@ impl Ingest {
                 .alive
                 .iter()
                 .try_for_each(|(device, running)| store.device_lives(device, *running))?;
-            settled
+            let kept = settled
                 .iter()
-                .try_for_each(|(stream, row, _)| store.keep_stream(stream.key.1, row))
+                .map(|(stream, row, _)| store.keep_stream(stream.key.1, row));
+            kept.collect::<Result<Vec<bool>, _>>()
         });
-        if let Err(error) = recorded {
-            for (stream, _, _) in settled {
-                self.open.remove(&stream.key);
+        let kept = match recorded {
+            Ok(kept) => kept,
+            Err(error) => {
+                for (stream, _, _) in settled {
+                    self.open.remove(&stream.key);
+                }
+                self.quota.count_anew();
+                self.rejects.add(
+                    RejectKind::Storage,
+                    "",
+                    &format!("{:#}", anyhow::Error::from(error)),
+                );
+                return false;
             }
-            self.quota.count_anew();
-            self.rejects.add(
-                RejectKind::Storage,
-                "",
-                &format!("{:#}", anyhow::Error::from(error)),
-            );
-            return false;
-        }
+        };
         let mut news = false;
-        for (stream, row, whole) in settled {
-            news |= self.answer(&stream, &row, whole);
+        for ((stream, row, whole), is_kept) in settled.into_iter().zip(kept) {
+            if is_kept {
+                news |= self.answer(&stream, &row, whole);
+            } else {
+                self.reject_removed(&stream);
+            }
         }
         for (key, (committed, whole)) in &batch.repeated {
             acknowledge(&*self.publisher, key, *committed, *whole);
         }
         news
+    }
+
+    /// Returns whether a stream's run is still in the store. The streams of a removed run are closed.
+    fn is_run_known(&mut self, stream: &Flushing) -> bool {
+        match self.store.device_of_sent_run(stream.key.1) {
+            Ok(None) => {
+                self.reject_removed(stream);
+                false
+            }
+            // The transaction that records the stream reports an error of the store.
+            Ok(Some(_)) | Err(_) => true,
+        }
+    }
+
+    /// Closes a stream whose run was removed. It is not acknowledged, so that its device keeps it.
+    fn reject_removed(&mut self, stream: &Flushing) {
+        self.open.remove(&stream.key);
+        self.quota.count_anew();
+        self.rejects.add(
+            RejectKind::UnknownRun,
+            stream.key.2.as_str(),
+            &"its run was removed",
+        );
     }
 
     fn settle(&mut self, stream: &Flushing) -> std::io::Result<Option<(StreamRow, Option<StreamVerdict>)>> {

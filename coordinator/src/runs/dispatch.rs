@@ -148,22 +148,30 @@ impl Dispatcher {
     fn look(&mut self) -> anyhow::Result<()> {
         let devices = self.store.devices()?;
         let open = self.store.open_runs()?;
-        self.requested
-            .retain(|id, _| open.iter().any(|run| run.id == *id));
+        let mut requested = Vec::new();
         self.silences.retain(|id, _| open.iter().any(|run| run.id == *id));
         // Sent before the next run starts, so that no command arrives in its timed window.
         self.give_up_recorded_runs()?;
         for device in devices.iter().filter(|device| device.online) {
             let mine: Vec<&RunRow> = open.iter().filter(|run| run.device == device.id).collect();
+            requested.extend(mine.iter().map(|run| run.id));
+            let aborts = self.store.pending_aborts(&device.id)?;
+            for (run, reason) in &aborts {
+                requested.push(*run);
+                self.send_abort(*run, device, reason)?;
+            }
             for run in mine.iter().filter(|run| run.spec_sha256.is_some()) {
                 self.send_pending(run, device)?;
             }
             if let Some(next) = mine.first()
                 && mine.iter().all(|run| run.spec_sha256.is_none())
+                // A given-up run may still execute there.
+                && aborts.is_empty()
             {
                 self.begin(next, device);
             }
         }
+        self.requested.retain(|id, _| requested.contains(id));
         for (id, device) in self.store.examinations_to_send()? {
             self.send(&device, id, &Command::Examine)?;
             self.store.examination_is_sent(id)?;
@@ -186,11 +194,13 @@ impl Dispatcher {
             self.send(&device, run, &Command::Forget)?;
             self.store.keep_forget_sent(run, true)?;
         }
-        for (run, device) in self.store.removed_runs_to_forget()? {
+        for removed in self.store.removed_runs_to_forget()? {
             // A device only forgets released runs, and this one may have been removed before its release.
-            self.send(&device, run, &Command::Release)?;
-            self.send(&device, run, &Command::Forget)?;
-            self.store.removal_is_sent(run)?;
+            if removed.is_released {
+                self.send(&removed.device, removed.run, &Command::Release)?;
+            }
+            self.send(&removed.device, removed.run, &Command::Forget)?;
+            self.store.removal_is_sent(removed.run)?;
         }
         Ok(())
     }
@@ -204,25 +214,35 @@ impl Dispatcher {
         if run.known && requested_end.is_none() {
             return self.query_after_silence(run, device);
         }
-        let requested = self.requested.get(&run.id);
-        if requested.is_some_and(|(when, hellos)| when.elapsed() < REPEAT_AFTER && *hellos == device.hellos) {
+        if let Some(reason) = requested_end {
+            return self.send_abort(run.id, device, reason);
+        }
+        if !self.is_due(run.id, device) {
             return Ok(());
         }
-        self.requested.insert(run.id, (Instant::now(), device.hellos));
-        match requested_end {
-            Some(reason) => self.send(
-                &device.id,
-                run.id,
-                &Command::Abort {
-                    reason: reason.clone(),
-                },
-            ),
-            None => {
-                let spec_json = regular_file::read(&self.workspace.run(run.id).spec(), LARGEST_DOCUMENT)
-                    .context("the run's spec")?;
-                self.send(&device.id, run.id, &Command::Start { spec_json })
-            }
+        let spec_json = regular_file::read(&self.workspace.run(run.id).spec(), LARGEST_DOCUMENT)
+            .context("the run's spec")?;
+        self.send(&device.id, run.id, &Command::Start { spec_json })
+    }
+
+    fn send_abort(&mut self, run: RunId, device: &DeviceRow, reason: &str) -> anyhow::Result<()> {
+        if !self.is_due(run, device) {
+            return Ok(());
         }
+        let reason = reason.to_owned();
+        self.send(&device.id, run, &Command::Abort { reason })
+    }
+
+    /// Returns whether a request is due, and notes it as sent: the last is a while ago, or the device has connected since.
+    fn is_due(&mut self, run: RunId, device: &DeviceRow) -> bool {
+        let last = self.requested.get(&run);
+        let is_recent =
+            |(when, hellos): &(Instant, u64)| when.elapsed() < REPEAT_AFTER && *hellos == device.hellos;
+        if last.is_some_and(is_recent) {
+            return false;
+        }
+        self.requested.insert(run, (Instant::now(), device.hellos));
+        true
     }
 
     /// Queries a run without news for a while. Its last state or delivered bytes may have been lost here or in transit. A device in a

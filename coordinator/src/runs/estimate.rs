@@ -161,6 +161,7 @@ mod tests {
             },
             started: None,
             abort: None,
+            pending_abort: None,
             lost: false,
             recorded: Some(String::new()),
             outcome: Some(RunOutcome {

@@ -5,7 +5,7 @@
 //! [`dispatch`] sends runs, [`missing`] finds undelivered files, [`logged`] reads logs, and [`finish`] judges and records.
 //! [`mod@markers`] says why a figure is no MLPerf result.
 //!
-//! [`mod@rebuild`] restores a lost store from the records. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
+//! [`mod@rebuild`] restores a lost store from the records, [`removal`] removes runs, and [`staged`] keeps which trees hold them. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
 //! later.
 
 mod accuracy;
@@ -26,22 +26,25 @@ mod markers;
 mod missing;
 mod plan;
 mod rebuild;
+mod removal;
 mod repetition;
 mod request;
 mod retry_schedule;
+pub(crate) mod staged;
 mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
 pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
 #[cfg(test)]
-pub(crate) use example_draft::example_draft;
+pub(crate) use example_draft::{example_draft, example_record};
 pub(crate) use expected_time::least_seconds;
 pub(crate) use finish::start as start_finish;
 pub(crate) use form::take as take_form;
 pub(crate) use markers::{marker_reasons, markers};
 pub(crate) use plan::{Plan, Words};
 pub(crate) use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
+pub(crate) use removal::Removal;
 pub(crate) use repetition::repetitions;
 pub(crate) use request::Request;
 pub(crate) use verify::{Subject, Verification, verify};

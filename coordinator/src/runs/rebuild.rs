@@ -19,6 +19,7 @@ use regatta_types::{
 use super::{
     evidence,
     logged::{Logged, outcome},
+    staged,
 };
 use crate::{
     store::{RecordedDevice, RunDraft, RunRow, Store, StreamRow},
@@ -97,7 +98,12 @@ pub(crate) fn rebuild(workspace: &Workspace, store: &Store) -> anyhow::Result<Re
         }
         let mut find = |problem: String| rebuilt.problems.push(Problem { run, problem });
         match take(run, workspace, store, &mut find) {
-            Ok(TakenRun::Recorded) => rebuilt.recorded.push(run),
+            Ok(TakenRun::Recorded) => {
+                if let Err(error) = staged::restore(run, &workspace.run(run), store) {
+                    find(format!("which submission trees hold it is unknown: {error:#}"));
+                }
+                rebuilt.recorded.push(run);
+            }
             Ok(TakenRun::Unfinished) => rebuilt.unfinished.push(run),
             Ok(TakenRun::NeverSent) => {}
             Err(error) => find(format!("not taken into the store: {error:#}")),

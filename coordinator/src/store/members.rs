@@ -210,7 +210,8 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Removes a device permanently: its key, its certificates, and its runs without a record.
+    /// Removes a device permanently: its key, its certificates, and its runs without a record. It gets no command any more, so no abort of it
+    /// is pending.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -226,6 +227,9 @@ impl Store {
             for run in store.open_runs()?.iter().filter(|run| run.device == *device) {
                 store.request_abort(run.id, "the device was removed")?;
                 store.run_was_lost(run.id, "the device was removed")?;
+            }
+            for (run, _) in store.pending_aborts(device)? {
+                store.abort_is_confirmed(run)?;
             }
             Ok(())
         })

@@ -20,6 +20,11 @@ pub(crate) enum RunChange {
     Changed,
 }
 
+/// Returns whether a run in this phase no longer executes on its device.
+const fn has_stopped(phase: RunPhase) -> bool {
+    phase.is_final() || matches!(phase, RunPhase::Draining)
+}
+
 impl Store {
     /// Adds a run that waits at the coordinator.
     ///
@@ -71,6 +76,9 @@ impl Store {
     ) -> Result<RunChange> {
         if self.device_of_sent_run(id)?.as_ref() != Some(device) {
             return Ok(RunChange::Unknown);
+        }
+        if has_stopped(state.phase) {
+            self.abort_is_confirmed(id)?;
         }
         let changed = self
             .connection

@@ -9,7 +9,18 @@ use std::{
 use regatta_types::{DeviceId, RunId};
 use rusqlite::params;
 
-use super::{Result, RunRow, Store, now, values};
+use super::{Result, RunRow, Store, values};
+
+/// A removed run that its device may still hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RemovedRun {
+    /// The run.
+    pub(crate) run: RunId,
+    /// Its device.
+    pub(crate) device: DeviceId,
+    /// Whether every file was here with a valid signature. Otherwise the coordinator knew of no file, and a device that has some keeps them.
+    pub(crate) is_released: bool,
+}
 
 /// What became of a run that a user removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +34,21 @@ pub(crate) enum RunRemoval {
 }
 
 impl Store {
-    /// Removes a recorded run. `Forget` is sent to its device, unless the run [stays there](super::RunRow::stays_on_device).
+    /// Removes a recorded run. `Forget` is sent to its device, unless the run [stays there](super::RunRow::stays_on_device). A run that its
+    /// device must still abort is not removed.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn remove_run(&self, id: RunId) -> Result<RunRemoval> {
         self.all_or_nothing(|store| {
-            let Some(run) = store.run(id)?.filter(RunRow::is_over) else {
+            let Some(run) = store.run(id)?.filter(RunRow::is_removable) else {
                 return Ok(RunRemoval::Refused);
             };
             let id = id.to_string();
             for statement in [
-                "INSERT OR REPLACE INTO removed_runs (run, device, sent)
-                     SELECT id, device, forgotten FROM runs
+                "INSERT OR REPLACE INTO removed_runs (run, device, sent, release)
+                     SELECT id, device, forgotten,
+                         coalesce(json_extract(outcome, '$.complete') AND json_extract(outcome, '$.signed'), 0) FROM runs
                      WHERE id = ?1 AND known = 1 AND json_extract(outcome, '$.forgettable')",
                 "DELETE FROM streams WHERE run = ?1",
                 "DELETE FROM staged_runs WHERE run = ?1",
@@ -51,23 +64,27 @@ impl Store {
         })
     }
 
-    /// Returns removed runs whose device has not been sent `Release` and `Forget`. The device is online and not in a timed window.
+    /// Returns removed runs whose device has not been sent `Forget`. The device is online and not in a timed window.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn removed_runs_to_forget(&self) -> Result<Vec<(RunId, DeviceId)>> {
+    pub(crate) fn removed_runs_to_forget(&self) -> Result<Vec<RemovedRun>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT removed_runs.run AS run, devices.id AS device FROM removed_runs
+            "SELECT removed_runs.run AS run, devices.id AS device, release FROM removed_runs
                  JOIN devices ON devices.id = removed_runs.device
              WHERE sent = 0 AND online = 1 AND running IS NULL",
         )?;
         let rows = statement.query_map([], |row| {
-            Ok((values::parsed(row, "run")?, values::parsed(row, "device")?))
+            Ok(RemovedRun {
+                run: values::parsed(row, "run")?,
+                device: values::parsed(row, "device")?,
+                is_released: row.get("release")?,
+            })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Stores that a device was sent `Release` and `Forget` for a removed run.
+    /// Stores that a device was sent `Forget` for a removed run.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -79,7 +96,8 @@ impl Store {
     }
 
     /// Compares a device's removed runs with the runs that it holds. A run that it still holds is forgotten again, and one that it does
-    /// not hold is no longer remembered. Returns the removed runs that it still holds.
+    /// not hold is no longer remembered if the inventory `is_settled`: another agent with the same identity may hold it otherwise. Returns the
+    /// removed runs that the device still holds.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -87,6 +105,7 @@ impl Store {
         &self,
         device: &DeviceId,
         holds: impl Fn(RunId) -> bool,
+        is_settled: bool,
     ) -> Result<BTreeSet<RunId>> {
         let mut statement = self
             .connection
@@ -100,7 +119,7 @@ impl Store {
                 .prepare_cached("UPDATE removed_runs SET sent = 0 WHERE run = ?1")?
                 .execute([run.to_string()])?;
         }
-        for run in &gone {
+        for run in gone.iter().filter(|_| is_settled) {
             self.connection
                 .prepare_cached("DELETE FROM removed_runs WHERE run = ?1")?
                 .execute([run.to_string()])?;
@@ -108,14 +127,16 @@ impl Store {
         Ok(held)
     }
 
-    /// Gives up the files of a run that have not arrived. It is recorded with those that have, and no inventory reopens it. Returns
-    /// `false` when the run is over or was never sent.
+    /// Gives up the files of a run that have not arrived. It is recorded with those that have, and no inventory reopens it. A run that may
+    /// still execute gets a pending abort, which is sent until its device confirms it. Returns `false` when the run is over or was never
+    /// sent.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn give_up_run(&self, id: RunId, reason: &str) -> Result<bool> {
         let changed = self.connection.execute(
             "UPDATE runs SET abandoned = ?2, lost = 1, reason = coalesce(reason, ?2),
+                 pending_abort = CASE WHEN phase IN ('draining', 'done', 'failed', 'aborted') THEN NULL ELSE ?2 END,
                  phase = CASE WHEN phase IN ('done', 'failed', 'aborted') THEN phase ELSE 'failed' END
              WHERE id = ?1 AND recorded IS NULL AND spec_sha256 IS NOT NULL",
             params![id.to_string(), reason],
@@ -123,21 +144,43 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Stores that a submission tree holds runs.
+    /// Returns the given-up runs of a device that it must still abort, each with the reason.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn runs_are_staged(&self, runs: &BTreeSet<RunId>, tree: &Path) -> Result<()> {
-        self.all_or_nothing(|store| {
-            for run in runs {
-                store.connection.execute(
-                    "INSERT OR REPLACE INTO staged_runs (run, tree, staged)
-                         SELECT id, ?2, ?3 FROM runs WHERE id = ?1",
-                    params![run.to_string(), tree.to_string_lossy(), now()],
-                )?;
-            }
-            Ok(())
-        })
+    pub(crate) fn pending_aborts(&self, device: &DeviceId) -> Result<Vec<(RunId, String)>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, pending_abort FROM runs WHERE device = ?1 AND pending_abort IS NOT NULL",
+        )?;
+        let rows = statement.query_map([device.as_str()], |row| {
+            Ok((values::parsed(row, "id")?, row.get("pending_abort")?))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Stores that a given-up run no longer executes on its device.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(super) fn abort_is_confirmed(&self, id: RunId) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE runs SET pending_abort = NULL WHERE id = ?1 AND pending_abort IS NOT NULL",
+            )?
+            .execute([id.to_string()])?;
+        Ok(())
+    }
+
+    /// Stores that a submission tree holds a run, unless the store does not know the run.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn run_is_staged(&self, run: RunId, tree: &Path, staged: &str) -> Result<()> {
+        self.connection.execute(
+            "INSERT OR REPLACE INTO staged_runs (run, tree, staged) SELECT id, ?2, ?3 FROM runs WHERE id = ?1",
+            params![run.to_string(), tree.to_string_lossy(), staged],
+        )?;
+        Ok(())
     }
 
     /// Returns the submission trees that were made with a run. Some may have been deleted since.

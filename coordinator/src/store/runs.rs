@@ -36,6 +36,8 @@ pub(crate) struct RunRow {
     pub(crate) started: Option<String>,
     /// The reason of a requested abort.
     pub(crate) abort: Option<String>,
+    /// The abort that the device of a given-up run must still confirm.
+    pub(crate) pending_abort: Option<String>,
     /// Whether the device no longer has it.
     pub(crate) lost: bool,
     /// When the run's record was written, RFC 3339 UTC.
@@ -66,6 +68,7 @@ fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         },
         started: row.get("started")?,
         abort: row.get("abort")?,
+        pending_abort: row.get("pending_abort")?,
         lost: row.get("lost")?,
         recorded: row.get("recorded")?,
         outcome: values::optional_json(row, "outcome")?,
@@ -284,6 +287,11 @@ impl RunRow {
     /// all here with a valid signature, or of which it never had a file.
     pub(crate) fn stays_on_device(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| !outcome.forgettable)
+    }
+
+    /// Returns whether the run may be removed: it is over, and its device need not abort it any more.
+    pub(crate) fn is_removable(&self) -> bool {
+        self.is_over() && self.pending_abort.is_none()
     }
 
     /// Returns whether the run is recorded and therefore final.

@@ -166,6 +166,10 @@ CREATE TABLE power_sessions (
     reason     TEXT                      -- why it is not complete
 ) STRICT;
 ",
+    "
+ALTER TABLE runs ADD COLUMN pending_abort TEXT;  -- why its device must still abort it, although a user gave it up
+ALTER TABLE removed_runs ADD COLUMN release INTEGER NOT NULL DEFAULT 1;  -- whether all its files were here, signed
+",
 ];
 
 /// Migrates the database to the current version.

@@ -60,12 +60,13 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Stores the progress of a stream, unless its run was removed meanwhile. The caller has flushed its file.
+    /// Stores the progress of a stream. Returns `false` when its run was removed meanwhile. The caller has flushed its file.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn keep_stream(&self, run: RunId, row: &StreamRow) -> Result<()> {
-        self.connection
+    pub(crate) fn keep_stream(&self, run: RunId, row: &StreamRow) -> Result<bool> {
+        let changed = self
+            .connection
             .prepare_cached(
                 "INSERT INTO streams (run, name, committed, stated_length, stated_sha256, whole)
                  SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM runs WHERE id = ?1)
@@ -80,7 +81,7 @@ impl Store {
                 row.stated_sha256,
                 row.whole
             ])?;
-        Ok(())
+        Ok(changed > 0)
     }
 
     /// Stores that the device lists a stream among the run's files.

@@ -2,12 +2,12 @@
 
 use regatta_types::{
     DeviceId,
-    documents::{DeliveryProof, Document as _, Record, RunPhase, RunState},
+    documents::{RunPhase, RunState},
 };
 
 use super::run_draft::{RunDraft, RunOutcome};
-use super::{RunChange, Store, StoreError, StreamRow};
-use crate::runs::example_draft;
+use super::{RunChange, RunRemoval, Store, StoreError, StreamRow};
+use crate::runs::{example_draft, example_record};
 
 fn draft(device: &str) -> RunDraft {
     example_draft(device.repeat(32).parse().unwrap())
@@ -169,29 +169,7 @@ fn a_record_of_a_run_that_has_changed_is_refused() {
     store
         .device_reported_state(&stale.device, stale.id, &report)
         .unwrap();
-    let record = Record {
-        schema: Record::SCHEMA,
-        run: stale.id,
-        device: stale.device.clone(),
-        device_name: String::new(),
-        coordinator: String::new(),
-        written: "2026-01-01T00:00:00Z".to_owned(),
-        started: None,
-        spec_sha256: "00".to_owned(),
-        evidence_sha256: None,
-        evidence_signature_valid: None,
-        state: report,
-        delivery: DeliveryProof {
-            complete: false,
-            bytes: 0,
-            streams: Vec::new(),
-        },
-        accuracy: None,
-        not_judged: Vec::new(),
-        contradictions: Vec::new(),
-        window: None,
-        audit: None,
-    };
+    let record = example_record(&stale, &report);
     let refused = store.record_unchanged_run(&stale, &record, &RunOutcome::default());
     assert!(matches!(refused, Err(StoreError::RunChanged(_))), "{refused:?}");
     assert!(store.run(stale.id).unwrap().unwrap().recorded.is_none());
@@ -200,4 +178,59 @@ fn a_record_of_a_run_that_has_changed_is_refused() {
         .record_unchanged_run(&current, &record, &RunOutcome::default())
         .unwrap();
     assert!(store.run(stale.id).unwrap().unwrap().recorded.is_some());
+}
+
+#[test]
+fn a_removed_run_is_remembered_until_a_settled_inventory_lacks_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db")).unwrap();
+    let requested = draft("a");
+    let (run, device) = (requested.spec.run, requested.spec.device.clone());
+    store.add_run(&requested).unwrap();
+    store.fix_spec(run, "00").unwrap();
+    let ended = state(RunPhase::Aborted, 3);
+    store.device_reported_state(&device, run, &ended).unwrap();
+    let row = store.run(run).unwrap().unwrap();
+    let outcome = RunOutcome {
+        forgettable: true,
+        ..RunOutcome::default()
+    };
+    store
+        .record_unchanged_run(&row, &example_record(&row, &ended), &outcome)
+        .unwrap();
+    assert_eq!(store.remove_run(run).unwrap(), RunRemoval::Everywhere);
+    let held = |holds: bool, is_settled| {
+        let held = store.reconcile_removed_runs(&device, |_| holds, is_settled);
+        held.unwrap().len()
+    };
+    // A restarted agent, or another with the same identity, lists its runs before all are known.
+    assert_eq!((held(false, false), held(true, false)), (0, 1));
+    assert_eq!((held(false, true), held(true, true)), (0, 0));
+}
+
+#[test]
+fn an_abandoned_run_keeps_its_abort_until_the_device_confirms_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db")).unwrap();
+    for (last_heard, may_execute) in [
+        (RunPhase::Queued, true),
+        (RunPhase::Running, true),
+        (RunPhase::Draining, false),
+    ] {
+        let requested = draft("a");
+        let (run, device) = (requested.spec.run, requested.spec.device.clone());
+        store.add_run(&requested).unwrap();
+        store.fix_spec(run, "00").unwrap();
+        let reported = |phase, revision| {
+            store
+                .device_reported_state(&device, run, &state(phase, revision))
+                .unwrap();
+            store.pending_aborts(&device).unwrap().len()
+        };
+        reported(last_heard, 1);
+        assert!(store.give_up_run(run, "given up").unwrap());
+        // The retained state of before confirms nothing.
+        assert_eq!(reported(last_heard, 1), usize::from(may_execute), "{last_heard}");
+        assert_eq!(reported(RunPhase::Aborted, 2), 0);
+    }
 }

@@ -121,6 +121,12 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         lines.push(format!("started    {}{took}", words::time(&start.to_string())));
     }
     lines.push(format!("state      {}", row.shown_phase()));
+    if row.pending_abort.is_some() {
+        lines.push(format!(
+            "abort      pending: {} aborts it when it is heard again",
+            run_text::device(row)
+        ));
+    }
     // The result includes the reason.
     if row.outcome.is_some() {
         lines.push(format!("result     {}", run_text::result(row)));

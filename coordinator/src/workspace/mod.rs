@@ -208,6 +208,11 @@ impl RunDir {
         self.0.join(document_name::RECORD)
     }
 
+    /// The submission trees that were made with it.
+    pub(crate) fn staged(&self) -> PathBuf {
+        self.0.join("staged.json")
+    }
+
     /// The public key of its device, for verifying the run without a store.
     pub(crate) fn device_key(&self) -> PathBuf {
         self.0.join(document_name::DEVICE_KEY)

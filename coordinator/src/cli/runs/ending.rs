@@ -1,5 +1,8 @@
 //! `regatta runs abort` and `runs give-up`: end runs that go on, and runs whose files never arrive.
 
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
 use regatta_text::escape;
 use regatta_types::{RunId, documents::RunPhase};
 use serde_json::json;
@@ -8,6 +11,7 @@ use super::super::{Context, confirm::confirm, context::tell, lookup};
 use crate::{
     exit::{self, CommandResult, Failure},
     store::{RunRow, Store},
+    tables::{self, run_text},
     workspace::Workspace,
 };
 
@@ -54,7 +58,10 @@ pub(super) fn abort(
         });
     }
     if !workspace.is_served() {
-        tell("no coordinator serves this workspace: devices are told when `regatta serve` runs");
+        tell(&format!(
+            "no coordinator serves this workspace: devices end the runs when it does: {}",
+            context.command("serve")
+        ));
     }
     context.print(&json!({ "aborted": aborted, "ended": ended }), || {
         let lines = aborted.iter().map(|run| format!("run {run} is asked to end"));
@@ -73,43 +80,108 @@ pub(super) fn give_up(
 ) -> CommandResult {
     let rows = lookup::runs(store, &args.runs)?;
     let mut losses = Vec::new();
+    let mut notes = BTreeSet::new();
     for row in &rows {
         losses.push(loss(row, context, store)?);
+        if may_execute(row) {
+            notes.insert(unreachable(row, context, workspace, store)?);
+        }
     }
-    let question = format!(
+    let mut question = format!(
         "Give up {}? Devices keep what they have not delivered.",
         losses.join("; ")
     );
+    for note in notes {
+        question.push(' ');
+        question.push_str(&note);
+    }
     confirm(&question, args.yes)?;
-    let mut abandoned: Vec<RunId> = Vec::new();
+    let mut abandoned: Vec<&RunRow> = Vec::new();
     for (row, loss) in rows.iter().zip(&losses) {
         if store.give_up_run(row.id, &format!("given up by the user: {loss}"))? {
-            abandoned.push(row.id);
+            abandoned.push(row);
         }
     }
     if !workspace.is_served() {
-        tell("no coordinator serves this workspace: the runs are recorded when `regatta serve` runs");
+        tell(&format!(
+            "no coordinator serves this workspace: the runs are recorded when it does: {}",
+            context.command("serve")
+        ));
     }
-    context.print(&json!({ "given_up": abandoned }), || {
-        let lines = abandoned
-            .iter()
-            .map(|run| format!("run {run} is given up, with the files that have arrived"));
+    let ids: Vec<RunId> = abandoned.iter().map(|row| row.id).collect();
+    let pending = abandoned.iter().filter(|row| may_execute(row));
+    let pending: Vec<RunId> = pending.map(|row| row.id).collect();
+    context.print(&json!({ "given_up": ids, "abort_pending": pending }), || {
+        let lines = abandoned.iter().map(|row| {
+            let text = format!("run {} is given up, with the files that have arrived", row.id);
+            if may_execute(row) {
+                let device = run_text::device(row);
+                format!("{text}; {device} aborts it when it is heard again, and begins no other run before")
+            } else {
+                text
+            }
+        });
         lines.collect::<Vec<_>>().join("\n")
     })?;
     Ok(exit::OK)
 }
 
+/// Returns whether the run may still execute on its device, as far as the device has reported.
+const fn may_execute(row: &RunRow) -> bool {
+    !row.state.phase.is_final() && !matches!(row.state.phase, RunPhase::Draining)
+}
+
+/// Says why the device of a run cannot be informed now.
+///
+/// # Errors
+/// Returns an error if it can: then the run is aborted instead.
+fn unreachable(
+    row: &RunRow,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<String, Failure> {
+    let now = Timestamp::now();
+    let device = run_text::device(row);
+    let why = match (store.service()?.broker_lost, store.device(&row.device)?) {
+        _ if !workspace.is_served() => "no coordinator serves this workspace".to_owned(),
+        (Some(since), _) => format!("the coordinator lost the broker {}", tables::ago(&since, now)),
+        (None, Some(known)) if known.online && row.abort.is_none() => {
+            return Err(
+                Failure::misuse(format!("run {} is {} on its device", row.id, row.shown_phase()))
+                    .hint(instead(row, context)),
+            );
+        }
+        (None, Some(known)) if known.online => {
+            return Err(
+                Failure::misuse(format!("run {} was asked to end, and {device} is online", row.id)).hint(
+                    format!(
+                        "wait for its end: {}",
+                        context.command(&format!("runs watch {}", row.id))
+                    ),
+                ),
+            );
+        }
+        (None, Some(known)) => format!("it was last seen {}", tables::ago(&known.last_seen, now)),
+        (None, None) => "it is not known here".to_owned(),
+    };
+    Ok(format!(
+        "{device} cannot be informed now ({why}): the run may still execute there, and is aborted when the device is heard again."
+    ))
+}
+
+fn instead(row: &RunRow, context: &Context) -> String {
+    format!(
+        "end it instead: {}",
+        context.command(&format!("runs abort {}", row.id))
+    )
+}
+
 /// Says what giving up a run loses.
 ///
 /// # Errors
-/// Returns an error for a run that is over, was never sent, or still goes on at a device that can end it.
+/// Returns an error for a run that is over or was never sent.
 fn loss(row: &RunRow, context: &Context, store: &Store) -> Result<String, Failure> {
-    let abort = || {
-        format!(
-            "end it instead: {}",
-            context.command(&format!("runs abort {}", row.id))
-        )
-    };
     if row.is_over() {
         return Err(Failure::misuse(format!(
             "run {} is over: nothing is awaited",
@@ -117,13 +189,9 @@ fn loss(row: &RunRow, context: &Context, store: &Store) -> Result<String, Failur
         )));
     }
     if row.spec_sha256.is_none() {
-        return Err(Failure::misuse(format!("run {} was not sent to its device yet", row.id)).hint(abort()));
-    }
-    let is_reachable = store.device(&row.device)?.is_some_and(|device| device.online);
-    let has_ended = row.state.phase.is_final() || row.state.phase == RunPhase::Draining;
-    if !has_ended && is_reachable {
         return Err(
-            Failure::misuse(format!("run {} is {} on its device", row.id, row.shown_phase())).hint(abort()),
+            Failure::misuse(format!("run {} was not sent to its device yet", row.id))
+                .hint(instead(row, context)),
         );
     }
     let streams = store.streams(row.id)?;

@@ -4,8 +4,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    fs, io,
-    path::Path,
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -16,13 +14,11 @@ use serde_json::json;
 use super::super::{Context, confirm::confirm, lookup};
 use crate::{
     exit::{self, CommandResult, Failure},
+    runs,
     store::{RunRemoval, RunRow, Store},
     tables,
     workspace::Workspace,
 };
-
-/// The ending of a run's directory that is being removed. It is no run's name, so that an interrupted removal leaves no half run.
-const REMOVED: &str = "removed";
 
 /// Flags of `runs remove`.
 #[derive(Debug, clap::Args)]
@@ -62,8 +58,8 @@ pub(in crate::cli) struct PruneArgs {
     dry_run: bool,
 }
 
-/// The runs of one removal.
-struct Removal {
+/// The runs that a command selects for removal.
+struct Selection {
     runs: Vec<RunRow>,
     /// The runs that are kept, each with the reason.
     kept: BTreeMap<RunId, String>,
@@ -85,7 +81,18 @@ pub(super) fn remove(
             )),
         );
     }
-    let removal = Removal::plan(rows, store)?;
+    if let Some(row) = rows.iter().find(|row| !row.is_removable()) {
+        return Err(Failure::misuse(format!(
+            "run {} may still execute on {}, which aborts it when it is heard again",
+            row.id,
+            tables::run_text::device(row)
+        ))
+        .hint(format!(
+            "remove it then; `device remove` ends all that the device does here: {}",
+            context.command(&format!("device remove {}", row.device))
+        )));
+    }
+    let removal = Selection::plan(rows, store)?;
     if !removal.kept.is_empty() && !args.force {
         return Err(
             Failure::misuse(format!("nothing was removed: {}", removal.reasons()))
@@ -97,7 +104,7 @@ pub(super) fn remove(
     } else {
         format!(" although {}", removal.reasons())
     };
-    let all = Removal {
+    let all = Selection {
         kept: BTreeMap::new(),
         ..removal
     };
@@ -123,15 +130,15 @@ pub(super) fn prune(
     rows.reverse();
     rows.retain(|row| {
         let created = || row.draft.spec.created.parse::<Timestamp>();
-        row.is_over()
+        row.is_removable()
             && (devices.is_empty() || devices.contains(&row.device))
             && before.is_none_or(|before| created().is_ok_and(|created| created < before))
             && (!args.failed || matches!(row.state.phase, RunPhase::Failed | RunPhase::Aborted))
     });
-    Removal::plan(rows, store)?.execute("", (args.yes, args.dry_run), context, workspace, store)
+    Selection::plan(rows, store)?.execute("", (args.yes, args.dry_run), context, workspace, store)
 }
 
-impl Removal {
+impl Selection {
     fn plan(runs: Vec<RunRow>, store: &Store) -> Result<Self, Failure> {
         let named: BTreeSet<RunId> = runs.iter().map(|row| row.id).collect();
         let mut kept = BTreeMap::new();
@@ -203,12 +210,15 @@ impl Removal {
         if !dry_run && !removed.is_empty() {
             confirm(&format!("Remove {what} {places}{forced}?"), yes)?;
             left.clear();
+            let removal = runs::Removal::begin(workspace, store)?;
             for row in &removed {
-                if remove_one(row, workspace, store)? == RunRemoval::HereOnly {
-                    left.push(row.id);
+                match removal.remove(row.id)? {
+                    RunRemoval::Everywhere => {}
+                    RunRemoval::HereOnly => left.push(row.id),
+                    RunRemoval::Refused => return Err(reopened(row, context)),
                 }
             }
-            sweep(workspace)?;
+            removal.sweep()?;
         }
         let kept: Vec<_> = self
             .kept
@@ -272,48 +282,17 @@ fn places(left: usize, runs: usize) -> String {
     }
 }
 
+/// A run changed between its selection and its removal.
+fn reopened(row: &RunRow, context: &Context) -> Failure {
+    Failure::could_not(format!("run {} was reopened meanwhile", row.id)).hint(format!(
+        "this shows its state: {}",
+        context.command(&format!("runs show {}", row.id))
+    ))
+}
+
 fn count(runs: usize) -> String {
     match runs {
         1 => "1 run".to_owned(),
         more => format!("{more} runs"),
     }
-}
-
-/// Removes one run: first its directory's name, then its rows, then the files.
-fn remove_one(row: &RunRow, workspace: &Workspace, store: &Store) -> Result<RunRemoval, Failure> {
-    let dir = workspace.run(row.id);
-    let aside = dir.path().with_extension(REMOVED);
-    let is_there = match fs::rename(dir.path(), &aside) {
-        Ok(()) => true,
-        // A run that was never sent has none.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-        Err(error) => return Err(unusable(dir.path(), error)),
-    };
-    let removed = store.remove_run(row.id);
-    if is_there && matches!(removed, Ok(RunRemoval::Refused) | Err(_)) {
-        fs::rename(&aside, dir.path()).map_err(|error| unusable(&aside, error))?;
-    }
-    match removed? {
-        RunRemoval::Refused => Err(
-            Failure::could_not(format!("run {} was reopened meanwhile", row.id))
-                .hint("`regatta runs list` shows its state"),
-        ),
-        removed => Ok(removed),
-    }
-}
-
-/// Deletes the directories of removed runs, also those that an interrupted removal left.
-fn sweep(workspace: &Workspace) -> Result<(), Failure> {
-    let runs = workspace.runs();
-    for entry in fs::read_dir(&runs).map_err(|error| unusable(&runs, error))? {
-        let path = entry.map_err(|error| unusable(&runs, error))?.path();
-        if path.extension().is_some_and(|extension| extension == REMOVED) {
-            fs::remove_dir_all(&path).map_err(|error| unusable(&path, error))?;
-        }
-    }
-    Ok(())
-}
-
-fn unusable(path: &Path, error: io::Error) -> Failure {
-    Failure::from(anyhow::Error::new(error).context(format!("cannot remove {}", path.display())))
 }

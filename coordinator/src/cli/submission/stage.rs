@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use super::super::{Context, context::tell, lookup::any_devices};
 use crate::{
     exit::{self, CommandResult, Failure},
+    runs,
     workspace::Workspace,
 };
 
@@ -96,7 +97,9 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     }
     match outcome {
         Ok(staged) => {
-            keep_staged(&staged, args, context, workspace.is_some())?;
+            if let Some(workspace) = &workspace {
+                keep_staged(&staged, args, context, workspace)?;
+            }
             context.print(&document(&staged, &args.output), || text(&staged, args, round))?;
             Ok(exit::OK)
         }
@@ -151,18 +154,20 @@ fn offered(
 }
 
 /// Stores which of the workspace's runs are in the tree, so that they are not removed unnoticed.
-fn keep_staged(staged: &Staged, args: &Args, context: &Context, has_workspace: bool) -> Result<(), Failure> {
-    if !has_workspace {
-        return Ok(());
-    }
+fn keep_staged(
+    staged: &Staged,
+    args: &Args,
+    context: &Context,
+    workspace: &Workspace,
+) -> Result<(), Failure> {
     let (_, store) = context.open_store()?;
     let results = staged.results.iter();
     let runs = results.flat_map(|result| {
         let own = [result.performance, result.accuracy];
         own.into_iter().chain(result.audits.values().copied())
     });
-    store.runs_are_staged(&runs.collect(), &std::path::absolute(&args.output)?)?;
-    Ok(())
+    let tree = std::path::absolute(&args.output)?;
+    Ok(runs::staged::keep(workspace, &store, &runs.collect(), &tree)?)
 }
 
 fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {

@@ -2,9 +2,14 @@
 
 use std::fs;
 
+use regatta_types::documents::{RunPhase, RunState};
 use regatta_wire::message::StreamVerdict;
 
 use super::{super::reject_counters::RejectKind, Bench, ack, name};
+use crate::{
+    runs::example_record,
+    store::{RunOutcome, RunRemoval, Store},
+};
 
 #[test]
 fn what_was_written_and_not_recorded_is_cut_after_a_crash() {
@@ -46,4 +51,42 @@ fn a_full_disk_acknowledges_nothing_and_goes_on_later() {
     fs::remove_file(&partial).unwrap();
     let again = bench.chunk("log", 0, b"abc");
     assert_eq!(bench.take([again]), ack(3, None));
+}
+
+#[test]
+fn data_of_a_removed_run_is_not_acknowledged() {
+    let mut bench = Bench::new();
+    let first = bench.chunk("log", 0, b"abc");
+    assert_eq!(bench.take([first]), ack(3, None));
+    let store = Store::open(&bench.workspace.database()).unwrap();
+    assert!(store.give_up_run(bench.run, "given up").unwrap());
+    let run = store.run(bench.run).unwrap().unwrap();
+    let record = example_record(&run, &run.state);
+    store
+        .record_unchanged_run(&run, &record, &RunOutcome::default())
+        .unwrap();
+    // The device confirms that it executes no more, so the run may be removed. Its stream is still open here.
+    let state = RunState {
+        phase: RunPhase::Failed,
+        reason: None,
+        revision: 9,
+    };
+    store
+        .device_reported_state(&bench.device, bench.run, &state)
+        .unwrap();
+    assert_eq!(store.remove_run(bench.run).unwrap(), RunRemoval::HereOnly);
+    fs::remove_dir_all(bench.workspace.run(bench.run).path()).unwrap();
+    let before = bench.acks.0.lock().unwrap().len();
+    let rest = bench.chunk("log", 3, b"def");
+    let end = bench.end("log", b"abcdef");
+    bench.take([rest, end]);
+    let again = bench.chunk("log", 0, b"abc");
+    bench.take([again]);
+    assert_eq!(
+        bench.acks.0.lock().unwrap().len(),
+        before,
+        "its device keeps the bytes"
+    );
+    assert!(bench.ingest.rejects().count(RejectKind::UnknownRun) > 0);
+    assert!(!bench.workspace.run(bench.run).path().exists());
 }
