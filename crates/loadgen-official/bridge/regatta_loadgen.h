@@ -68,7 +68,7 @@ typedef struct rlg_settings rlg_settings;
 /* The version of this interface. This function never changes; call it before all others. */
 uint32_t rlg_abi_version(void);
 
-/* How the plug-in was built: one JSON object (see docs/loadgen-official.md). */
+/* How the plug-in was built: one JSON object (see docs/loadgen.md). */
 const char* rlg_build_info(void);
 
 /* The mlperf.conf that is compiled in, or NULL in LoadGens that have none (before 4.1.x). */

@@ -1,7 +1,7 @@
 //! The MLCommons C++ LoadGen behind [`regatta_loadgen::load_gen::LoadGen`], as a plug-in that is opened at run time.
 //!
 //! Each LoadGen revision is one shared library. `crates/loadgen-official/bridge/build.sh` builds it from sources that the user provides;
-//! none of them is part of this repository. The logs are the bytes that LoadGen writes. `docs/loadgen-official.md` describes how to build
+//! none of them is part of this repository. The logs are the bytes that LoadGen writes. `docs/loadgen.md` describes how to build
 //! and install a plug-in, and the limits of this LoadGen compared with Regatta's own.
 //!
 //! ```no_run

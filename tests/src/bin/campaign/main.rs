@@ -4,7 +4,7 @@
 //! `cargo run -p regatta-tests --bin campaign -- --faults 60 --seed 1 --broker embedded`
 //!
 //! The campaign is split into labs, each with its own seed, namespaces, disks and brokers, several at a time. How faults
-//! are made is described in `docs/fault-campaign.md`.
+//! are made is described in `docs/testing.md`.
 
 #![expect(
     clippy::print_stderr,
