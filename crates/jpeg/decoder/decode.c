@@ -49,6 +49,7 @@ static void note(j_common_ptr jpeg, int level) {
     case JWRN_JPEG_EOF:
         errors->warnings |= ENDED_EARLY;
         return;
+    case JWRN_JFIF_MAJOR: /* An unknown version of the JFIF header, which changes nothing. */
     case JWRN_EXTRANEOUS_DATA: /* Bytes between segments, which libjpeg skips. */
     case JWRN_NOT_SEQUENTIAL: /* Unusual parameters of a scan, which libjpeg replaces by the usual ones. */
     case JWRN_ADOBE_XFORM:

@@ -7,8 +7,8 @@ use regatta_types::samples::{Form, FormError, NotWhole};
 
 use crate::{npy::NpyError, quantisation::ScaleError, val_map::ValMapError};
 
-/// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them. A
-/// map file exists only when all samples do.
+/// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.
+/// `samples.json` exists only when all samples do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrepError {
@@ -202,6 +202,25 @@ pub enum PrepError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
+    },
+    /// The document of the samples cannot be read.
+    #[error("{path} cannot be read; hint: prepare the samples with `regatta prep`", path = path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A manifest does not have a line for each sample.
+    #[error("{path} has {lines} lines for {expected} samples; hint: copy it again", path = path.display())]
+    ManifestLength {
+        /// The file.
+        path: PathBuf,
+        /// Its number of lines.
+        lines: usize,
+        /// The number of samples.
+        expected: usize,
     },
     /// A required file is neither bundled nor below the scratch directory.
     #[error("{file} is not bundled with this program; hint: put it below the scratch directory")]

@@ -1,9 +1,12 @@
 //! Compares samples on disk with a manifest: lines `SHA256  DIRECTORY/NAME.npy`, as preparation writes them beside the samples.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use regatta_fsutil::{hash::sha256_of_file, regular_file};
-use regatta_types::assets::is_inner_path;
+use regatta_types::{assets::is_inner_path, documents::Document as _, samples::SampleSet};
 
 use crate::{error::PrepError, in_order::in_order, samples::manifest_path};
 
@@ -35,7 +38,8 @@ impl Verification {
 /// `progress` is called after each sample with the number of finished samples and of all.
 ///
 /// # Errors
-/// [`PrepError`] when the manifest cannot be read, or a line of it is invalid.
+/// [`PrepError`] when the samples are incomplete, the manifest cannot be read, a line of it is invalid, or it has not a line
+/// for each sample.
 pub fn verify_samples(
     dir: &Path,
     manifest: Option<&Path>,
@@ -56,6 +60,14 @@ pub fn verify_samples(
     }
     let (mut differing, mut missing) = (Vec::new(), Vec::new());
     let total = entries.len();
+    let expected = complete_set(dir)?;
+    if expected != total {
+        return Err(PrepError::ManifestLength {
+            path: manifest,
+            lines: total,
+            expected,
+        });
+    }
     let hash = |index: usize| Ok::<_, PrepError>(sha256_of_file(&dir.join(entries[index].1)).ok());
     in_order(total, hash, |index, found| {
         let (expected, name) = entries[index];
@@ -72,6 +84,19 @@ pub fn verify_samples(
         differing,
         missing,
     })
+}
+
+/// Returns the number of samples in `dir`, which must be complete.
+fn complete_set(dir: &Path) -> Result<usize, PrepError> {
+    SampleSet::check_whole(dir)?;
+    let path = dir.join(SampleSet::FILE);
+    let unreadable = |source| PrepError::Document {
+        path: path.clone(),
+        source,
+    };
+    let document = regular_file::read(&path, LARGEST_MANIFEST).map_err(unreadable)?;
+    let set = SampleSet::from_json(&document).map_err(|error| unreadable(io::Error::other(error)))?;
+    Ok(set.samples)
 }
 
 /// Splits a line into hash and file name below the samples' directory.

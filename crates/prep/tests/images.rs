@@ -114,17 +114,35 @@ fn a_set_is_made_once_verified_and_repaired() {
 }
 
 #[test]
+fn a_manifest_that_lacks_lines_is_refused() {
+    let dataset = Dataset::new();
+    let report = dataset.prepare(None).unwrap();
+    for kept in [
+        "",
+        "0000000000000000000000000000000000000000000000000000000000000000  fp32/a.JPEG.npy\n",
+    ] {
+        let manifest = dataset.dir.path().join("short.sha256");
+        fs::write(&manifest, kept).unwrap();
+        let error = verify_samples(&report.dir, Some(&manifest), &mut |_, _| {}).unwrap_err();
+        assert!(
+            matches!(error, PrepError::ManifestLength { expected: 3, .. }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_calibration_list_gets_a_directory_of_its_own() {
     let dataset = Dataset::new();
     let list = dataset.dir.path().join("list.txt");
     fs::write(&list, "c.JPEG\na.JPEG\n").unwrap();
     let report = dataset.prepare(Some(&list)).unwrap();
     assert_eq!(report.samples, 2);
-    assert!(
-        report.dir.ends_with("calibration_fp32_linear"),
-        "{:?}",
-        report.dir
-    );
+    assert!(report.dir.ends_with("list_fp32_linear"), "{:?}", report.dir);
+    let other = dataset.dir.path().join("other.txt");
+    fs::write(&other, "b.JPEG\n").unwrap();
+    let other = dataset.prepare(Some(&other)).unwrap();
+    assert_ne!((&other.dir, &other.map), (&report.dir, &report.map));
     assert_eq!(fs::read_to_string(&report.map).unwrap(), "c.JPEG 65\na.JPEG 0\n");
     fs::write(&list, "c.JPEG\nd.JPEG\n").unwrap();
     let error = dataset.prepare(Some(&list)).unwrap_err().to_string();

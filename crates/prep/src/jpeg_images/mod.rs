@@ -42,10 +42,11 @@ pub fn prepare_images(
     let maker = SampleMaker::new(benchmark, kind, request.form, request.quantised)?;
     let source = Source::open(request, kind)?;
     let total = source.images.len();
-    if request.calibration.is_some() {
-        let directory = format!("calibration_{}", request.form);
-        target.dataset.dir = sibling(&target.dataset.dir, &directory);
-        target.dataset.map = sibling(&target.dataset.map, "cal_map.txt");
+    if let Some(list) = request.calibration {
+        // A directory for each list: an engine is calibrated with every sample in it, and a submission uses one list.
+        let name = list.file_stem().unwrap_or_default().to_string_lossy();
+        target.dataset.dir = sibling(&target.dataset.dir, &format!("{name}_{}", request.form));
+        target.dataset.map = sibling(&target.dataset.map, &format!("{name}_map.txt"));
         target.dataset.total_samples = total;
     }
     let mut map_text = String::new();
