@@ -26,7 +26,7 @@ use crate::{
     run_process::prepared_run::{PreparedRun, RunPlan, ended_well},
 };
 
-/// Runs one benchmark. The exit code tells whether the run is valid.
+/// Runs one benchmark. The exit code is 0 if the run is valid.
 ///
 /// # Errors
 /// [`Failure`] when the run cannot start or gives no result.

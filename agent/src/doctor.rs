@@ -1,4 +1,4 @@
-//! `doctor`: prints what `regatta_board` says about this board and whether it is fit to measure, with a command that fixes
+//! `doctor`: prints what `regatta_board` finds on this board and whether it is fit to measure, with a command that fixes
 //! each finding. It does not change anything and needs no rights.
 
 use std::{

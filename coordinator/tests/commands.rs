@@ -416,7 +416,7 @@ fn a_locked_store_does_not_keep_a_serving_daemon_from_ending() {
     assert!(took.as_secs() < 10, "{took:?}");
 }
 
-/// Somebody holds the store: a command says that it waits, and `serve` ends when it is told to.
+/// Somebody holds the store: a command prints that it waits, and `serve` ends at its signal.
 #[test]
 fn a_locked_store_is_reported_and_does_not_keep_serve_from_ending() {
     let coordinator = Coordinator::embedded();

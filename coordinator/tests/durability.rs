@@ -167,7 +167,7 @@ fn unescape(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Plays strace's lines: `THREAD CALL(ARGUMENTS) = RESULT`, where a call that others overtake is told in two lines.
+/// Plays strace's lines: `THREAD CALL(ARGUMENTS) = RESULT`, where a call that others overtake takes two lines.
 fn play(lines: &str) -> Disk {
     let mut disk = Disk::default();
     let mut unfinished: BTreeMap<&str, (&str, String)> = BTreeMap::new();

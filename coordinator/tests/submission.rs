@@ -2,7 +2,7 @@
 //! That the verdicts are right is tested beside `crates/submission`.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
-#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 use std::{
     fs,

@@ -68,7 +68,7 @@ impl Process {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix(key));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
-        kib.expect("the kernel tells")
+        kib.expect("the kernel reports it")
     }
 
     /// Returns its CPU time in seconds.

@@ -112,12 +112,12 @@ impl Terminal {
         flags & usual == usual
     }
 
-    /// Waits until the program asks for a secret and turns echo off.
+    /// Waits until the program prompts for a secret and turns echo off.
     ///
     /// # Panics
     /// Panics when that does not happen.
     pub fn wait_until_hidden(&self) {
-        eventually("a secret to be asked for", PATIENCE_S, || !self.is_in_order());
+        eventually("a prompt for a secret", PATIENCE_S, || !self.is_in_order());
     }
 
     /// Waits for the program's end.

@@ -149,7 +149,7 @@ fn fetch_tree(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Res
     store.settle(&part, &store.place(asset))
 }
 
-/// Downloads a tree's manifest. The spec does not state its length, so the coordinator is asked for it.
+/// Downloads a tree's manifest. The spec does not state its length, so the device requests it from the coordinator.
 fn fetch_manifest(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
     let address = format!("/v1/file/{}", asset.sha256);
     let bytes = puller.length(&address, &asset.path)?;

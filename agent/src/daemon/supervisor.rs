@@ -38,7 +38,7 @@ impl Supervisor {
             Ok(socket) => Some(socket),
             Err(e) => {
                 tracing::warn!(
-                    "the service manager at {} is not told anything: {e}",
+                    "the service manager at {} gets no notifications: {e}",
                     address.display()
                 );
                 None
@@ -77,7 +77,7 @@ impl Supervisor {
             // A restarting service manager may lose a notification. The next watchdog notification follows soon.
             if let Err(e) = socket.send_to_addr(notification, address) {
                 tracing::warn!(
-                    "the service manager was not told {}: {e}",
+                    "the service manager did not get the notification {}: {e}",
                     notification.escape_ascii()
                 );
             }

@@ -41,7 +41,7 @@ pub(super) fn watched<T>(
 struct Watched<W> {
     progress: Mutex<Progress<W>>,
     cancelled: AtomicBool,
-    /// Whether this TensorRT version asks at every step whether to continue.
+    /// Whether this TensorRT version calls back at every step and can be cancelled there.
     asks: bool,
 }
 

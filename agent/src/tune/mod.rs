@@ -52,7 +52,7 @@ use crate::{
 /// Samples of a MultiStream query, in every round since v2.0.
 const MULTI_STREAM_SAMPLES: usize = 8;
 
-/// Runs all searches and prints the results. The exit code tells whether every benchmark and scenario has a choice.
+/// Runs all searches and prints the results. The exit code is 0 if every benchmark and scenario has a choice.
 ///
 /// # Errors
 /// [`Failure`] when the search cannot start or the file cannot be written.

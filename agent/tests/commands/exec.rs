@@ -134,7 +134,7 @@ fn a_run_tells_its_phases_and_leaves_everything_that_proves_it() {
     );
 }
 
-/// What of it is allowed differs between machines; that it is told does not.
+/// Which of it is allowed differs between machines; that it is reported does not.
 #[test]
 fn how_the_timing_thread_ran_stands_in_the_attempt() {
     let fixture = Fixture::new();

@@ -301,7 +301,7 @@ fn the_cpu_engine_is_tuned_on_a_real_model() {
     );
     assert_eq!(
         offline.expected.offline_expected_qps, offline.result,
-        "LoadGen is told what was measured"
+        "LoadGen gets the measured rate"
     );
     assert!(text.contains("  coarse "), "{text}");
     let tract = bench_words(&fixture, "tract", "found.toml");

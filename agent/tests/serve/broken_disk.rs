@@ -1,4 +1,4 @@
-//! A disk that fails to flush or to read, once and never again, or takes its time: what was logged is told as uncertain, is proven
+//! A disk that fails to flush or to read, once and never again, or takes its time: logged data is reported as uncertain, is proven
 //! once it can be, and holds up nobody.
 
 use std::{fs, io::Write as _, path::Path};

@@ -62,7 +62,7 @@ impl Content {
         tokio::spawn(async move {
             if let Err(error) = send(parts, &sender, &to).await {
                 tracing::debug!(device = %to.device, "an asset was not sent to its end: {error}");
-                // The body is shorter than its Content-Length, which tells the device that it is incomplete.
+                // The body is shorter than its Content-Length, by which the device sees that it is incomplete.
                 let _ = sender.try_send(Err(error));
             }
         });

@@ -40,7 +40,7 @@ use crate::{
 const CONNECTIONS_PER_DEVICE: usize = 4;
 /// The maximum number of concurrent transfers. Other requests wait for a while.
 const TURNS: usize = 64;
-/// The longest wait for a transfer. A device considers 20 s of silence a lost connection. After an explicit refusal it asks again.
+/// The longest wait for a transfer. A device considers 20 s of silence a lost connection. After an explicit refusal it tries again.
 const TURN_PATIENCE: Duration = Duration::from_secs(10);
 /// The longest time for receiving a request's header.
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);

@@ -99,7 +99,7 @@ fn configuration(directory: &Path, listen: SocketAddr) -> String {
     let packet = frame::HEADER_LEN + frame::MAX_BODY + 1024;
     format!(
         "# mosquitto for a Regatta lab: mosquitto -c {place}/mosquitto.conf\n\
-         # Started as root it goes on as the user who owns these files.\n\
+         # Started as root, it continues as the user who owns these files.\n\
          {user}per_listener_settings false\n\
          pid_file {place}/{PID}\n\
          listener {port} {address}\n\

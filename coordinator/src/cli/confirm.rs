@@ -6,7 +6,7 @@ use regatta_text::escape_lines;
 
 use crate::exit::Failure;
 
-/// Asks whether to do what `question` says, unless the user has confirmed it already.
+/// Prompts for a confirmation, unless the user has given it already.
 ///
 /// # Errors
 /// Returns an error when the user declines, or when there is neither `--yes` nor a terminal.

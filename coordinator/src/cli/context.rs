@@ -1,4 +1,4 @@
-//! What commands share: the workspace that was named, the format that was asked for, and printing.
+//! What commands share: the workspace, the output format, and printing.
 
 use std::{
     borrow::Cow,
@@ -102,7 +102,7 @@ impl Context {
         }
     }
 
-    /// Prints a result: a document for programs, or what `text` says for people.
+    /// Prints a result: a document for programs, or `text` for people.
     pub(crate) fn print(&self, document: &impl Serialize, text: impl FnOnce() -> String) -> io::Result<()> {
         match self.format {
             Format::Json => print(&escape_json(&serde_json::to_string_pretty(document)?)),

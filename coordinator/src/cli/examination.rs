@@ -1,4 +1,4 @@
-//! `regatta device doctor`: asks a device what it is and whether it is fit to measure, over the channel that carries its runs.
+//! `regatta device doctor`: requests a device's facts and whether it is fit to measure, over the channel that carries its runs.
 //! The device judges; here its words are shown.
 
 use std::time::{Duration, Instant};

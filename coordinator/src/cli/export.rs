@@ -128,7 +128,7 @@ fn undo(error: anyhow::Error, files: &[Copied], row: &RunRow, out: &Path) -> Fai
             )
         }
         _ => format!(
-            "`regatta runs verify {}` says what is still as it was delivered",
+            "`regatta runs verify {}` lists what is unchanged since its delivery",
             row.id
         ),
     };

@@ -1,4 +1,4 @@
-//! `regatta device add` and `remove`: who is let in, and who is not any more.
+//! `regatta device add` and `remove`: enrolment tokens, and the removal of devices.
 
 use jiff::SignedDuration;
 use regatta_text::HumanDuration;

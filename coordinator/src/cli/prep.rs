@@ -52,7 +52,7 @@ pub(super) struct Args {
     /// That manifest [default: the one beside the samples]
     #[arg(long, value_name = "FILE", requires = "verify")]
     manifest: Option<PathBuf>,
-    /// int8: what one step stands for [default: the benchmark's published scale]
+    /// int8: the value of one step [default: the benchmark's published scale]
     #[arg(long, conflicts_with = "calibration_cache")]
     scale: Option<f32>,
     /// int8: the calibration cache of TensorRT that holds the scale
@@ -158,7 +158,7 @@ fn progress_bar(context: &Context) -> ProgressBar {
     }
 }
 
-/// Compares the samples of a form with a manifest. The exit code says whether they are equal.
+/// Compares the samples of a form with a manifest. The exit code is 0 if they are equal.
 fn verify(
     args: &Args,
     benchmark: &Benchmark,

@@ -122,7 +122,7 @@ impl Script<'_> {
         board.run(self.doing, &self.line(), input, sent)
     }
 
-    /// Runs the script as `root` says, or as the login's user without it.
+    /// Runs the script by `root`, or as the login's user without it.
     ///
     /// The password is the first line of the input. sudo may or may not read that line, depending on its rules. The script skips to the
     /// line [`INPUT`] and reads on from there.

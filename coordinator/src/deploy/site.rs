@@ -111,7 +111,7 @@ impl Site<'_> {
         }
         let mut root = None;
         let mut refusal =
-            "none was given; at a terminal it is asked for, elsewhere --password-stdin reads it".to_owned();
+            "none was given; a terminal prompts for it, elsewhere --password-stdin reads it".to_owned();
         let answer = retry_password(password, |password| {
             let by_sudo = Root::SudoWith(password);
             let output = try_sudo(&by_sudo, board, survey)?;
@@ -127,7 +127,7 @@ impl Site<'_> {
                 why: refusal,
             }),
             Answer::None => Err(StepError::Refused {
-                what: "sudo on the board asks for a password",
+                what: "sudo on the board requires a password",
                 why: refusal,
             }),
         }

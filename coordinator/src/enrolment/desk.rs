@@ -79,7 +79,7 @@ impl Desk {
             Err(Refusal::NotNow(why)) => EnrolResponse::NotNow(why),
             Err(Refusal::Fault(error)) => {
                 tracing::error!("an enrolment failed: {error:#}");
-                EnrolResponse::NotNow("the coordinator's log says why".to_owned())
+                EnrolResponse::NotNow("the reason is in the coordinator's log".to_owned())
             }
         }
     }

@@ -154,7 +154,7 @@ mod tests {
         assert!(changes.has_changed().unwrap());
         changes.mark_unchanged();
         open.refresh(&store).unwrap();
-        assert!(!changes.has_changed().unwrap(), "only changes are told");
+        assert!(!changes.has_changed().unwrap(), "only changes are reported");
     }
 
     #[test]

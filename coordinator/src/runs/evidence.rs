@@ -52,7 +52,7 @@ impl Proven {
             .filter(|_| self.signature_valid == Some(true))
     }
 
-    /// Checks that a file on disk is the one in the signed evidence. The error says why it is not.
+    /// Checks that a file on disk is the one in the signed evidence. The error has the difference.
     pub(super) fn file(&self, name: &str) -> Result<(), String> {
         let evidence = self.signed().ok_or("there is no signed evidence of it")?;
         let listed = evidence
@@ -93,7 +93,7 @@ impl Proven {
             revision: reported.revision,
         };
         self.contradictions.push(format!(
-            "the run was told as {}, and {EVIDENCE} says {phase}",
+            "the run was reported as {}, and {EVIDENCE} has {phase}",
             reported.phase
         ));
         signed

@@ -1,4 +1,4 @@
-//! Selects the form of a benchmark's samples that the engine's settings name. If devices cannot get that form, the error says how to make
+//! Selects the form of a benchmark's samples that the engine's settings name. If devices cannot get that form, the error shows how to make
 //! it. This module makes no samples.
 
 use std::path::Path;

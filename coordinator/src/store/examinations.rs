@@ -54,7 +54,7 @@ impl Store {
         self.questions("SELECT id, device FROM examinations WHERE sent = 0")
     }
 
-    /// Returns the refused requests that their devices have not been told to forget.
+    /// Returns the refused requests for which `Forget` was not sent to the device.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -80,7 +80,7 @@ impl Store {
         Ok(())
     }
 
-    /// Marks that a device was told to forget a request that it refused.
+    /// Marks that `Forget` was sent for a request that the device refused.
     ///
     /// # Errors
     /// Returns an error when the store fails.

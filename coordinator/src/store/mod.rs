@@ -50,7 +50,7 @@ pub(crate) use versions::OtherVersion;
 
 /// The longest wait for another connection's write.
 const BUSY: Duration = Duration::from_secs(30);
-/// The wait after which the user is told.
+/// The wait after which the user gets a message.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 /// Longest wait in a process that is about to end.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -170,7 +170,7 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Waits for another connection's lock, and says so when the wait is long. Returns `false` after the longest wait.
+/// Waits for another connection's lock, and prints a message when the wait is long. Returns `false` after the longest wait.
 fn wait(times: i32) -> bool {
     let Ok(times) = u32::try_from(times) else {
         return false;

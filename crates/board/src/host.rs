@@ -73,7 +73,7 @@ fn by_smbios(root: &Root) -> Option<&'static str> {
 
 /// Returns the container's manager, from the files that systemd or the manager creates.
 pub(super) fn container(root: &Root) -> Option<String> {
-    let told = ["run/host/container-manager", "run/systemd/container"];
+    let files = ["run/host/container-manager", "run/systemd/container"];
     let marks = [("run/.containerenv", "podman"), (".dockerenv", "docker")];
     let mark = || {
         marks
@@ -81,6 +81,6 @@ pub(super) fn container(root: &Root) -> Option<String> {
             .find(|(file, _)| root.exists(file))
             .map(|(_, name)| *name)
     };
-    let told = told.into_iter().find_map(|file| root.text(file));
-    told.or_else(|| mark().map(str::to_owned))
+    let marker = files.into_iter().find_map(|file| root.text(file));
+    marker.or_else(|| mark().map(str::to_owned))
 }

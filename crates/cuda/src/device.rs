@@ -1,4 +1,4 @@
-//! The devices of a driver, and what it says about them.
+//! The devices of a driver and their properties.
 
 use std::ffi::{CStr, c_int};
 

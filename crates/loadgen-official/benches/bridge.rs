@@ -126,7 +126,7 @@ fn request(logs: &Path, scenario: Scenario, queries: u64) -> RunRequest {
 
 fn alone(fake: &Plugin, logs: &Path, scenario: Scenario, queries: u64) -> f64 {
     let (sut, qsl) = (null_sut::Null::default(), null_sut::Samples::new(8, 8));
-    // The fake LoadGen writes no logs, which is told as an error.
+    // The fake LoadGen writes no logs, which is reported as an error.
     let _ = fake
         .loadgen_as_requested()
         .run(&sut, &qsl, &request(logs, scenario, queries), &NoObserver);

@@ -28,7 +28,7 @@ use crate::{
 /// A second call changes nothing. `progress` is called after each sample with the number of finished samples and of all.
 ///
 /// # Errors
-/// [`PrepError`] says which file or setting is wrong.
+/// [`PrepError`] names the file or setting that is wrong.
 pub fn convert_samples(
     benchmark: &Benchmark,
     form: Form,

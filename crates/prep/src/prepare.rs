@@ -33,7 +33,7 @@ pub fn raw_data_dir(benchmark: &Benchmark, scratch: &Path) -> PathBuf {
 /// the number of finished samples and of all samples.
 ///
 /// # Errors
-/// [`PrepError`] says which file or setting is wrong. A `csv-images` table is read completely before anything is written.
+/// [`PrepError`] names the file or setting that is wrong. A `csv-images` table is read completely before anything is written.
 pub fn prepare(
     benchmark: &Benchmark,
     data: &Path,

@@ -27,7 +27,7 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Returns whether all samples are as the manifest says.
+    /// Returns whether all samples equal the manifest.
     #[must_use]
     pub fn is_equal(&self) -> bool {
         self.differing.is_empty() && self.missing.is_empty()

@@ -1,5 +1,5 @@
 // The C interface of regatta_trt.h over one version of TensorRT: 8.5 to 11, and TensorRT-RTX. What a version does not have
-// is told apart by its own version macros, in one place each. CUDA is not linked here: streams and addresses are the caller's.
+// is distinguished by its own version macros, in one place each. CUDA is not linked here: streams and addresses are the caller's.
 
 #include "regatta_trt.h"
 

@@ -222,7 +222,7 @@ impl TensorRt {
         let version = self.version();
         match self.dla_cores() {
             Some(cores) if core >= cores => Err(BuildError::Unsupported(format!(
-                "DLA core {core} was asked for, but TensorRT {version} finds {cores} here: {}",
+                "DLA core {core} was requested, but TensorRT {version} finds {cores} here: {}",
                 version.dla_support()
             ))),
             _ => Ok(()),

@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::print_stderr,
-    reason = "a test says what it reads, or why it does not run"
+    reason = "a test prints what it reads, or why it does not run"
 )]
 
 use std::{

@@ -1,6 +1,6 @@
 //! The official LoadGen as a plug-in, built on demand from its PyPI source package, for tests of any package.
 
-#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 use std::{
     env, fs,

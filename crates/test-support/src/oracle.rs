@@ -1,6 +1,6 @@
 //! Oracles that are installed by scripts below `tests/oracles`: libraries whose results ours are compared with.
 
-#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 use std::{
     env, fs,

@@ -25,7 +25,7 @@ impl SmallDisk {
                 std::env::var_os("CI").is_none_or(|ci| ci != "true"),
                 "CI leaves nothing out: no tmpfs"
             );
-            println!("left out: a tmpfs cannot be mounted here (wants root)");
+            println!("left out: a tmpfs cannot be mounted here (needs root)");
             return None;
         }
         Some(Self {

@@ -42,7 +42,7 @@ impl<'a> Chunk<'a> {
     /// Decodes a frame that holds a chunk, and checks its CRC.
     ///
     /// # Errors
-    /// [`FrameError`] says which part of the frame is invalid.
+    /// [`FrameError`] names the invalid part of the frame.
     pub fn from_frame(bytes: &'a [u8]) -> Result<Self, FrameError> {
         let (_version, body) = frame::decode(KIND, bytes)?;
         let invalid = |reason: &str| FrameError::Body {
@@ -84,7 +84,7 @@ impl<'a> LogMessage<'a> {
     /// Decodes a frame by its kind.
     ///
     /// # Errors
-    /// [`FrameError`] says which part of the frame is invalid.
+    /// [`FrameError`] names the invalid part of the frame.
     pub fn from_frame(bytes: &'a [u8]) -> Result<Self, FrameError> {
         use crate::message::{Message as _, StreamEnd};
         if frame::stated_kind(bytes) == Some(StreamEnd::KIND) {

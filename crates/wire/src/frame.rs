@@ -112,7 +112,7 @@ pub fn stated_kind(frame: &[u8]) -> Option<FrameKind> {
 /// Checks a frame's header and returns its version and body.
 ///
 /// # Errors
-/// [`FrameError`] says which part of the frame is invalid.
+/// [`FrameError`] names the invalid part of the frame.
 pub fn decode(expected_kind: u8, frame: &[u8]) -> Result<(u16, &[u8]), FrameError> {
     let Some((header, body)) = frame.split_at_checked(HEADER_LEN) else {
         return Err(FrameError::Truncated(frame.len()));

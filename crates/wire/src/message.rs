@@ -41,7 +41,7 @@ pub trait Message: Serialize + DeserializeOwned {
     /// Decodes a frame that holds one message of this kind.
     ///
     /// # Errors
-    /// [`FrameError`] says which part of the frame is invalid.
+    /// [`FrameError`] names the invalid part of the frame.
     fn from_frame(bytes: &[u8]) -> Result<Self, FrameError> {
         let (_version, body) = frame::decode(Self::KIND.number(), bytes)?;
         postcard::from_bytes(body).map_err(|e| FrameError::Body {
@@ -161,7 +161,7 @@ pub enum Command {
     /// Asks for the run's state and for these streams again, including streams acknowledged as complete. Naming any
     /// stream revokes an earlier release. A device without the run sends its [`Inventory`].
     Resend {
-        /// The streams that are incomplete at the coordinator. An empty list asks for the state only.
+        /// The streams that are incomplete at the coordinator. An empty list requests the state only.
         streams: Vec<StreamName>,
     },
 }

@@ -1,7 +1,7 @@
 //! What is checked of bytes from outside: each check takes any bytes and panics when a promise does not hold. The fuzz
 //! targets call them with what libFuzzer makes up, the test beside them with what it has kept. No fuzzer is linked here.
 
-// A broken promise is told by a panic, as the fuzzer wants it.
+// A broken promise panics, which the fuzzer reports.
 #![expect(clippy::expect_used, reason = "this crate is test code throughout")]
 
 mod conf;

@@ -28,7 +28,7 @@ pub fn detail(bytes: &[u8]) {
     assert_eq!(
         DetailLog::read(bytes).is_ok(),
         faults == 0,
-        "the collected log tells faults as the reader does"
+        "the collected log reports the same faults as the reader"
     );
     assert!(TraceReader::new(bytes).count() <= bytes.len() + 1);
 }

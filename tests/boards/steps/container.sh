@@ -1,5 +1,5 @@
 # A whole board as a container: Debian with its own systemd under systemd-nspawn, on this machine's kernel, for arm64 under qemu-user. Its
-# network is this machine's, unless boot is told otherwise. Sourced by board-root.sh and board-cloud.sh after lab.sh.
+# network is this machine's, unless boot gets another one. Sourced by board-root.sh and board-cloud.sh after lab.sh.
 
 address=127.0.0.1
 listen=127.0.0.1

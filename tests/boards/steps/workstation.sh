@@ -12,7 +12,7 @@ programs_of_this_machine() {
 }
 there() { on_board regatta --workspace "$lab_there" "$@"; }
 
-# The same ports here and there: what the device is told to reach is forwarded.
+# The same ports here and there: the address that the device gets is forwarded.
 ports=("$(free_port)" "$(free_port)" "$(free_port)")
 for port in "${ports[@]}"; do forwards+=",hostfwd=tcp:127.0.0.1:$port-:$port"; done
 

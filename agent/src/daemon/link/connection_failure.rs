@@ -5,7 +5,7 @@ use std::{error::Error, io};
 use rumqttc::{ConnectReturnCode, ConnectionError};
 use rustls::AlertDescription;
 
-/// Describes an error of the MQTT client. `was_connected` tells a lost connection from one that was never made.
+/// Describes an error of the MQTT client. `was_connected` distinguishes a lost connection from one that was never made.
 pub(super) fn describe(error: &ConnectionError, was_connected: bool, broker: &str) -> String {
     if is_refused(error) {
         return format!(

@@ -47,7 +47,7 @@ pub(crate) struct RequiredAssets {
     pub(crate) pinned: BTreeSet<String>,
 }
 
-/// What execution tells about a run. The run queue records it.
+/// An event of a run's execution. The run queue records it.
 #[derive(Debug)]
 pub(crate) enum RunUpdate {
     /// The run enters a phase, with a reason.

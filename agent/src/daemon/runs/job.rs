@@ -115,7 +115,7 @@ impl Ending {
     }
 }
 
-/// The identity of a process, which tells it from a later process with the same id.
+/// The identity of a process. A later process with the same id has another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessIdentity {
     /// Process id, which is also the process group id.

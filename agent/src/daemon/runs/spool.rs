@@ -41,7 +41,7 @@ pub(super) enum NoSpace {
         required: u64,
     },
     /// The file system does not report its free space.
-    #[error("the free space for logs cannot be told")]
+    #[error("the free space for logs cannot be read")]
     Unknown(#[source] io::Error),
 }
 

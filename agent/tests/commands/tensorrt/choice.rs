@@ -70,7 +70,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     let named = format!("gpu_engine={key}");
     let ended = place.bench("Offline", "AccuracyOnly", &[&named], &[]);
     assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
-    // Every cause is told, not the last one alone.
+    // Every cause is reported, not the last one alone.
     place.build(&["--batch", "4", "--precision", "fp16", "--dla-core", "0"], &[]);
     fs::write(&manifest, text.replace("\"8.5.2\"", "\"8.6.1\"")).unwrap();
     let message = offline(&["precision=fp32"]);

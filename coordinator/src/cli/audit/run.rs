@@ -99,7 +99,7 @@ fn of_device(
     }
     if unmeasured.is_empty() {
         return Err(Failure::misuse(format!(
-            "the round asks for no audit of {}",
+            "the round requires no audit of {}",
             benchmark.name
         )));
     }

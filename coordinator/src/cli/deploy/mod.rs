@@ -1,5 +1,5 @@
 //! `regatta device deploy`: brings the agent onto boards over SSH. Reads the command line, takes the boards one beside the other,
-//! and says what came of each; the work is done in [`crate::deploy`].
+//! and prints the result of each; the work is done in [`crate::deploy`].
 
 mod board_error;
 mod hidden_input;
@@ -221,7 +221,7 @@ fn one(
     Ok(deployment.run(&mut |again| prompt.secret(&Question::Sudo(&task.access), again))?)
 }
 
-/// Prints what came of all. One board's failure is the command's own; of many, the table tells, and the exit code.
+/// Prints the results of all. One board's failure is the command's own; several are in the table and the exit code.
 fn report(
     tasks: &[Task],
     results: Vec<Option<Result<DeployOutcome, BoardError>>>,

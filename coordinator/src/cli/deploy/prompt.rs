@@ -109,7 +109,7 @@ impl Prompt for TerminalPrompt<'_> {
                     "yes" => return Some(true),
                     answer if answer == fingerprint => return Some(true),
                     "no" | "" => return Some(false),
-                    _ => write("yes, no, or the fingerprint as the board says it: ")?,
+                    _ => write("yes, no, or the fingerprint that the board shows: ")?,
                 }
             }
         })

@@ -1,4 +1,4 @@
-//! `regatta run --dry-run`: shows the runs that a request stands for, without queueing them.
+//! `regatta run --dry-run`: shows the runs of a request without queueing them.
 
 use std::collections::BTreeMap;
 

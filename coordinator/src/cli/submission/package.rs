@@ -29,7 +29,7 @@ pub(crate) struct PackArgs {
     /// Replace a package that is there already
     #[arg(long)]
     force: bool,
-    /// A file whose first line is the password [default: openssl asks on the terminal]
+    /// A file whose first line is the password [default: openssl prompts on the terminal]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct UnpackArgs {
     /// The tree that is made, a new directory
     #[arg(long, value_name = "NEWTREE")]
     output: PathBuf,
-    /// A file whose first line is the password [default: openssl asks on the terminal]
+    /// A file whose first line is the password [default: openssl prompts on the terminal]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
     /// The most that the package may unpack to, in GiB

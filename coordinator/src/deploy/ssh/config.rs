@@ -117,7 +117,7 @@ impl SshConfig {
         let jump = match &over.jump {
             Some(jump) => Some(jump.clone()),
             None => match first("proxyjump").filter(|&jump| jump != "none") {
-                // Only the last of several jump hosts is used, which is next to the board. Its own entry says how to reach it.
+                // Only the last of several jump hosts is used, which is next to the board. Its own entry has its address.
                 Some(jump) => Some(jump.rsplit(',').next().unwrap_or(jump).parse()?),
                 None => None,
             },

@@ -120,7 +120,7 @@ impl TestSettings {
         let mut warnings = Vec::new();
         if self.mode != Mode::AccuracyOnly && self.min_duration_ms == 0 {
             warnings.push(
-                "min_duration is 0 ms: the run may be VALID however short it is; hint: 600000 is what MLPerf asks for"
+                "min_duration is 0 ms: the run may be VALID however short it is; hint: MLPerf requires 600000"
                     .to_owned(),
             );
         }
@@ -129,7 +129,7 @@ impl TestSettings {
 
     fn check_durations(&self) -> Result<(), SettingError> {
         let bounds = (0, LONGEST_MS);
-        let hint = "600000 is the ten minutes that MLPerf asks for";
+        let hint = "MLPerf requires ten minutes, 600000";
         integer("min_duration", self.min_duration_ms, bounds, " ms", hint)?;
         integer(
             "max_duration",
@@ -183,7 +183,7 @@ impl TestSettings {
         check_percentile(self.multi_stream_target_latency_percentile)?;
         let (samples, hint) = (
             self.multi_stream_samples_per_query,
-            "MLPerf asks for 8 samples per query",
+            "MLPerf requires 8 samples per query",
         );
         integer("samples_per_query", samples, (1, MOST_SAMPLES), "", hint)?;
         check_expected_latency(self.multi_stream_expected_latency_ns)

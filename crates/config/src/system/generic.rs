@@ -55,7 +55,7 @@ pub fn generic(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) ->
     System {
         schema: System::SCHEMA,
         name: "generic".to_owned(),
-        title: "A board of which no file tells".to_owned(),
+        title: "A board without a file".to_owned(),
         partial: None,
         board: Board::default(),
         runs: vec![SystemRun {

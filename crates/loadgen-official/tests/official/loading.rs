@@ -1,4 +1,4 @@
-//! What is told of files that are no plug-in of ours, and what the working directory cannot do to a run.
+//! Errors of files that are no plug-in of Regatta, and what the working directory cannot do to a run.
 
 use std::{
     fs,

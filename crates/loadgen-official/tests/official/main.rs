@@ -3,7 +3,7 @@
 //! Where it cannot be built (no compiler, no network) that is printed and the tests pass; with `CI=true` they fail.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
-#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 mod faults;
 mod loading;

@@ -29,7 +29,7 @@ pub enum PlanError {
     )]
     TooManySamples(u64),
     /// MultiStream with zero samples per query.
-    #[error("samples_per_query is 0, but must be at least 1; hint: MLPerf asks for 8")]
+    #[error("samples_per_query is 0, but must be at least 1; hint: MLPerf requires 8")]
     EmptyQuery,
     /// The expected rate is not a valid rate.
     #[error(

@@ -23,7 +23,7 @@ const EARLY_ONE_IN: i64 = 10;
 #[derive(Debug)]
 pub(super) struct TimeWaiter {
     wait: Wait,
-    /// How much earlier than due the thread asks to be woken, because most wake-ups are late by at least that much.
+    /// How much earlier than due the thread sets its timer, because most wake-ups are late by at least that much.
     lead_ns: i64,
 }
 

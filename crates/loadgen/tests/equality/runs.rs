@@ -144,7 +144,7 @@ fn settled(lines: &[(String, String)], exact: bool, build: Build) -> Vec<(&str, 
         // Whether a run is valid, and how it ends, is the clock's to decide.
         .filter(|(key, value)| {
             let ending = key == "error_runtime" || (key == "generic_message" && value.contains("Ending"));
-            // The official one is told of threads, ours makes its own.
+            // The official one gets a number of threads, Regatta's makes its own.
             let of_threads = value.contains("Registered IssueQueryThread");
             key != "result_invalid_reason" && (exact || !ending) && !of_threads && !build.lacks_key(key)
         })

@@ -63,7 +63,7 @@ pub enum AccuracyLogError {
         offset: u64,
     },
     /// The file continues after the closing `]`.
-    #[error("the accuracy log goes on after its end (byte {offset}, line {line})")]
+    #[error("the accuracy log continues after its end (byte {offset}, line {line})")]
     Trailing {
         /// The offset of the additional byte.
         offset: u64,

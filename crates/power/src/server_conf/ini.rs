@@ -1,6 +1,6 @@
 //! INI files as Python's `configparser` reads them with its defaults, which the official server does.
 //!
-//! Sections are told apart by case, keys are not; `=` or `:` ends a key, indented lines go on with a value, `%` begins an
+//! Names of sections are case-sensitive, keys are not; `=` or `:` ends a key, indented lines continue a value, `%` begins an
 //! interpolation, what is given twice is refused.
 
 use std::collections::BTreeMap;

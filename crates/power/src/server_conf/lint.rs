@@ -47,7 +47,7 @@ const ANALYZER: &[&str] = &[
 /// Flags that PTDaemon has for interfaces.
 const INTERFACES: [&str; 5] = ["", "-n", "-g", "-y", "-U"];
 
-/// Reads a file and tells everything that is wrong with it; `rules` are the power rules of the round that the session is for.
+/// Reads a file and lists everything that is wrong with it; `rules` are the power rules of the round that the session is for.
 /// Only the text is looked at: no program is started and no port is tried.
 #[must_use]
 pub fn lint(text: &str, rules: Option<&PowerRules>) -> (Option<ServerConf>, Vec<ConfFinding>) {
@@ -129,9 +129,9 @@ pub(super) fn channel_error(analyzer: &AnalyzerConf) -> Option<String> {
     };
     let count = analyzer.channel.len();
     (!expected.contains(&count)).then(|| match (device, count) {
-        (ptd::WT500_MULTICHANNEL, _) => format!("device {device} wants `channel` with one number, the count"),
+        (ptd::WT500_MULTICHANNEL, _) => format!("device {device} needs `channel` with one number, the count"),
         (device, _) if ptd::is_multichannel(device) => {
-            format!("device {device} wants `channel` with two numbers, first and count")
+            format!("device {device} needs `channel` with two numbers, first and count")
         }
         _ => format!("device {device} has one channel, `channel` names {count}"),
     })

@@ -36,13 +36,13 @@ pub struct AnalyzerConf {
     pub interface_flag: String,
     /// Where: a device file, address, serial number or board.
     pub device_port: String,
-    /// The port that PTDaemon listens on; 0 stands for [`ptd::DEFAULT_PORT`].
+    /// The port that PTDaemon listens on; 0 means [`ptd::DEFAULT_PORT`].
     pub network_port: u16,
     /// The channels: one number for one channel, the count for device 48, first and count for other multichannel meters.
     pub channel: Vec<i64>,
     /// The GPIB board.
     pub gpib_board: Option<i64>,
-    /// What tells PTDaemon that the meter measures direct current, such as `-D`.
+    /// PTDaemon's option for direct current, such as `-D`.
     pub dc_flag: Option<String>,
 }
 
@@ -239,7 +239,7 @@ fn list(numbers: &[i64]) -> String {
     numbers.join(",")
 }
 
-/// Values of a file in the types that the server wants.
+/// Values of a file in the server's types.
 struct File<'a>(&'a Ini);
 
 impl File<'_> {

@@ -83,7 +83,7 @@ impl Child {
         self.ended().is_some()
     }
 
-    /// Closes its standard input, waits for its end, and ends its whole group if it goes on.
+    /// Closes its standard input, waits for its end, and ends its whole group if it continues.
     pub(super) fn stop(&mut self) {
         self.input = None;
         let begun = Instant::now();

@@ -27,7 +27,7 @@ use crate::{power_dev::PowerDev, server_conf::ServerConf};
 const SUPERVISOR: &str = include_str!("supervisor.py");
 /// The interval for looking at both programs.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The longest wait for a server: it asks NTP, and starts PTDaemon, which may take 30 s.
+/// The longest wait for a server: it queries NTP and starts PTDaemon, which may take 30 s.
 const SERVER_START: Duration = Duration::from_secs(90);
 /// The longest time without a sample while the workload runs, which the strict check allows too. PTDaemon samples once per
 /// second.
@@ -67,7 +67,7 @@ pub trait Workload {
     /// Is called about ten times per second while the command runs. Returns the line for the command's standard input, if there is one.
     ///
     /// # Errors
-    /// A sentence that says why the workload failed. The session then ends.
+    /// The reason why the workload failed, as a sentence. The session then ends.
     fn follow(&mut self, part: Part) -> Result<Option<String>, String>;
 }
 
@@ -116,7 +116,7 @@ impl SessionPlan {
             .wait_for_server(workload, &mut server, &mut progress)
             .and_then(|()| self.measure(workload, &mut server, &mut progress, &temporary));
         server.stop();
-        // What the server says last may be the reason.
+        // The server's last line may be the reason.
         progress.read(&mut server, None);
         let phase = progress.phase();
         match made {

@@ -1,4 +1,4 @@
-//! The steps of a session, and what is told of them.
+//! The steps of a session and their progress texts.
 
 use std::fmt;
 

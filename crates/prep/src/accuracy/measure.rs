@@ -87,7 +87,7 @@ pub enum MeasureError {
 /// benchmark's file.
 ///
 /// # Errors
-/// [`MeasureError`] says which file is missing or invalid.
+/// [`MeasureError`] names the file that is missing or invalid.
 pub fn measure(
     benchmark: &Benchmark,
     label_type: Option<LabelType>,

@@ -1,4 +1,4 @@
-//! What a user wants of a dataset of JPEG images. Checks nothing.
+//! A request to prepare a dataset of JPEG images. It does not check anything.
 
 use std::path::Path;
 

@@ -151,7 +151,7 @@ impl<'a> Observed<'a> {
             let record = self.log.first(key);
             if record.is_some() && record.map(|record| &record.value) == reference.value(key) {
                 let line = record.map(|record| record.line);
-                let message = format!("{key} is that of the submission's run: the audit asks for another");
+                let message = format!("{key} is that of the submission's run: the audit requires another");
                 self.say(line, message);
             }
         }
@@ -181,7 +181,7 @@ impl<'a> Observed<'a> {
                 self.found.push(Observation {
                     path: path.clone(),
                     line: None,
-                    message: format!("the summary says `{claimed}`, {key} in the detail log is `{logged}`"),
+                    message: format!("the summary has `{claimed}`, {key} in the detail log is `{logged}`"),
                 });
             }
         }

@@ -56,11 +56,11 @@ pub(crate) fn hash(line: &str) -> Option<&str> {
     (!hash.is_empty() && hash.chars().all(word)).then_some(hash)
 }
 
-/// Returns whether TEST06's verification says that all its checks passed.
+/// Returns whether TEST06's verification reports that all its checks passed.
 pub(crate) fn test06_passed<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> bool {
-    let says = |text: &str| lines.clone().any(|line| line.trim() == text);
-    let first = says("First token check pass: True") || says("First token check pass: Skipped");
-    first && says("EOS check pass: True") && says("Sample length check pass: True")
+    let has_line = |text: &str| lines.clone().any(|line| line.trim() == text);
+    let first = has_line("First token check pass: True") || has_line("First token check pass: Skipped");
+    first && has_line("EOS check pass: True") && has_line("Sample length check pass: True")
 }
 
 fn number(text: &str) -> Option<&str> {

@@ -69,7 +69,7 @@ pub(super) enum KeptOutput {
     Output(PathBuf),
     /// No output.
     Nothing,
-    /// An output that is for another log, was changed, or has no usable origin; the text says which.
+    /// An output that is for another log, was changed, or has no usable origin; the text has the reason.
     Other(&'static str),
 }
 

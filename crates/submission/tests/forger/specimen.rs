@@ -65,7 +65,7 @@ impl Specimen {
         })
     }
 
-    /// Whether a file is of a result, or of a test that the round asks for.
+    /// Whether a file is of a result, or of a test that the round requires.
     fn is_judged(&self, path: &str) -> bool {
         let parts: Vec<_> = path.split('/').collect();
         let Some(test) = parts.iter().find(|part| part.starts_with("TEST")) else {

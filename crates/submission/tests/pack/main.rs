@@ -1,7 +1,7 @@
 //! Packing and unpacking through their public face, with the system's `openssl`, `tar` and shell.
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
-#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 mod faults;
 mod round_trip;

@@ -1,7 +1,7 @@
 //! Truncation of accuracy logs through its public face.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
-#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 mod faults;
 mod official;

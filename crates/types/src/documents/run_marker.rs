@@ -44,7 +44,7 @@ impl fmt::Display for RunMarker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmissionObstacle<'a> {
     /// Regatta's own LoadGen.
-    #[error("run by Regatta's own LoadGen: a submission wants the MLCommons LoadGen")]
+    #[error("run by Regatta's own LoadGen: a submission requires the MLCommons LoadGen")]
     OwnLoadgen,
     /// An engine that does not execute the model.
     #[error("the {0} engine computes nothing")]

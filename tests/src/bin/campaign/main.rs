@@ -1,5 +1,5 @@
 //! The fault campaign: real coordinators, agents and brokers in network namespaces, faults after a seed, and a verdict
-//! about every byte. One command; it wants root and leaves nothing behind, however it ends.
+//! about every byte. One command; it needs root and leaves nothing behind, however it ends.
 //!
 //! `cargo run -p regatta-tests --bin campaign -- --faults 60 --seed 1 --broker embedded`
 //!
@@ -178,7 +178,7 @@ fn run_campaign(cli: &Cli) -> anyhow::Result<ExitCode> {
 /// Whether this machine can run a campaign.
 fn fit() -> anyhow::Result<()> {
     if !rustix::process::geteuid().is_root() {
-        bail!("it wants root, for namespaces and mounts");
+        bail!("it needs root, for namespaces and mounts");
     }
     for (tool, package) in shell::NEEDED {
         shell::find(tool).with_context(|| format!("{tool} is not installed (Debian: {package})"))?;
@@ -225,7 +225,7 @@ impl Order {
     }
 }
 
-/// Runs labs, so many at a time, and says how each fared.
+/// Runs labs, at most so many at a time, and prints the result of each.
 fn run_labs(
     orders: Vec<Order>,
     parallel: usize,

@@ -146,7 +146,7 @@ fn judge_ids(lab: &Lab, runs: &[ListedRun], wrong: &mut Vec<String>) -> anyhow::
     let listed: BTreeSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
     if requested != listed || runs.len() != listed.len() || lab.requested.len() != requested.len() {
         wrong.push(format!(
-            "{} runs were asked for and {} are listed: {:?}",
+            "{} runs were requested and {} are listed: {:?}",
             lab.requested.len(),
             runs.len(),
             requested.symmetric_difference(&listed).collect::<Vec<_>>()

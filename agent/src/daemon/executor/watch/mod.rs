@@ -43,7 +43,7 @@ pub(crate) enum GuardEvent {
     Refused(String),
     /// The helper no longer holds the state, with the reason.
     Lost(String),
-    /// The state is restored, or the proof says why not. This is the last event.
+    /// The state is restored, or the proof has the reason why not. This is the last event.
     Ended(Box<StateProof>),
 }
 

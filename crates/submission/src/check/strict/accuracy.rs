@@ -56,7 +56,7 @@ pub(super) fn extra_files(case: &Case<'_>, findings: &mut Findings) {
                     rules::FILE_SET,
                     &path,
                     text,
-                    "add the files that the round asks for",
+                    "add the files that the round requires",
                 );
             }
         }

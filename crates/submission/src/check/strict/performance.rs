@@ -305,7 +305,7 @@ impl Judge<'_> {
             let key = "effective_samples_per_query";
             if self.case.job.place.division == "open" {
                 if self.log.number(key).is_some_and(|found| found < needed as f64) {
-                    let text = format!("{key} is {}, closed asks for {needed}", self.found(key));
+                    let text = format!("{key} is {}, closed requires {needed}", self.found(key));
                     let line = self.log.line(key);
                     self.findings
                         .warning(rules::OFFLINE_SAMPLES, (self.path.as_str(), line), text, fix);
