@@ -440,3 +440,59 @@ fn a_locked_store_is_reported_and_does_not_keep_serve_from_ending() {
     child.wait().unwrap();
     assert!(begun.elapsed().as_secs() < 10, "it ends at once");
 }
+
+/// Fifty thousand other files are no images, and labels have two usual names.
+#[test]
+fn data_show_compares_images_with_their_labels_by_name() {
+    let coordinator = Coordinator::embedded();
+    let known = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/benchmarks/resnet50.toml");
+    let benchmark = fs::read_to_string(known)
+        .unwrap()
+        .replace("total_samples = 50000", "total_samples = 2")
+        .replace("performance_samples = 1024", "performance_samples = 2")
+        .replace("source_bytes = 6706560319", "source_bytes = 6");
+    let configs = coordinator.path("configs/benchmarks");
+    fs::create_dir_all(&configs).unwrap();
+    fs::write(configs.join("resnet50.toml"), benchmark).unwrap();
+    let images = coordinator.path("scratch/data/resnet50");
+    let shown = || {
+        let document = coordinator.json(&["data", "show", "resnet50"]);
+        let text = |index: usize, field: &str| {
+            let value = &document["downloads"][index][field];
+            value.as_str().unwrap_or_default().to_owned()
+        };
+        (
+            text(0, "state"),
+            text(0, "problem"),
+            text(1, "state"),
+            text(1, "path"),
+        )
+    };
+    let states = |images: &str, labels: &str| {
+        let found = shown();
+        assert_eq!(
+            (found.0.as_str(), found.2.as_str()),
+            (images, labels),
+            "{found:?}"
+        );
+        found.1
+    };
+    states("missing", "missing");
+    fs::create_dir_all(&images).unwrap();
+    states("missing", "missing");
+    fs::write(images.join("a.JPEG"), "abc").unwrap();
+    fs::write(images.join("notes.txt"), "abc").unwrap();
+    assert!(states("incomplete", "missing").contains("neither val_map.txt nor val.txt"));
+    fs::write(images.join("val.txt"), "a.JPEG 0\nb.JPEG 1\n").unwrap();
+    assert!(shown().3.ends_with("val.txt"), "{:?}", shown());
+    let problem = states("incomplete", "present");
+    assert!(
+        problem.contains("1 of 2 images") && problem.contains("b.JPEG"),
+        "{problem}"
+    );
+    fs::write(images.join("b.JPEG"), "abcd").unwrap();
+    let problem = states("incomplete", "present");
+    assert!(problem.contains("have 7 bytes"), "{problem}");
+    fs::write(images.join("b.JPEG"), "abc").unwrap();
+    states("present", "present");
+}

@@ -35,6 +35,8 @@ fn output(lab: &Lab, words: &[&str], more: &[&str]) -> Output {
 #[test]
 fn the_first_run_of_a_fresh_device_is_repeated_until_it_is_valid_and_can_be_removed() {
     let lab = lab();
+    let facts = &lab.json(&["device", "list"])["devices"][0]["facts"];
+    assert!(facts["heartbeat_ms"].as_u64().is_some(), "{facts}");
     let once = output(&lab, &OFFLINE, &["--retry", "0"]);
     let errors = String::from_utf8_lossy(&once.stderr);
     assert_eq!(once.status.code(), Some(1), "the first rate is a guess: {errors}");
@@ -77,4 +79,16 @@ fn ctrl_c_leaves_a_run_going_and_a_second_one_aborts_after_a_question() {
     assert_eq!(waited.status.code(), Some(1), "{waited:?}");
     let document: serde_json::Value = serde_json::from_slice(&waited.stdout).expect("JSON");
     assert_eq!(document["runs"][0]["phase"], "aborted");
+    let waited = output(&lab, &["runs", "watch", "last"], &[]);
+    let [text, errors] = [&waited.stdout, &waited.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    let reason = "aborted by the user";
+    assert!(
+        text.lines().next().is_some_and(|line| line.contains(reason)),
+        "{text}"
+    );
+    assert_eq!(
+        (text.matches(reason).count(), errors.matches(reason).count()),
+        (1, 0),
+        "{text}{errors}"
+    );
 }

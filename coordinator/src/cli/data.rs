@@ -8,9 +8,10 @@ use std::{
 
 use clap::Subcommand;
 use regatta_config::catalogue::BenchmarkCatalogue;
-use regatta_prep::bundled;
+use regatta_prep::{ImageRequest, bundled, check_images, labels_among};
+use regatta_text::ErrorChain;
 use regatta_types::{
-    benchmark::{Benchmark, Download, DownloadPurpose},
+    benchmark::{Benchmark, Download, DownloadPurpose, Prep},
     samples::SampleSet,
 };
 use serde_json::{Value, json};
@@ -40,13 +41,21 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let benchmark = benchmarks.named(name).map_err(Failure::usage)?;
     let scratch = labels(None, workspace.as_ref()).ok();
     let downloads = &benchmark.downloads;
+    let places: Vec<Option<DownloadPlace>> = downloads
+        .iter()
+        .map(|download| Some(DownloadPlace::find(download, benchmark, scratch.as_deref()?)))
+        .collect();
     let documents: Vec<Value> = downloads
         .iter()
-        .map(|download| {
-            let state = scratch
-                .as_deref()
-                .map(|scratch| state_of(download, scratch).word());
-            json!({ "download": download, "state": state })
+        .zip(&places)
+        .map(|(download, place)| {
+            let place = place.as_ref();
+            json!({
+                "download": download,
+                "state": place.map(|place| place.state.word()),
+                "path": place.map(|place| &place.path),
+                "problem": place.and_then(|place| place.problem.as_ref()),
+            })
         })
         .collect();
     context.print(
@@ -55,8 +64,9 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             if downloads.is_empty() {
                 return if bundled::contains(benchmark) {
                     format!(
-                        "the data and the model of {} come with Regatta: `regatta prep {}`",
-                        benchmark.name, benchmark.name
+                        "the data and the model of {} come with Regatta: {}",
+                        benchmark.name,
+                        context.command(&format!("prep {}", benchmark.name))
                     )
                 } else {
                     format!("the file of benchmark {} names no downloads", benchmark.name)
@@ -64,10 +74,11 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             }
             let described = downloads
                 .iter()
-                .map(|download| describe(download, scratch.as_deref()));
+                .zip(&places)
+                .map(|(download, place)| describe(download, place.as_ref()));
             let next = format!(
-                "then: regatta prep {} --data DIR, where DIR has the images and the labels",
-                benchmark.name
+                "then: {} (--data DIR for images and labels elsewhere)",
+                context.command(&format!("prep {}", benchmark.name))
             );
             described.chain([next]).collect::<Vec<_>>().join("\n\n")
         },
@@ -75,7 +86,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-fn describe(download: &Download, scratch: Option<&Path>) -> String {
+fn describe(download: &Download, place: Option<&DownloadPlace>) -> String {
     let mut lines = vec![download.title.clone(), format!("  from      {}", download.url)];
     if let Some(terms) = &download.terms {
         lines.push(format!("  terms     {terms}"));
@@ -91,14 +102,25 @@ fn describe(download: &Download, scratch: Option<&Path>) -> String {
     for checksum in &download.checksums {
         lines.push(format!("  checksum  {checksum}"));
     }
-    let (place, state) = match scratch {
-        Some(scratch) => (scratch.join(&download.path), state_of(download, scratch).word()),
-        None => (
-            Path::new("SCRATCH").join(&download.path),
-            "no scratch directory known",
-        ),
-    };
-    lines.push(format!("  place     {} ({state})", place.display()));
+    match place {
+        Some(place) => {
+            lines.push(format!(
+                "  place     {} ({})",
+                place.path.display(),
+                place.state.word()
+            ));
+            lines.extend(
+                place
+                    .problem
+                    .iter()
+                    .map(|problem| format!("  problem   {problem}")),
+            );
+        }
+        None => lines.push(format!(
+            "  place     {} (no scratch directory known)",
+            Path::new("SCRATCH").join(&download.path).display()
+        )),
+    }
     lines.join("\n")
 }
 
@@ -124,20 +146,72 @@ impl FileState {
     }
 }
 
-fn state_of(download: &Download, scratch: &Path) -> FileState {
-    let path = scratch.join(&download.path);
-    if !download.path.ends_with('/') {
-        return if path.is_file() {
-            FileState::Present
-        } else {
-            FileState::Missing
+/// Where a download is, and whether it is complete.
+#[derive(Debug)]
+struct DownloadPlace {
+    path: PathBuf,
+    state: FileState,
+    /// What is wrong with it.
+    problem: Option<String>,
+}
+
+impl DownloadPlace {
+    /// Looks for a download below the scratch directory. Images are compared with their labels by name.
+    fn find(download: &Download, benchmark: &Benchmark, scratch: &Path) -> Self {
+        let path = scratch.join(&download.path);
+        let place = |state, problem| Self {
+            path: path.clone(),
+            state,
+            problem,
         };
+        let is_empty = || fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
+        let has_images = matches!(benchmark.prep, Some(Prep::JpegImages(_)));
+        match download.purpose {
+            DownloadPurpose::Labels if has_images => {
+                let found = path.parent().and_then(labels_among);
+                Self {
+                    state: present(found.is_some()),
+                    path: found.unwrap_or_else(|| path.clone()),
+                    problem: None,
+                }
+            }
+            _ if !download.path.ends_with('/') => place(present(path.is_file()), None),
+            _ if !path.is_dir() || is_empty() => place(FileState::Missing, None),
+            DownloadPurpose::Dataset if has_images => match images_problem(benchmark, &path) {
+                None => place(FileState::Present, None),
+                problem => place(FileState::Incomplete, problem),
+            },
+            _ => match fs::read_dir(&path).map(Iterator::count) {
+                Ok(count) if count >= download.files => place(FileState::Present, None),
+                Ok(count) => {
+                    let problem = format!("{count} of {} files are there", download.files);
+                    place(FileState::Incomplete, Some(problem))
+                }
+                Err(error) => place(FileState::Incomplete, Some(error.to_string())),
+            },
+        }
     }
-    match fs::read_dir(&path).map(|entries| entries.take(download.files).count()) {
-        Err(_) => FileState::Missing,
-        Ok(count) if count < download.files => FileState::Incomplete,
-        Ok(_) => FileState::Present,
+}
+
+const fn present(is_present: bool) -> FileState {
+    match is_present {
+        true => FileState::Present,
+        false => FileState::Missing,
     }
+}
+
+/// Says what is wrong with a directory of images.
+fn images_problem(benchmark: &Benchmark, images: &Path) -> Option<String> {
+    let request = ImageRequest {
+        benchmark,
+        form: benchmark.form(),
+        quantised: None,
+        data: images,
+        labels: None,
+        calibration: None,
+    };
+    let error = check_images(&request).err()?;
+    Some(ErrorChain(&error).to_string())
 }
 
 /// The files of a benchmark below the scratch directory that a run needs.

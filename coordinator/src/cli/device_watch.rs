@@ -11,9 +11,6 @@ use crate::{
     tables,
 };
 
-/// The silence after which a device is called silent. Agents send a heartbeat every second by default.
-const SILENT_AFTER_S: i64 = 10;
-
 /// Whether a device is heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
@@ -76,7 +73,7 @@ impl DeviceWatch {
         let silence = tables::age(&device.last_seen, now).unwrap_or(0);
         let presence = match device.online {
             false => Presence::Offline,
-            true if silence >= SILENT_AFTER_S => Presence::Silent,
+            true if silence >= device.silent_after_s() => Presence::Silent,
             true => Presence::Heard,
         };
         let ago = tables::ago(&device.last_seen, now);

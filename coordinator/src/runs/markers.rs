@@ -1,10 +1,15 @@
 //! The markers of a run: why its figure is no MLPerf result. They come from the run's spec, its conf files and its signed evidence.
+//! [`prescribed_settings`](super::prescribed_settings) decides what the conf files may change.
 //!
 //! Whether a staged tree meets the rules is the checker's decision.
 
 use regatta_conf::{Conf, ConfError, ConfKind, TestSettings};
-use regatta_types::documents::{RunLength, RunMarker, RunSpec};
+use regatta_types::{
+    Mode,
+    documents::{RunLength, RunMarker, RunSpec},
+};
 
+use super::prescribed_settings::departures;
 use crate::store::RunRow;
 
 /// A marker with its reason as a sentence.
@@ -36,6 +41,14 @@ pub(crate) fn marker_reasons(row: &RunRow) -> Vec<MarkerReason> {
     if !reasons.iter().any(|known| known.marker == RunMarker::Short) {
         let shorter = shorter_settings(spec).into_iter();
         reasons.extend(shorter.map(|reason| found(RunMarker::Short, reason)));
+    }
+    if spec.mode == Mode::FindPeakPerformance {
+        let reason = "FindPeakPerformance searches for the highest rate";
+        reasons.push(found(RunMarker::NotAResult, reason.to_owned()));
+    }
+    if let Ok([required, used]) = settings(spec) {
+        let departures = departures(spec, &required, &used).into_iter();
+        reasons.extend(departures.map(|reason| found(RunMarker::NotAResult, reason)));
     }
     // The device knows more than the spec, for example that a requested state was not reached.
     let of_device = row.outcome.iter().flat_map(|outcome| &outcome.not_a_measurement);

@@ -25,6 +25,8 @@ mod logged;
 mod markers;
 mod missing;
 mod plan;
+mod prescribed_settings;
+pub(crate) mod rate_advice;
 mod rebuild;
 mod removal;
 mod repetition;

@@ -11,6 +11,11 @@ use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Result, Store, now, values};
 
+/// The longest interval of heartbeats that an agent's configuration allows.
+const LONGEST_HEARTBEAT_MS: u64 = 60_000;
+/// A shorter silence is no news, however often heartbeats come.
+const SHORTEST_SILENCE_S: u64 = 10;
+
 /// One device.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DeviceRow {
@@ -78,6 +83,15 @@ impl DeviceRow {
             } => DeviceActivity::Busy,
             _ => DeviceActivity::Idle,
         }
+    }
+
+    /// Returns after how many seconds without a message the device is silent: three heartbeats by the interval that its agent declares, at
+    /// least ten seconds. Agents that declare none may use the longest interval.
+    pub(crate) fn silent_after_s(&self) -> i64 {
+        let declared = self.reported_facts().ok().and_then(|facts| facts.heartbeat_ms);
+        let interval = declared.unwrap_or(LONGEST_HEARTBEAT_MS).min(LONGEST_HEARTBEAT_MS);
+        let seconds = (3 * interval).div_ceil(1_000).max(SHORTEST_SILENCE_S);
+        i64::try_from(seconds).unwrap_or(i64::MAX)
     }
 
     /// Parses the device's own description.
@@ -240,5 +254,49 @@ impl Store {
             .connection
             .prepare_cached(&format!("{SELECT_DEVICES} WHERE id = ?1"))?;
         Ok(statement.query_row([id.as_str()], device).optional()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_follows_from_the_agents_interval_of_heartbeats() {
+        let device = |facts: &str| DeviceRow {
+            id: "0".repeat(32).parse().unwrap(),
+            name: String::new(),
+            public_key: [0; 32],
+            agent: String::new(),
+            engines: Vec::new(),
+            facts: facts.to_owned(),
+            online: true,
+            duplicated: false,
+            running: None,
+            open_run: None,
+            hellos: 1,
+            first_seen: String::new(),
+            last_seen: String::new(),
+        };
+        let facts = |heartbeat_ms| {
+            let facts = DeviceFacts {
+                heartbeat_ms,
+                ..DeviceFacts::default()
+            };
+            serde_json::to_string(&facts).unwrap()
+        };
+        for (heartbeat_ms, silent_after_s) in [
+            (Some(250), 10),
+            (Some(1_000), 10),
+            (Some(20_000), 60),
+            (Some(60_000), 180),
+            // No agent declares more.
+            (Some(u64::MAX), 180),
+            (None, 180),
+        ] {
+            let found = device(&facts(heartbeat_ms)).silent_after_s();
+            assert_eq!(found, silent_after_s, "{heartbeat_ms:?}");
+        }
+        assert_eq!(device("not JSON").silent_after_s(), 180);
     }
 }

@@ -52,8 +52,8 @@ pub(crate) fn state(row: &RunRow) -> &'static str {
     }
 }
 
-/// Returns the figure that the round's checker reports. A latency without an estimate by early stopping has its percentile beside it,
-/// because the checker does not report it.
+/// Returns the figure that the round's checker reports. Without it LoadGen's headline says what it is: a latency that has no estimate by early
+/// stopping has its percentile beside it, a rate that it is not judged.
 pub(crate) fn figure(row: &RunRow) -> Option<String> {
     let outcome = row.outcome.as_ref()?;
     if let Some(judged) = &outcome.judged {
@@ -62,7 +62,7 @@ pub(crate) fn figure(row: &RunRow) -> Option<String> {
     let metric = outcome.metric.as_ref()?;
     Some(match metric.name.strip_suffix(" latency") {
         Some(percentile) => format!("{} ({})", value(metric), escape(percentile)),
-        None => value(metric),
+        None => format!("{} (not judged)", value(metric)),
     })
 }
 
@@ -86,7 +86,7 @@ pub(super) fn missed_target(found: &AccuracyResult) -> Option<f64> {
 /// Returns the markers and the defects of a run in words, separated by commas. Empty for a run without any, and for a failed or aborted
 /// one, which has no result.
 pub(crate) fn notes(row: &RunRow) -> String {
-    if matches!(row.state.phase, RunPhase::Failed | RunPhase::Aborted) {
+    if !has_result(row) {
         return String::new();
     }
     let mut notes: Vec<&str> = markers(row).into_iter().map(RunMarker::as_str).collect();
@@ -137,10 +137,15 @@ pub(crate) fn took(row: &RunRow) -> Option<String> {
     seconds(row).map(duration)
 }
 
+/// Returns whether the run has a result or may still get one. A failed or aborted run has a reason instead.
+pub(crate) const fn has_result(row: &RunRow) -> bool {
+    !matches!(row.state.phase, RunPhase::Failed | RunPhase::Aborted)
+}
+
 /// Returns the result in one line: verdict, figures, markers. A failed or aborted run says only why.
 pub(crate) fn result(row: &RunRow) -> String {
     let state = state(row);
-    if matches!(row.state.phase, RunPhase::Failed | RunPhase::Aborted) {
+    if !has_result(row) {
         return match &row.state.reason {
             Some(reason) => format!("{state}: {}", escape(reason)),
             None => state.to_owned(),
@@ -168,8 +173,12 @@ pub(crate) fn result(row: &RunRow) -> String {
     }
 }
 
-/// Returns the result with the time that LoadGen ran.
+/// Returns the result with the time that LoadGen ran. A failed or aborted run has only its state here; the report after the wait says why.
 pub(crate) fn result_and_time(row: &RunRow, now: Timestamp) -> String {
+    let result = |row: &RunRow| match has_result(row) {
+        true => result(row),
+        false => state(row).to_owned(),
+    };
     let started = started(row, now).map(|started| format!("from {started} UTC"));
     let time: Vec<String> = [took(row), started].into_iter().flatten().collect();
     match time.as_slice() {

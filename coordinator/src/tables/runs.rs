@@ -7,7 +7,7 @@ use regatta_types::{RunId, documents::AccuracyResult};
 
 use super::{cell, figure::value, fits, keep_whole, right, run_text, table, words};
 use crate::{
-    runs::marker_reasons,
+    runs::{marker_reasons, rate_advice::RateAdvice},
     store::{RunRow, StreamRow},
     workspace::RunDir,
 };
@@ -100,7 +100,12 @@ pub(crate) fn short_id(run: RunId) -> String {
 /// Formats one run with its streams.
 pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     let spec = &row.draft.spec;
-    let mut lines = vec![
+    let has_result = run_text::has_result(row);
+    let mut lines = Vec::new();
+    if !has_result {
+        lines.push(format!("state      {}", run_text::result(row)));
+    }
+    lines.extend([
         format!("run        {}", row.id),
         format!("device     {} ({})", run_text::device(row), row.device),
         format!(
@@ -115,23 +120,22 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
             spec.engine.kind,
             Escaped(&spec.loadgen)
         ),
-    ];
+    ]);
     if let Some(start) = run_text::start(row) {
         let took = run_text::took(row).map_or_else(String::new, |took| format!(", took {took}"));
         lines.push(format!("started    {}{took}", words::time(&start.to_string())));
     }
-    lines.push(format!("state      {}", row.shown_phase()));
+    if has_result {
+        lines.push(format!("state      {}", row.shown_phase()));
+    }
     if row.pending_abort.is_some() {
         lines.push(format!(
             "abort      pending: {} aborts it when it is heard again",
             run_text::device(row)
         ));
     }
-    // The result includes the reason.
-    if row.outcome.is_some() {
+    if has_result && row.outcome.is_some() {
         lines.push(format!("result     {}", run_text::result(row)));
-    } else if let Some(reason) = &row.state.reason {
-        lines.push(format!("reason     {}", escape(reason)));
     }
     lines.extend(figures(row));
     let reasons = marker_reasons(row).into_iter();
@@ -185,11 +189,13 @@ fn figures(row: &RunRow) -> Option<String> {
     }
 }
 
-/// Formats why a run is not good.
+/// Formats why a run is not good. A failed or aborted run has its state and its reason. The other problems follow from that.
 pub(crate) fn why_not(row: &RunRow) -> String {
+    if !run_text::has_result(row) {
+        return format!("{}, {}", run_text::subject(row), run_text::result(row));
+    }
     let mut reasons: Vec<String> = row.state.reason.iter().cloned().collect();
-    // For a failed run its reason is enough. The other problems follow from it.
-    if let Some(outcome) = row.outcome.as_ref().filter(|_| reasons.is_empty()) {
+    if let Some(outcome) = row.outcome.as_ref() {
         reasons.extend(outcome.reasons.iter().map(|reason| advice(reason)));
         reasons.extend(outcome.not_judged.iter().cloned());
         reasons.extend(outcome.accuracy.as_ref().and_then(too_low));
@@ -219,14 +225,15 @@ fn too_low(found: &AccuracyResult) -> Option<String> {
 
 /// Adds what to do here to a recommendation of LoadGen, which is written for users of its own `user.conf`.
 fn advice(reason: &str) -> String {
-    let action = if reason.contains("expected latency") || reason.contains("xpected QPS") {
-        "the expected rate was a guess: run again, and the measured rate is used"
-    } else if reason.contains("Increase the target QPS") {
-        "run again, or set a higher rate with `--conf target_qps=RATE`"
-    } else if reason.contains("Reduce target QPS") {
-        "run again, and a lower rate is used, or set one with `--conf target_qps=RATE`"
-    } else {
+    let Some(advice) = RateAdvice::of(reason) else {
         return reason.to_owned();
+    };
+    let action = match advice {
+        RateAdvice::MoreQueries => "the expected rate was a guess: run again, and the measured rate is used",
+        RateAdvice::HigherRate => "run again, or set a higher rate with `--conf target_qps=RATE`",
+        RateAdvice::LowerRate => {
+            "run again, and a lower rate is used, or set one with `--conf target_qps=RATE`"
+        }
     };
     format!("LoadGen: {} ({action})", reason.trim_end_matches('.'))
 }

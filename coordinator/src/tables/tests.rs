@@ -20,6 +20,7 @@ use super::{
 use crate::{
     runs::Request,
     store::{DeviceRow, Metric, RunOutcome, RunRow, RunTiming},
+    workspace::Workspace,
 };
 
 fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<RunOutcome>) -> RunRow {
@@ -240,13 +241,49 @@ fn a_line_says_what_a_run_is_and_what_its_figure_is_worth() {
 }
 
 #[test]
+fn a_headline_without_the_judged_figure_says_that_it_is_not_judged() {
+    let figure = |index: usize| {
+        let mut row = some_runs().remove(index);
+        row.outcome.as_mut().unwrap().judged = None;
+        run_text::figure(&row).unwrap()
+    };
+    assert_eq!(figure(1), "0.1251 ms (90.0th percentile)");
+    assert_eq!(figure(2), "856.2 samples/s (not judged)");
+}
+
+#[test]
+fn a_failed_run_says_why_once_and_first() {
+    let failed = some_runs().remove(3);
+    let why = "the run process was killed by signal 9";
+    let result = run_text::result_and_time(&failed, now());
+    assert_eq!(result, "failed", "while it is waited for");
+    let report = super::why_not(&failed);
+    assert!(
+        report.contains("PerformanceOnly") && report.ends_with(&format!("failed: {why}")),
+        "{report}"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::create(dir.path(), "schema = 1\n").unwrap();
+    let shown = super::run(&failed, &[], &workspace.run(failed.id));
+    assert!(
+        shown.starts_with(&format!("state      failed: {why}\n")),
+        "{shown}"
+    );
+    assert_eq!(shown.matches("failed").count(), 1, "{shown}");
+}
+
+#[test]
 fn markers_follow_from_the_documents() {
-    let words = |change: fn(&mut RunRow)| {
+    let official = || {
         let mut row = some_runs().remove(1);
         row.draft.spec.loadgen = LoadgenChoice::Official { revision: None };
         row.draft.spec.benchmark.not_submittable = None;
         row.draft.spec.length = RunLength::Full;
         row.draft.spec.conf.user_conf = String::new();
+        row
+    };
+    let words = |change: fn(&mut RunRow)| {
+        let mut row = official();
         change(&mut row);
         run_text::notes(&row)
     };
@@ -261,6 +298,54 @@ fn markers_follow_from_the_documents() {
         row.draft.spec.conf.user_conf = "*.MultiStream.min_query_count = 5\n".to_owned();
     };
     assert_eq!(words(few), "short");
+    for (scenario, line, markers) in [
+        (Scenario::SingleStream, "target_latency = 3", ""),
+        (
+            Scenario::SingleStream,
+            "target_latency_percentile = 50",
+            "not a result",
+        ),
+        (Scenario::SingleStream, "target_latency_percentile = 90", ""),
+        (Scenario::MultiStream, "samples_per_query = 1", "not a result"),
+        (Scenario::Server, "target_latency = 50", "not a result"),
+        (Scenario::Server, "target_latency = 5", ""),
+        (
+            Scenario::Offline,
+            "performance_sample_count_override = 255",
+            "not a result",
+        ),
+        (Scenario::Offline, "performance_sample_count_override = 512", ""),
+        // The library's own count is the round's.
+        (Scenario::Offline, "performance_sample_count_override = 0", ""),
+        (Scenario::Offline, "performance_issue_same = 1", "not a result"),
+        (Scenario::Offline, "performance_issue_unique = 1", "not a result"),
+        (
+            Scenario::Offline,
+            "accuracy_log_sampling_target = 4096",
+            "not a result",
+        ),
+        (Scenario::Offline, "sample_concatenate_permutation = 1", ""),
+        (Scenario::Offline, "max_duration = 900000", ""),
+        (Scenario::Offline, "use_token_latencies = 1", "not a result"),
+    ] {
+        let mut row = official();
+        row.draft.spec.scenario = scenario;
+        row.draft.spec.conf.user_conf = format!("digits.{scenario}.{line}\n");
+        assert_eq!(run_text::notes(&row), markers, "{scenario} {line}");
+    }
+    let equal_issue = |row: &mut RunRow| {
+        let required = "*.*.sample_concatenate_permutation = 1\n";
+        row.draft.spec.conf.mlperf_conf.push_str(required);
+        row.draft.spec.conf.user_conf = required.replace('1', "0");
+    };
+    assert_eq!(words(equal_issue), "not a result");
+    let peak = |row: &mut RunRow| row.draft.spec.mode = Mode::FindPeakPerformance;
+    assert_eq!(words(peak), "not a result");
+    let few_answers = |row: &mut RunRow| {
+        row.draft.spec.mode = Mode::AccuracyOnly;
+        row.draft.spec.conf.user_conf = "*.*.accuracy_sample_count_override = 100\n".to_owned();
+    };
+    assert_eq!(words(few_answers), "not a result");
     // The device's own reasons count too.
     let state = |row: &mut RunRow| {
         row.outcome.as_mut().unwrap().not_a_measurement = vec!["the state was not reached".to_owned()];

@@ -73,6 +73,7 @@ impl FactsReader {
             hottest_millicelsius: self.hottest_millicelsius(),
             load_average: self.load_average(),
             gpus: self.gpus.clone(),
+            heartbeat_ms: None,
         }
     }
 

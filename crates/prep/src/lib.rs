@@ -28,7 +28,7 @@ mod verification;
 
 pub use conversion::convert_samples;
 pub use error::{PrepError, TableError};
-pub use jpeg_images::{ImageRequest, SampleMaker, prepare_images};
+pub use jpeg_images::{ImageRequest, SampleMaker, check_images, labels_among, prepare_images};
 pub use npy::NpyError;
 pub use prepare::{prepare, raw_data_dir};
 pub use quantisation::{ScaleError, read_calibration_scale};

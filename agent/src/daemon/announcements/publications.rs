@@ -1,7 +1,7 @@
 //! Encodes the daemon's announcements: topic, payload and quality of service of each. It does not decide when they are
 //! due.
 
-use regatta_types::RunId;
+use regatta_types::{RunId, documents::DeviceFacts};
 use regatta_wire::{
     message::{Examined, Heartbeat, Hello, Inventory, Message, StateReport},
     topic::Leaf,
@@ -15,6 +15,10 @@ use crate::{
 
 /// Returns the retained hello. `online` is `false` in the last will and in the last message of a stopping daemon.
 pub(crate) fn hello(device: &Device, runs: Vec<RunId>, online: bool) -> Publication {
+    let facts = DeviceFacts {
+        heartbeat_ms: u64::try_from(device.config().heartbeat.as_millis()).ok(),
+        ..device.facts().read()
+    };
     let mut hello = Hello {
         device: device.identity().id().clone(),
         name: device.config().name.clone(),
@@ -22,7 +26,7 @@ pub(crate) fn hello(device: &Device, runs: Vec<RunId>, online: bool) -> Publicat
         online,
         agent: AGENT_VERSION.to_owned(),
         engines: ENGINES.to_vec(),
-        facts_json: serde_json::to_vec(&device.facts().read()).unwrap_or_default(),
+        facts_json: serde_json::to_vec(&facts).unwrap_or_default(),
         runs,
     };
     // The hello lists as many of the newest runs as fit. The inventory lists all of them.

@@ -14,7 +14,7 @@ use std::{fmt::Write as _, path::Path};
 use regatta_types::benchmark::Prep;
 
 use self::source::Source;
-pub use self::{request::ImageRequest, sample::SampleMaker};
+pub use self::{request::ImageRequest, sample::SampleMaker, source::labels_among};
 use crate::{
     error::PrepError,
     in_order::in_order,
@@ -76,6 +76,19 @@ pub fn prepare_images(
         dir: writer.finish(&target, request.quantised.cloned())?,
         map: map.finish()?,
     })
+}
+
+/// Checks that a directory has the labels and the images of a benchmark, by name and total size. No image is decoded.
+///
+/// # Errors
+/// [`PrepError`] names the first wrong file, as for [`prepare_images`].
+pub fn check_images(request: &ImageRequest<'_>) -> Result<(), PrepError> {
+    let Some(Prep::JpegImages(kind)) = &request.benchmark.prep else {
+        return Err(PrepError::NoPrepSection {
+            benchmark: request.benchmark.name.clone(),
+        });
+    };
+    Source::open(request, kind).map(drop)
 }
 
 /// Returns the path beside `path` with another name.

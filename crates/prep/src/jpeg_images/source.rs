@@ -16,6 +16,15 @@ use crate::error::PrepError;
 /// The usual names of the labels: the reference's, and Caffe's.
 const LABEL_FILES: [&str; 2] = ["val_map.txt", "val.txt"];
 
+/// Returns the file of labels in a directory of images: `val_map.txt`, as the reference calls it, or Caffe's `val.txt`.
+#[must_use]
+pub fn labels_among(images: &Path) -> Option<PathBuf> {
+    LABEL_FILES
+        .map(|name| images.join(name))
+        .into_iter()
+        .find(|path| path.is_file())
+}
+
 /// A checked dataset.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -33,12 +42,7 @@ impl Source {
             let benchmark = request.benchmark.name.clone();
             return Err(PrepError::NoDataset { benchmark, dir });
         }
-        let usual = || {
-            LABEL_FILES
-                .map(|name| dir.join(name))
-                .into_iter()
-                .find(|path| path.is_file())
-        };
+        let usual = || labels_among(&dir);
         let labels = match request.labels.map(Path::to_owned).or_else(usual) {
             Some(labels) => labels,
             None => return Err(PrepError::NoLabels { dir }),

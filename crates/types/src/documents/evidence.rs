@@ -224,6 +224,9 @@ pub struct DeviceFacts {
     /// The GPUs in CUDA's order. Empty unless CUDA was queried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuFacts>,
+    /// Interval of the agent's heartbeats in milliseconds. Only a hello has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_ms: Option<u64>,
 }
 
 /// A GPU as CUDA's driver describes it.
