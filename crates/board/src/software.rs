@@ -140,7 +140,7 @@ fn upstream(version: &str) -> String {
 
 /// Returns the relevant packages that dpkg has installed. The file has several megabytes, so it is read line by line.
 fn installed(root: &Root) -> BTreeMap<String, String> {
-    const WANTED: [&str; 5] = [
+    const PREFIXES: [&str; 5] = [
         "nvidia-jetpack",
         "nvidia-l4t-core",
         "libnvinfer",
@@ -154,8 +154,8 @@ fn installed(root: &Root) -> BTreeMap<String, String> {
     let (mut name, mut is_installed) = (None, false);
     for line in BufReader::new(file).lines().map_while(Result::ok) {
         if let Some(package) = line.strip_prefix("Package: ") {
-            let is_wanted = WANTED.iter().any(|wanted| package.starts_with(wanted));
-            name = is_wanted.then(|| package.to_owned());
+            let is_relevant = PREFIXES.iter().any(|prefix| package.starts_with(prefix));
+            name = is_relevant.then(|| package.to_owned());
         } else if let Some(status) = line.strip_prefix("Status: ") {
             is_installed = status.ends_with(" installed");
         } else if let (Some(version), Some(name)) = (line.strip_prefix("Version: "), &name)

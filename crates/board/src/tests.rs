@@ -87,7 +87,7 @@ fn broken_cpu_lists_count_what_can_be_read() {
 }
 
 #[test]
-fn hypervisors_and_containers_are_told_by_what_they_leave() {
+fn hypervisors_and_containers_are_recognised_by_their_files() {
     let found = |files: &[(&str, &str)], cpuinfo: &str| {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in files {

@@ -54,14 +54,14 @@ fn finding(
     severity: Severity,
     what: impl FnOnce() -> String,
     why: &'static str,
-    mend: Option<&str>,
+    fix: Option<&str>,
 ) -> Option<Finding> {
     is_so.then(|| Finding {
         id,
         severity,
         what: what(),
         why,
-        mend: mend.map(str::to_owned),
+        fix: fix.map(str::to_owned),
     })
 }
 
@@ -121,7 +121,7 @@ fn desktop(seen: &Examination) -> Option<Finding> {
 fn cpu_clocks(seen: &Examination) -> Option<Finding> {
     let loose: Vec<_> = seen.power.cpu.iter().filter(|clock| !clock.is_fixed()).collect();
     let first = loose.first()?;
-    let mend = if is_jetson(seen) {
+    let fix = if is_jetson(seen) {
         "sudo jetson_clocks"
     } else {
         "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
@@ -136,7 +136,7 @@ fn cpu_clocks(seen: &Examination) -> Option<Finding> {
             format!("the clock of CPUs {} moves (governor {governor})", cpus.join(","))
         },
         "latencies depend on how fast the clock changes, and differ from run to run",
-        Some(mend),
+        Some(fix),
     )
 }
 
@@ -159,15 +159,15 @@ fn gpu_clock(seen: &Examination) -> Option<Finding> {
 }
 
 fn heat(seen: &Examination) -> Option<Finding> {
-    let room = |zone: &&crate::sensors::ThermalZone| {
+    let margin = |zone: &&crate::sensors::ThermalZone| {
         Some(zone.slows_at_millicelsius?.saturating_sub(zone.millicelsius))
     };
     let hottest = seen
         .sensors
         .thermal
         .iter()
-        .filter(|zone| room(zone).is_some_and(|room| room < THERMAL_MARGIN))
-        .min_by_key(room)?;
+        .filter(|zone| margin(zone).is_some_and(|margin| margin < THERMAL_MARGIN))
+        .min_by_key(margin)?;
     finding(
         true,
         "heat",

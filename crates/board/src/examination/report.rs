@@ -30,7 +30,8 @@ pub(crate) struct Finding {
     /// Why it matters.
     pub(crate) why: &'static str,
     /// The command that fixes it, if there is one.
-    pub(crate) mend: Option<String>,
+    #[serde(rename = "mend")]
+    pub(crate) fix: Option<String>,
 }
 
 /// The complete output of `doctor`. Its JSON is stable: within a schema, fields are added, but never renamed or

@@ -39,8 +39,8 @@ fn print_findings(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
         };
         let sentence = format!("{}: {}", finding.what, finding.why);
         writeln!(to, "  {sign} {}", folded(&escape(&sentence)))?;
-        if let Some(mend) = &finding.mend {
-            writeln!(to, "{MARGIN}$ {}", escape(mend))?;
+        if let Some(fix) = &finding.fix {
+            writeln!(to, "{MARGIN}$ {}", escape(fix))?;
         }
     }
     writeln!(to)

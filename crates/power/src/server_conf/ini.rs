@@ -46,7 +46,7 @@ impl Ini {
             if line.is_empty() || is_comment {
                 continue;
             }
-            let indent = raw.chars().take_while(|letter| letter.is_whitespace()).count();
+            let indent = raw.chars().take_while(|c| c.is_whitespace()).count();
             if let (Some(section), Some((key, least))) = (&section, &open)
                 && indent > *least
             {
