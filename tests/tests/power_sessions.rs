@@ -43,6 +43,7 @@ fn sessions_are_recorded_and_leave_no_lease() {
             scope.spawn(move || a_meter_that_breaks(lab, power_dev)),
             scope.spawn(move || a_server_that_is_killed(lab, power_dev)),
             scope.spawn(move || a_client_that_is_killed(lab, power_dev)),
+            scope.spawn(move || a_supervisor_that_is_killed(lab, power_dev)),
             scope.spawn(move || a_command_that_is_killed(lab, power_dev)),
         ];
         for part in parts {
@@ -127,7 +128,7 @@ fn add_meter(lab: &Lab, power_dev: &Path, name: &str, options: &str) {
             "--device-type",
             "49",
             "--device-port",
-            "simulated",
+            name,
             "--ntp",
             "127.0.0.1",
         ])
@@ -159,7 +160,7 @@ fn session(lab: &Lab, meter: &str) -> Command {
         "--engine",
         "sim",
     ]);
-    command.args(["--scenario", "SingleStream", "--duration", "2s"]);
+    command.args(["--scenario", "SingleStream", "--duration", "4s"]);
     command
 }
 
@@ -207,6 +208,27 @@ fn refused_before_it_begins(lab: &Lab, power_dev: &Path) {
         "{words}"
     );
     assert!(sessions(lab, "gone").is_empty());
+    // A second meter at one port would be the same meter.
+    let twice = lab
+        .regatta()
+        .args([
+            "meter",
+            "add",
+            "twice",
+            "--device-type",
+            "49",
+            "--device-port",
+            "gone",
+        ])
+        .args(["--ntp", "127.0.0.1", "--ptd", "ptd", "--power-dev"])
+        .arg(power_dev)
+        .output()
+        .expect("regatta starts");
+    let words = printed(&twice);
+    assert!(
+        twice.status.code() == Some(2) && words.contains("the meter gone is at gone already"),
+        "{words}"
+    );
 }
 
 fn a_session_of_two_ordinary_runs(lab: &Lab, power_dev: &Path) {
@@ -234,6 +256,21 @@ fn a_session_of_two_ordinary_runs(lab: &Lab, power_dev: &Path) {
     let record = &document["sessions"][0];
     assert_eq!(record["verdict"], "rehearsal", "{record}");
     assert_eq!(record["official_summary"], "11 of 11 checks passed", "{record}");
+    assert_eq!(record["simulated"], true, "{record}");
+    assert_eq!(record["findings"], serde_json::json!([]), "{record}");
+    let row = sessions(lab, "good").remove(0);
+    let obstacles = row["obstacles"].as_array().expect("a list");
+    assert!(
+        row["simulated"] == true
+            && obstacles
+                .iter()
+                .any(|text| text.as_str().expect("text").starts_with("simulated:")),
+        "the engine is simulated: {row}"
+    );
+    let directory = PathBuf::from(record["directory"].as_str().expect("a directory"));
+    let conf =
+        fs::read_to_string(directory.with_file_name("server.conf")).expect("the session's server.conf");
+    assert!(conf.contains("listen: 127.0.0.1 "), "{conf}");
     assert!(
         record["energy"]["joules"]
             .as_f64()
@@ -268,7 +305,7 @@ fn a_meter_that_breaks(lab: &Lab, power_dev: &Path) {
 }
 
 /// Starts a session, and kills the process whose command line has these words once the ranging run is under way.
-fn kill(lab: &Lab, power_dev: &Path, meter: &str, words: &str) -> Process {
+fn kill(lab: &Lab, power_dev: &Path, meter: &str, words: &str, is_supervisor: bool) -> Process {
     add_meter(lab, power_dev, meter, "");
     let process = Process::start(
         &mut session(lab, meter),
@@ -283,7 +320,9 @@ fn kill(lab: &Lab, power_dev: &Path, meter: &str, words: &str) -> Process {
         .as_str()
         .expect("an id")
         .to_owned();
-    let victims = processes(|line| line.contains(&id) && line.contains(words) && !line.contains("import"));
+    let victims = processes(|line| {
+        line.contains(&id) && line.contains(words) && line.contains("import") == is_supervisor
+    });
     assert!(!victims.is_empty(), "no process has {words}");
     for pid in victims {
         kill_process(pid);
@@ -297,7 +336,7 @@ fn kill_process(pid: u32) {
 }
 
 fn a_server_that_is_killed(lab: &Lab, power_dev: &Path) {
-    let mut process = kill(lab, power_dev, "server-killed", "server.py");
+    let mut process = kill(lab, power_dev, "server-killed", "server.py", false);
     recorded_as_failed(
         lab,
         "server-killed",
@@ -307,13 +346,30 @@ fn a_server_that_is_killed(lab: &Lab, power_dev: &Path) {
 }
 
 fn a_client_that_is_killed(lab: &Lab, power_dev: &Path) {
-    let mut process = kill(lab, power_dev, "client-killed", "client.py");
+    let mut process = kill(lab, power_dev, "client-killed", "client.py", false);
     recorded_as_failed(
         lab,
         "client-killed",
         &mut process,
         "the official client has failed",
     );
+}
+
+/// The server ends with its supervisor, and PTDaemon with the server.
+fn a_supervisor_that_is_killed(lab: &Lab, power_dev: &Path) {
+    let mut process = kill(lab, power_dev, "supervisor-killed", "server.py", true);
+    recorded_as_failed(
+        lab,
+        "supervisor-killed",
+        &mut process,
+        "the official server has ended",
+    );
+    let row = sessions(lab, "supervisor-killed").remove(0);
+    assert_eq!(row["simulated"], true, "a failed rehearsal is one, too: {row}");
+    let id = row["session"].as_str().expect("an id");
+    eventually("the server to end", 30, || {
+        processes(|line| line.contains(id)).is_empty()
+    });
 }
 
 fn recorded_as_failed(lab: &Lab, meter: &str, process: &mut Process, reason: &str) {

@@ -6,21 +6,27 @@ use serde_json::{Value, json};
 
 use super::{Context, context::tell, submission::inputs::rounds};
 use crate::{
+    deploy::ssh::Destination,
     exit::{self, CommandResult, Failure},
-    power::server_conf,
-    store::{MeterRow, MeterSettings, Store},
+    power::{LeaseError, end_session, server_conf},
+    store::{LeaseState, MeterRow, MeterSettings, Store},
     tables,
 };
 
 /// Commands about meters.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Adds a meter that is connected to this machine
+    /// Adds a meter that is connected to this machine or to another director
     Add(Box<AddArgs>),
     /// Lists the meters and the sessions that use them
     List,
     /// Removes a meter that no session uses
     Remove {
+        /// The meter's name
+        name: String,
+    },
+    /// Ends the lease of a session whose process has ended where it cannot be seen from here
+    Free {
         /// The meter's name
         name: String,
     },
@@ -31,10 +37,19 @@ pub(super) enum Command {
 pub(super) struct AddArgs {
     /// A name for it: letters, digits, - and _
     name: String,
-    /// The copy of mlcommons/power-dev on this machine
+    /// The SSH login of the director, the machine with the meter; this machine when it is not named
+    #[arg(long, value_name = "USER@HOST[:PORT]", requires = "checker")]
+    director: Option<Destination>,
+    /// The address at which devices reach the director [default: that of its login]
+    #[arg(long, value_name = "HOST")]
+    address: Option<String>,
+    /// The copy of mlcommons/power-dev on the director
     #[arg(long, value_name = "DIR")]
     power_dev: String,
-    /// PTDaemon's executable on this machine
+    /// The copy on this machine, whose checker judges; needed with --director
+    #[arg(long, value_name = "DIR", requires = "director")]
+    checker: Option<String>,
+    /// PTDaemon's executable on the director
     #[arg(long, value_name = "FILE")]
     ptd: String,
     /// PTDaemon's number of the meter: 49 for a WT310 or WT310E
@@ -61,7 +76,7 @@ pub(super) struct AddArgs {
     /// PTDaemon's TCP port
     #[arg(long, value_name = "PORT", default_value_t = ptd::DEFAULT_PORT)]
     ptd_port: u16,
-    /// The Python interpreter of the official programs
+    /// The Python interpreter of the official server
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     python: String,
     /// Replaces the meter of this name
@@ -79,6 +94,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             Ok(exit::OK)
         }
         Command::Remove { name } => remove(name, &store, context),
+        Command::Free { name } => free(name, &store, context),
     }
 }
 
@@ -91,6 +107,13 @@ fn add(args: &AddArgs, store: &Store, context: &Context) -> CommandResult {
         );
     }
     let settings = MeterSettings {
+        director: args.director.as_ref().map(ToString::to_string),
+        address: args.address.clone(),
+        checker: match &args.checker {
+            // A session may be made from another directory.
+            Some(copy) => Some(std::path::absolute(copy)?.display().to_string()),
+            None => None,
+        },
         power_dev: args.power_dev.clone(),
         ptd: args.ptd.clone(),
         python: args.python.clone(),
@@ -104,12 +127,10 @@ fn add(args: &AddArgs, store: &Store, context: &Context) -> CommandResult {
         ntp: args.ntp.clone(),
     };
     expect_usable(&settings, context)?;
-    if store
-        .meter(&args.name)?
-        .is_some_and(|row| row.lease.is_some_and(|lease| !lease.is_stale()))
-    {
-        return Err(Failure::misuse(format!("a session uses the meter {}", args.name)));
+    if let Some(row) = store.meter(&args.name)? {
+        expect_free(&row)?;
     }
+    expect_own_port(&args.name, &settings, store)?;
     if !store.keep_meter(&args.name, &settings, args.replace)? {
         return Err(Failure::misuse(format!("there is a meter {} already", args.name))
             .hint("--replace replaces it; `regatta meter list` shows all"));
@@ -119,9 +140,47 @@ fn add(args: &AddArgs, store: &Store, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
+/// Refuses a meter that a session has, or may have.
+fn expect_free(row: &MeterRow) -> Result<(), Failure> {
+    match &row.lease {
+        Some(lease) if lease.state() != LeaseState::Stale => {
+            Err(Failure::usage(LeaseError::of(&row.name, lease)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a second meter at one device port: two sessions would read one meter.
+fn expect_own_port(name: &str, settings: &MeterSettings, store: &Store) -> Result<(), Failure> {
+    let place = |settings: &MeterSettings| {
+        let port = settings.device_port.clone();
+        (
+            settings.director.clone(),
+            port,
+            settings.interface.clone(),
+            settings.gpib_board,
+        )
+    };
+    let same = |row: &MeterRow| row.name != name && place(&row.settings) == place(settings);
+    match store.meters()?.into_iter().find(same) {
+        None => Ok(()),
+        Some(row) => Err(Failure::misuse(format!(
+            "the meter {} is at {} already",
+            row.name,
+            escape(&settings.device_port)
+        ))
+        .hint(format!(
+            "use that one, or `regatta meter remove {}` first",
+            row.name
+        ))),
+    }
+}
+
 /// Refuses settings with which the official server does not start; tells of others that the checker refuses.
 fn expect_usable(settings: &MeterSettings, context: &Context) -> Result<(), Failure> {
-    let text = server_conf(settings).render().map_err(Failure::usage)?;
+    let text = server_conf(settings, settings.director.is_none())
+        .render()
+        .map_err(Failure::usage)?;
     let rounds = rounds(context)?;
     let round = rounds.named(None).map_err(Failure::usage)?;
     let (read, findings) = conf::lint(&text, round.power.as_ref());
@@ -136,17 +195,43 @@ fn expect_usable(settings: &MeterSettings, context: &Context) -> Result<(), Fail
 
 fn remove(name: &str, store: &Store, context: &Context) -> CommandResult {
     let row = store.meter(name)?.ok_or_else(|| unknown(name))?;
-    if let Some(lease) = row.lease.filter(|lease| !lease.is_stale()) {
-        return Err(
-            Failure::misuse(format!("session {} uses the meter {name}", lease.session))
-                .hint("wait for its end"),
-        );
+    expect_free(&row)?;
+    end_lease(&row, "the process of this session ended in the middle", store)?;
+    if !store.drop_meter(name)? {
+        return Err(Failure::misuse(format!("a session uses the meter {name}")).hint("wait for its end"));
     }
-    store.drop_meter(name)?;
     context.print(&json!({ "removed": name }), || {
         format!("{name} is no meter any more")
     })?;
     Ok(exit::OK)
+}
+
+fn free(name: &str, store: &Store, context: &Context) -> CommandResult {
+    let row = store.meter(name)?.ok_or_else(|| unknown(name))?;
+    if let Some(lease) = row
+        .lease
+        .as_ref()
+        .filter(|lease| lease.state() == LeaseState::Held)
+    {
+        let sentence = format!("process {} of session {} runs here", lease.pid(), lease.session);
+        return Err(Failure::misuse(sentence).hint(format!("interrupt it with `kill -INT {}`", lease.pid())));
+    }
+    end_lease(&row, "its lease was ended with `regatta meter free`", store)?;
+    let session = row.lease.map(|lease| lease.session);
+    context.print(&json!({ "freed": name, "session": session }), || match &session {
+        Some(session) => format!("{name} is free; session {session} is recorded as failed"),
+        None => format!("{name} was free"),
+    })?;
+    Ok(exit::OK)
+}
+
+/// Ends the lease of a session that is over, and the session.
+fn end_lease(row: &MeterRow, reason: &str, store: &Store) -> Result<(), Failure> {
+    if let Some(lease) = &row.lease {
+        end_session(store, &lease.session, reason)?;
+        store.release_meter(&row.name, &lease.session)?;
+    }
+    Ok(())
 }
 
 /// The failure of a command that names a meter which does not exist.
@@ -159,7 +244,12 @@ fn documents(rows: &[MeterRow]) -> Vec<Value> {
     let document = |row: &MeterRow| {
         let lease = row.lease.as_ref().map(|lease| {
             json!({
-                "session": lease.session, "since": lease.since, "process": lease.pid(), "stale": lease.is_stale(),
+                "session": lease.session, "since": lease.since, "process": lease.pid(),
+                "state": match lease.state() {
+                    LeaseState::Held => "held",
+                    LeaseState::Stale => "stale",
+                    LeaseState::Unknown => "unknown",
+                },
             })
         });
         json!({ "name": row.name, "settings": row.settings, "added": row.added, "lease": lease })

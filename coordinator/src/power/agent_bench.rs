@@ -7,7 +7,7 @@ use std::{
 
 use regatta_power::session::{Part, Workload};
 
-use super::quoted;
+use crate::deploy::quoted;
 
 /// A steady load that any machine holds, with enough queries in two seconds for early stopping.
 const USER_CONF: &str = "*.Server.target_qps = 500\n*.Server.target_latency = 1000\n";
@@ -45,13 +45,16 @@ impl AgentBench {
     }
 }
 
+impl AgentBench {
+    /// The directory of LoadGen's logs.
+    pub(crate) fn logs(&self) -> &Path {
+        &self.logs
+    }
+}
+
 impl Workload for AgentBench {
     fn command(&self) -> String {
         self.command.clone()
-    }
-
-    fn logs(&self) -> PathBuf {
-        self.logs.clone()
     }
 
     fn follow(&mut self, _part: Part) -> Result<Option<String>, String> {

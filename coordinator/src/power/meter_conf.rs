@@ -1,5 +1,7 @@
 //! The official server's configuration for a meter of the lab.
 
+use std::net::Ipv4Addr;
+
 use regatta_power::{
     ptd,
     server_conf::{AnalyzerConf, ServerConf},
@@ -7,8 +9,13 @@ use regatta_power::{
 
 use crate::store::MeterSettings;
 
+/// The address of a director that only its own machine reaches.
+const LOOPBACK: &str = "127.0.0.1";
+
 /// Returns the configuration with which the official server uses a meter.
-pub(crate) fn server_conf(settings: &MeterSettings) -> ServerConf {
+///
+/// `is_local` is whether the client is on the same machine.
+pub(crate) fn server_conf(settings: &MeterSettings, is_local: bool) -> ServerConf {
     let analyzer = AnalyzerConf {
         device_type: settings.device_type,
         interface_flag: settings.interface.clone(),
@@ -20,5 +27,9 @@ pub(crate) fn server_conf(settings: &MeterSettings) -> ServerConf {
     };
     let mut conf = ServerConf::new(&settings.ntp, &settings.ptd, analyzer);
     conf.listen.1 = settings.port;
+    // The server has no access control. Where nothing else needs it, only this machine reaches it.
+    if is_local || settings.address.as_deref() == Some(LOOPBACK) {
+        conf.listen.0 = Ipv4Addr::LOCALHOST.into();
+    }
     conf
 }

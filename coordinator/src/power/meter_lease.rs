@@ -1,6 +1,6 @@
 //! The lease of a meter for one session. It ends when it is dropped, or when this process ends in any other way.
 
-use crate::store::{Lease, Leased, Store, StoreError};
+use crate::store::{Lease, LeaseState, Leased, PowerSessionEnd, Store, StoreError};
 
 /// A meter that cannot be leased.
 #[derive(Debug, thiserror::Error)]
@@ -17,9 +17,38 @@ pub(crate) enum LeaseError {
         /// Its process.
         pid: u32,
     },
+    /// A session has it whose process cannot be seen from here.
+    #[error(
+        "session {session} of a process on another machine or in another container has the meter {meter}; \
+         hint: if that process has ended, `regatta meter free {meter}`"
+    )]
+    Unknown {
+        /// The meter.
+        meter: String,
+        /// The session.
+        session: String,
+    },
+    /// It was removed.
+    #[error("the meter {0} was removed; hint: `regatta meter list` shows those that there are")]
+    Gone(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl LeaseError {
+    /// The refusal of a meter that a session has.
+    pub(crate) fn of(meter: &str, lease: &Lease) -> Self {
+        let (meter, session) = (meter.to_owned(), lease.session.clone());
+        match lease.state() {
+            LeaseState::Unknown => Self::Unknown { meter, session },
+            LeaseState::Held | LeaseState::Stale => Self::Busy {
+                meter,
+                session,
+                pid: lease.pid(),
+            },
+        }
+    }
 }
 
 /// A leased meter.
@@ -37,13 +66,8 @@ impl<'a> MeterLease<'a> {
     /// [`LeaseError`]
     pub(crate) fn take(store: &'a Store, meter: &str, session: &str) -> Result<Self, LeaseError> {
         let ended = match store.lease_meter(meter, session)? {
-            Leased::Busy(lease) => {
-                return Err(LeaseError::Busy {
-                    meter: meter.to_owned(),
-                    session: lease.session.clone(),
-                    pid: lease.pid(),
-                });
-            }
+            Leased::Busy(lease) => return Err(LeaseError::of(meter, &lease)),
+            Leased::Gone => return Err(LeaseError::Gone(meter.to_owned())),
             Leased::Free { ended } => ended,
         };
         let lease = Self {
@@ -53,17 +77,11 @@ impl<'a> MeterLease<'a> {
             ended,
         };
         if let Some(ended) = &lease.ended {
-            store.power_session_ends(
+            end_session(
+                store,
                 &ended.session,
-                None,
-                Some("the process of this session ended in the middle"),
+                "the process of this session ended in the middle",
             )?;
-            let mut sessions = store.power_sessions()?.into_iter();
-            if let Some(row) = sessions.find(|row| row.id == ended.session) {
-                for run in [row.ranging, row.testing].into_iter().flatten() {
-                    store.request_abort(run, "the process of its power session ended")?;
-                }
-            }
         }
         Ok(lease)
     }
@@ -72,6 +90,24 @@ impl<'a> MeterLease<'a> {
     pub(crate) fn ended(&self) -> Option<&Lease> {
         self.ended.as_ref()
     }
+}
+
+/// Records that the session of another process has failed, and ends its runs.
+///
+/// # Errors
+/// Returns an error when the store fails.
+pub(crate) fn end_session(store: &Store, session: &str, reason: &str) -> Result<(), StoreError> {
+    let end = PowerSessionEnd {
+        reason: Some(reason),
+        ..PowerSessionEnd::default()
+    };
+    store.power_session_ends(session, &end)?;
+    if let Some(row) = store.power_session(session)? {
+        for run in [row.ranging, row.testing].into_iter().flatten() {
+            store.request_abort(run, "its power session has failed")?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for MeterLease<'_> {

@@ -1,16 +1,21 @@
-//! Power sessions as the coordinator makes them: what runs beside the official programs, and what their checker says.
+//! Power sessions as the coordinator makes them: the machines of the official programs, what runs beside them, and the verdict.
 //!
 //! The session itself is in `regatta-power`, and Regatta's own judgement in `regatta-submission`.
 
 mod agent_bench;
+mod machine;
+mod machine_check;
 mod meter_conf;
 mod meter_lease;
 pub(crate) mod network_namespace;
 mod official_verdict;
-pub(crate) mod preflight;
+mod preflight;
+mod preflight_line;
 mod ptd_program;
 mod run_workload;
+mod session_check;
 mod session_record;
+mod session_verdict;
 
 use std::{
     io,
@@ -18,20 +23,19 @@ use std::{
 };
 
 pub(crate) use agent_bench::AgentBench;
+pub(crate) use machine::{Link, LinkError, Machine, RemoteDirector, RemoteSystem};
 pub(crate) use meter_conf::server_conf;
-pub(crate) use meter_lease::MeterLease;
+pub(crate) use meter_lease::{LeaseError, MeterLease, end_session};
 pub(crate) use official_verdict::OfficialVerdict;
-pub(crate) use preflight::PreflightLine;
+pub(crate) use preflight::{Preflight, PreflightResult};
+pub(crate) use preflight_line::PreflightLine;
 pub(crate) use ptd_program::write_ptd_program;
-pub(crate) use run_workload::RunWorkload;
-pub(crate) use session_record::SessionRecord;
+pub(crate) use run_workload::{HandOver, RunOrder, RunWorkload, copy_logs, upload_logs};
+pub(crate) use session_check::checker_copy;
+pub(crate) use session_record::{SessionFacts, SessionRecord};
+pub(crate) use session_verdict::SessionVerdict;
 
 /// Returns a loopback TCP port that was free a moment ago.
 pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
-}
-
-/// Quotes a word for a POSIX shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

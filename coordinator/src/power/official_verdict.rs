@@ -1,9 +1,21 @@
 //! The official checker's verdict on a session: power-dev's `check.py`, started and read.
 
-use std::{io, path::Path, process::Command};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
-use regatta_power::power_dev::PowerDev;
 use serde::Serialize;
+
+/// How many checks the official program makes.
+const CHECKS: usize = 11;
+/// The longest time for them. A day's session takes seconds.
+const PATIENCE: Duration = Duration::from_secs(300);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// One line of the official checker.
 #[derive(Debug, Serialize)]
@@ -19,20 +31,49 @@ pub(crate) struct OfficialCheck {
 pub(crate) struct OfficialVerdict {
     /// The checks, in order.
     pub(crate) checks: Vec<OfficialCheck>,
-    /// Whether its exit code accepts the session.
-    pub(crate) passes: bool,
+    accepts: bool,
 }
 
 impl OfficialVerdict {
-    /// Runs the checker.
-    pub(crate) fn of(python: &Path, power_dev: &PowerDev, session: &Path) -> io::Result<Self> {
-        let output = Command::new(python)
+    /// Runs the program `checker`. Its output is kept in the file `output`.
+    ///
+    /// # Errors
+    /// When it does not start, or does not end in time.
+    pub(crate) fn of(python: &Path, checker: &Path, session: &Path, output: &Path) -> io::Result<Self> {
+        let file = File::create(output)?;
+        let mut process = Command::new(python)
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            .arg(power_dev.checker())
+            .env_remove("MLPP_DEBUG")
+            .arg(checker)
             .arg(session)
-            .output()?;
-        let text =
-            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()?;
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = process.try_wait()? {
+                break status;
+            }
+            if begun.elapsed() > PATIENCE {
+                process.kill()?;
+                process.wait()?;
+                return Err(io::Error::other(format!(
+                    "{} has not ended within {} s; {} has what it printed",
+                    checker.display(),
+                    PATIENCE.as_secs(),
+                    output.display()
+                )));
+            }
+            thread::sleep(PAUSE);
+        };
+        Ok(Self::read(
+            &String::from_utf8_lossy(&fs::read(output)?),
+            status.success(),
+        ))
+    }
+
+    fn read(text: &str, accepts: bool) -> Self {
         let check = |line: &str| {
             let (mark, name) = line.split_once("] ")?;
             let passed = match mark.trim_start().rsplit('[').next()? {
@@ -43,15 +84,52 @@ impl OfficialVerdict {
             let name = name.trim().to_owned();
             Some(OfficialCheck { name, passed })
         };
-        Ok(Self {
+        Self {
             checks: text.lines().filter_map(check).collect(),
-            passes: output.status.success(),
-        })
+            accepts,
+        }
+    }
+
+    /// Whether it accepts the session: its exit code does, and it reported every check as passed.
+    pub(crate) fn passes(&self) -> bool {
+        self.accepts && self.checks.len() == CHECKS && self.checks.iter().all(|check| check.passed)
     }
 
     /// The verdict in a few words.
     pub(crate) fn summary(&self) -> String {
         let passed = self.checks.iter().filter(|check| check.passed).count();
-        format!("{passed} of {} checks passed", self.checks.len())
+        match self.checks.len() {
+            CHECKS => format!("{passed} of {CHECKS} checks passed"),
+            reported => format!("{passed} checks passed; it reported {reported} of {CHECKS}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checker_that_does_not_report_every_check_accepts_nothing() {
+        let good = "[x] Check\n".repeat(CHECKS);
+        assert!(OfficialVerdict::read(&good, true).passes());
+        assert!(!OfficialVerdict::read(&good, false).passes());
+        assert!(!OfficialVerdict::read("", true).passes(), "an empty program");
+        let fewer = OfficialVerdict::read(&"[x] Check\n".repeat(10), true);
+        assert!(!fewer.passes());
+        assert_eq!(fewer.summary(), "10 checks passed; it reported 10 of 11");
+        let failed = good.replacen("[x]", "[ ]", 1);
+        assert!(!OfficialVerdict::read(&failed, true).passes());
+    }
+
+    #[test]
+    fn its_output_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let checker = directory.path().join("check.py");
+        fs::write(&checker, "echo '[x] Check UUID'; echo trouble >&2; exit 1\n").unwrap();
+        let output = directory.path().join("output");
+        let verdict = OfficialVerdict::of(Path::new("sh"), &checker, directory.path(), &output).unwrap();
+        assert_eq!(verdict.checks.len(), 1);
+        assert!(fs::read_to_string(output).unwrap().contains("trouble"));
     }
 }

@@ -3,11 +3,12 @@
 
 use std::{
     fs, io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
@@ -17,50 +18,59 @@ use regatta_types::{
     documents::{Attempt, Document as _, Evidence, RunSpec, document_name},
 };
 
+use super::machine::Link;
 use crate::{
-    boot_id,
     store::{RunDraft, Store},
     workspace::Workspace,
 };
 
-/// The command of the official client: it ends when it is told to, with the code that it is told.
+/// The command of the official client: it ends with the code that it reads.
 const GATE: &str = "read -r code && exit \"$code\"";
 /// The logs that the official client copies.
 const LOGS: [&str; 2] = ["mlperf_log_detail.txt", "mlperf_log_summary.txt"];
 
+/// How long the device's agent may be offline while a run is under way.
+const LONGEST_ABSENCE: Duration = Duration::from_secs(30);
+
+/// Gives the official client the logs of a part's run, which are in a directory of this machine.
+pub(crate) type HandOver<'a> = Box<dyn Fn(Part, &Path) -> io::Result<()> + 'a>;
+
+/// What the workload of a session needs.
+pub(crate) struct RunOrder<'a> {
+    /// The store.
+    pub(crate) store: &'a Store,
+    /// The workspace.
+    pub(crate) workspace: &'a Workspace,
+    /// The session.
+    pub(crate) session: &'a str,
+    /// The run that is made twice.
+    pub(crate) draft: RunDraft,
+    /// The boot of the machine that is measured.
+    pub(crate) boot_id: String,
+    /// Where the logs go.
+    pub(crate) hand_over: HandOver<'a>,
+    /// Whether the user interrupted it.
+    pub(crate) interrupted: Arc<AtomicBool>,
+}
+
 /// The workload of a session.
 pub(crate) struct RunWorkload<'a> {
-    store: &'a Store,
-    workspace: &'a Workspace,
-    session: String,
-    logs: PathBuf,
-    draft: RunDraft,
+    order: RunOrder<'a>,
     running: Option<(Part, RunId)>,
     requested: Vec<(&'static str, RunId)>,
     done: Vec<RunId>,
-    interrupted: Arc<AtomicBool>,
+    offline_since: Option<Instant>,
 }
 
 impl<'a> RunWorkload<'a> {
-    /// Creates the workload of `session`: two runs of this draft, whose logs the client gets in the directory `logs`.
-    pub(crate) fn new(
-        store: &'a Store,
-        workspace: &'a Workspace,
-        session: &str,
-        logs: PathBuf,
-        draft: RunDraft,
-        interrupted: Arc<AtomicBool>,
-    ) -> Self {
+    /// Creates the workload.
+    pub(crate) fn new(order: RunOrder<'a>) -> Self {
         Self {
-            store,
-            workspace,
-            session: session.to_owned(),
-            logs,
-            draft,
+            order,
             running: None,
             requested: Vec::new(),
             done: Vec::new(),
-            interrupted,
+            offline_since: None,
         }
     }
 
@@ -72,16 +82,18 @@ impl<'a> RunWorkload<'a> {
     /// Ends a run that is still under way, because the session has failed.
     pub(crate) fn abort(&self) -> Result<(), crate::store::StoreError> {
         if let Some((_, run)) = self.running {
-            self.store.request_abort(run, "its power session has failed")?;
+            self.order
+                .store
+                .request_abort(run, "its power session has failed")?;
         }
         Ok(())
     }
 
     /// Requests a run. The testing run has exactly the settings of the ranging run, also those that were estimated for it.
     fn request(&mut self, part: Part) -> Result<(), String> {
-        let mut draft = self.draft.clone();
+        let mut draft = self.order.draft.clone();
         if let Some(ranging) = self.done.first() {
-            let path = self.workspace.run(*ranging).spec();
+            let path = self.order.workspace.run(*ranging).spec();
             let unreadable =
                 |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
             let bytes = fs::read(&path).map_err(|error| unreadable(&error))?;
@@ -99,10 +111,14 @@ impl<'a> RunWorkload<'a> {
         }
         draft.spec.run = RunId::now();
         let run = draft.spec.run;
-        self.store.add_run(&draft).map_err(|error| error.to_string())?;
-        let linked = self
+        self.order
             .store
-            .power_session_has_run(&self.session, part == Part::Ranging, run);
+            .add_run(&draft)
+            .map_err(|error| error.to_string())?;
+        let linked = self
+            .order
+            .store
+            .power_session_has_run(self.order.session, part == Part::Ranging, run);
         linked.map_err(|error| error.to_string())?;
         let name = match part {
             Part::Ranging => "ranging",
@@ -113,39 +129,78 @@ impl<'a> RunWorkload<'a> {
         Ok(())
     }
 
-    /// Checks in a run's evidence that LoadGen ran on this machine, whose energy the meter measures.
-    fn expect_own_machine(&self, part: Part, run: RunId) -> Result<(), String> {
-        let path = self.workspace.run(run).files().join(document_name::EVIDENCE);
+    /// Checks in a run's evidence that LoadGen ran on the machine whose energy the meter measures.
+    fn expect_measured_machine(&self, part: Part, run: RunId) -> Result<(), String> {
+        let path = self.files(run).join(document_name::EVIDENCE);
         let unreadable =
             |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
         let bytes = regular_file::read(&path, LARGEST_TEXT).map_err(|error| unreadable(&error))?;
         let evidence = Evidence::from_json(&bytes).map_err(|error| unreadable(&error))?;
-        let own = boot_id::of_this_machine();
-        let is_here = |attempt: &Attempt| {
-            let boots =
-                [&attempt.started, &attempt.ended].map(|clock| clock.as_ref().map(|clock| &clock.boot_id));
-            boots
-                .into_iter()
-                .all(|boot| boot.is_some() && boot == own.as_ref())
+        let is_there = |attempt: &Attempt| {
+            let clocks = [&attempt.started, &attempt.ended];
+            clocks.iter().all(|clock| {
+                clock
+                    .as_ref()
+                    .is_some_and(|clock| clock.boot_id == self.order.boot_id)
+            })
         };
-        match !evidence.attempts.is_empty() && evidence.attempts.iter().all(is_here) {
+        match !evidence.attempts.is_empty() && evidence.attempts.iter().all(is_there) {
             true => Ok(()),
             false => Err(format!(
-                "the evidence of the {part} run {run} does not name this machine's boot: the meter measured another machine, \
-                 or the device was restarted"
+                "the evidence of the {part} run {run} does not name the boot of the client's machine: the meter measured another \
+                 machine, or the device was restarted"
             )),
         }
     }
 
-    /// Gives the client the logs of a run as they were delivered.
-    fn hand_over(&self, part: Part, run: RunId) -> io::Result<()> {
-        let directory = self.logs.join(part.to_string());
-        fs::create_dir_all(&directory)?;
-        for name in LOGS {
-            fs::copy(self.workspace.run(run).files().join(name), directory.join(name))?;
-        }
-        Ok(())
+    fn files(&self, run: RunId) -> PathBuf {
+        self.order.workspace.run(run).files()
     }
+
+    /// Checks that the run can still end: its coordinator serves, and its device is there.
+    fn expect_progress(&mut self, part: Part, run: RunId) -> Result<(), String> {
+        if !self.order.workspace.is_served() {
+            return Err("the coordinator has ended; start `regatta serve` again".to_owned());
+        }
+        let device = self.order.store.device(&self.order.draft.spec.device);
+        let device = device.map_err(|error| error.to_string())?;
+        if device.is_some_and(|device| device.online) {
+            self.offline_since = None;
+            return Ok(());
+        }
+        match self.offline_since.get_or_insert_with(Instant::now).elapsed() > LONGEST_ABSENCE {
+            false => Ok(()),
+            true => Err(format!(
+                "the device's agent was offline for {} s during the {part} run {run}",
+                LONGEST_ABSENCE.as_secs()
+            )),
+        }
+    }
+}
+
+/// Copies the logs of a run, as they were delivered, into a directory of this machine.
+///
+/// # Errors
+/// As the system reports.
+pub(crate) fn copy_logs(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for name in LOGS {
+        fs::copy(from.join(name), to.join(name))?;
+    }
+    Ok(())
+}
+
+/// Copies the logs of a run to another machine.
+///
+/// # Errors
+/// As both sides report.
+pub(crate) fn upload_logs(link: &Link, from: &Path, to: &str) -> io::Result<()> {
+    link.files().make_directories(to)?;
+    for name in LOGS {
+        link.files()
+            .copy_from(&from.join(name), &format!("{to}/{name}"))?;
+    }
+    Ok(())
 }
 
 impl Workload for RunWorkload<'_> {
@@ -153,12 +208,8 @@ impl Workload for RunWorkload<'_> {
         GATE.to_owned()
     }
 
-    fn logs(&self) -> PathBuf {
-        self.logs.clone()
-    }
-
     fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.order.interrupted.load(Ordering::Relaxed)
     }
 
     fn follow(&mut self, part: Part) -> Result<Option<String>, String> {
@@ -172,13 +223,11 @@ impl Workload for RunWorkload<'_> {
         if self.done.contains(&run) {
             return Ok(None);
         }
-        let row = self.store.run(run).map_err(|error| error.to_string())?;
+        let row = self.order.store.run(run).map_err(|error| error.to_string())?;
         let row = row.ok_or_else(|| format!("run {run} is gone from the store"))?;
         if !row.is_over() {
-            return match self.workspace.is_served() {
-                true => Ok(None),
-                false => Err("the coordinator has ended; start `regatta serve` again".to_owned()),
-            };
+            self.expect_progress(part, run)?;
+            return Ok(None);
         }
         self.done.push(run);
         if !row.is_good() {
@@ -186,9 +235,9 @@ impl Workload for RunWorkload<'_> {
                 "the {part} run {run} has no good result: `regatta runs show {run}` says why"
             ));
         }
-        self.expect_own_machine(part, run)?;
-        let handed = self.hand_over(part, run);
-        handed.map_err(|error| format!("the logs of run {run} cannot be copied: {error}"))?;
+        self.expect_measured_machine(part, run)?;
+        let handed = (self.order.hand_over)(part, &self.files(run));
+        handed.map_err(|error| format!("the logs of run {run} cannot be given to the client: {error}"))?;
         Ok(Some("0".to_owned()))
     }
 }

@@ -10,6 +10,7 @@ use regatta_submission::check::power::SessionEnergy;
 use regatta_types::RunId;
 use serde_json::{Value, json};
 
+use super::session_verdict::{SessionVerdict, is_simulated};
 use crate::{
     exit::Failure,
     store::{MeterRow, RunDraft},
@@ -24,51 +25,84 @@ pub(crate) struct SessionRecord {
     energy: Option<SessionEnergy>,
 }
 
+/// What is recorded of a session.
+pub(crate) struct SessionFacts<'a> {
+    /// Its id.
+    pub(crate) id: &'a str,
+    /// Its meter.
+    pub(crate) meter: &'a MeterRow,
+    /// The machine of the official client, in words.
+    pub(crate) machine: String,
+    /// The run that was made twice.
+    pub(crate) draft: &'a RunDraft,
+    /// The runs that were requested.
+    pub(crate) runs: Vec<(&'static str, RunId)>,
+    /// Why these runs cannot be submitted.
+    pub(crate) obstacles: Vec<String>,
+}
+
 impl SessionRecord {
-    /// Writes `session.json` into the session's directory. `judged` has the verdicts of a complete session.
+    /// Writes `session.json` into the session's directory. `judged` has the verdict on a complete session.
+    ///
+    /// # Errors
+    /// When a file of the session cannot be read, or the document cannot be written.
     pub(crate) fn write(
         directory: &Path,
-        id: &str,
-        meter: &MeterRow,
-        draft: &RunDraft,
-        runs: &[(&'static str, RunId)],
-        judged: Result<(Value, Option<SessionEnergy>), Failure>,
+        facts: &SessionFacts<'_>,
+        judged: Result<SessionVerdict, Failure>,
     ) -> io::Result<Self> {
         let session = directory.join("session");
+        let simulated = is_simulated(directory);
+        let SessionFacts {
+            meter, draft, runs, ..
+        } = facts;
         let mut document = json!({
             "schema": 1,
-            "session": id,
+            "session": facts.id,
             "meter": { "name": meter.name, "settings": meter.settings },
             "device": draft.spec.device.as_str(),
+            "machine": facts.machine,
             "benchmark": draft.spec.benchmark.name,
             "scenario": draft.spec.scenario,
             "round": draft.spec.round,
             "state": draft.spec.state,
+            "simulated": simulated,
+            "obstacles": facts.obstacles,
             "runs": runs.iter().map(|(part, run)| ((*part).to_owned(), json!(run))).collect::<serde_json::Map<_, _>>(),
             "directory": session.display().to_string(),
             "sha256": hashes(&session)?,
         });
-        let mut measured = None;
-        if let Value::Object(map) = &mut document {
-            match judged {
-                Ok((verdict, energy)) => {
-                    measured = energy;
-                    map.insert("energy".to_owned(), json!(energy));
-                    map.extend(verdict.as_object().cloned().unwrap_or_default());
-                }
-                Err(failure) => {
-                    let reason = failure.to_string();
-                    map.insert("reason".to_owned(), json!(reason.trim_start_matches("regatta: ")));
-                }
+        let mut energy = None;
+        let more = match judged {
+            Ok(verdict) => {
+                // A session that is known to be no measurement never passes.
+                let is_result = simulated == Some(false) && facts.obstacles.is_empty();
+                let word = match (verdict.accepts(), is_result) {
+                    (true, true) => "pass",
+                    (true, false) => "rehearsal",
+                    (false, _) => "fail",
+                };
+                energy = verdict.energy;
+                json!({
+                    "verdict": word,
+                    "official_checks": verdict.official.checks,
+                    "official_summary": verdict.official.summary(),
+                    "findings": verdict.findings,
+                    "energy": energy,
+                })
             }
+            Err(failure) => {
+                let reason = failure.to_string();
+                json!({ "reason": reason.trim_start_matches("regatta: ") })
+            }
+        };
+        if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
+            document.extend(more);
         }
         let mut text = serde_json::to_string_pretty(&document)?;
         text.push('\n');
         AtomicFile::new(&directory.join("session.json")).write(text.as_bytes())?;
-        Ok(Self {
-            document,
-            energy: measured,
-        })
+        Ok(Self { document, energy })
     }
 
     /// The document.
@@ -84,6 +118,33 @@ impl SessionRecord {
     /// Why it is not complete.
     pub(crate) fn reason(&self) -> Option<&str> {
         self.document.get("reason").and_then(Value::as_str)
+    }
+
+    /// Whether PTDaemon was a simulated one. `None` when it has not reported what it is.
+    pub(crate) fn simulated(&self) -> Option<bool> {
+        self.document.get("simulated").and_then(Value::as_bool)
+    }
+
+    /// Why its runs cannot be submitted.
+    pub(crate) fn obstacles(&self) -> Vec<String> {
+        self.texts("obstacles")
+    }
+
+    /// What the checks found.
+    pub(crate) fn findings(&self) -> Vec<String> {
+        self.texts("findings")
+    }
+
+    fn texts(&self, key: &str) -> Vec<String> {
+        let values = self
+            .document
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        values
+            .filter_map(|value| value.as_str().map(str::to_owned))
+            .collect()
     }
 
     /// Whether both checkers accept it, also as a rehearsal.

@@ -72,6 +72,11 @@ pub(super) fn actual_length(spec: &RunSpec, requested: RunLength) -> RunLength {
     }
 }
 
+/// Returns the shortest time of a run with these settings, in milliseconds. `None` when its conf files cannot be read.
+pub(crate) fn min_duration_ms(spec: &RunSpec) -> Option<u64> {
+    settings(spec).ok().map(|[_, used]| used.min_duration_ms)
+}
+
 /// Returns the settings in `user.conf` that make the run shorter than `mlperf.conf` requires.
 fn shorter_settings(spec: &RunSpec) -> Vec<String> {
     // An accuracy run is one pass over the data set.

@@ -43,7 +43,7 @@ pub(crate) use example_draft::{example_draft, example_record};
 pub(crate) use expected_time::least_seconds;
 pub(crate) use finish::start as start_finish;
 pub(crate) use form::take as take_form;
-pub(crate) use markers::{marker_reasons, markers};
+pub(crate) use markers::{marker_reasons, markers, min_duration_ms};
 pub(crate) use plan::{Plan, Words};
 pub(crate) use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
 pub(crate) use removal::Removal;

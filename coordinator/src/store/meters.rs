@@ -1,6 +1,6 @@
 //! Power meters of the lab, and their leases: one session at a time per meter.
 //!
-//! A lease belongs to a process. When that process no longer exists, the lease is stale, and the next session takes it over.
+//! A lease belongs to a process. When that process certainly no longer exists, the lease is stale, and the next session takes it over.
 
 use std::fs;
 
@@ -13,11 +13,20 @@ use crate::boot_id;
 /// How a meter is reached and used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MeterSettings {
-    /// The copy of power-dev.
+    /// The SSH login of the director, `user@host[:port]`. `None` when the meter is connected to this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) director: Option<String>,
+    /// The address at which devices reach the director, when it is another than the login's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<String>,
+    /// The copy of power-dev on this machine whose checker judges. `None` when `power_dev` is on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checker: Option<String>,
+    /// The copy of power-dev on the director.
     pub(crate) power_dev: String,
-    /// PTDaemon's executable.
+    /// PTDaemon's executable on the director.
     pub(crate) ptd: String,
-    /// The Python interpreter of the official programs.
+    /// The Python interpreter of the official server.
     pub(crate) python: String,
     /// PTDaemon's number of the meter.
     pub(crate) device_type: i64,
@@ -60,10 +69,26 @@ pub(crate) struct Lease {
     holder: Holder,
 }
 
+/// What is known of the process that holds a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaseState {
+    /// It runs.
+    Held,
+    /// It is gone.
+    Stale,
+    /// It is on another machine or in another container, where it may run. The lease is held.
+    Unknown,
+}
+
 impl Lease {
-    /// Whether the process that took it is gone.
-    pub(crate) fn is_stale(&self) -> bool {
-        Holder::of(self.holder.pid).as_ref() != Some(&self.holder)
+    /// Whether the process that took it runs.
+    pub(crate) fn state(&self) -> LeaseState {
+        let own = Holder::of(std::process::id());
+        match own.is_some_and(|own| self.holder.is_comparable_with(&own)) {
+            false => LeaseState::Unknown,
+            true if Holder::of(self.holder.pid).as_ref() == Some(&self.holder) => LeaseState::Held,
+            true => LeaseState::Stale,
+        }
     }
 
     /// The id of the process that took it.
@@ -80,6 +105,12 @@ struct Holder {
     started: u64,
     /// The boot.
     boot: String,
+    /// The PID namespace: containers count their processes on their own.
+    #[serde(default)]
+    namespace: String,
+    /// The machine, as systemd numbers it. Two machines may share a workspace's disk.
+    #[serde(default)]
+    machine: String,
 }
 
 impl Holder {
@@ -94,7 +125,24 @@ impl Holder {
         }
         let started = fields.nth(18)?.parse().ok()?;
         let boot = boot_id::of_this_machine()?;
-        Some(Self { pid, started, boot })
+        let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+        let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        Some(Self {
+            pid,
+            started,
+            boot,
+            namespace: namespace.to_string_lossy().into_owned(),
+            machine: machine.trim().to_owned(),
+        })
+    }
+
+    /// Whether `own`, a process of this namespace and boot, can tell if this one still exists.
+    fn is_comparable_with(&self, own: &Self) -> bool {
+        match self.boot == own.boot {
+            true => self.namespace == own.namespace,
+            // A restart ends every process of the machine.
+            false => !self.machine.is_empty() && self.machine == own.machine,
+        }
     }
 }
 
@@ -106,8 +154,10 @@ pub(crate) enum Leased {
         /// The lease that has ended.
         ended: Option<Lease>,
     },
-    /// Another session uses it.
+    /// Another session uses it, or may use it.
     Busy(Lease),
+    /// There is no such meter any more.
+    Gone,
 }
 
 fn json(value: &impl Serialize) -> Result<String> {
@@ -152,14 +202,14 @@ impl Store {
         Ok(kept > 0)
     }
 
-    /// Removes a meter without a lease. Returns `false` when there is none.
+    /// Removes a meter without a lease. Returns `false` when there is no such meter, or a session has leased it.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn drop_meter(&self, name: &str) -> Result<bool> {
         let dropped = self
             .connection
-            .execute("DELETE FROM meters WHERE name = ?1", [name])?;
+            .execute("DELETE FROM meters WHERE name = ?1 AND session IS NULL", [name])?;
         Ok(dropped > 0)
     }
 
@@ -189,32 +239,38 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails or this process cannot be identified.
     pub(crate) fn lease_meter(&self, name: &str, session: &str) -> Result<Leased> {
-        let holder = Holder::of(std::process::id());
+        let holder = Holder::of(std::process::id()).ok_or_else(|| {
+            let sentence = "/proc does not describe this process, so its lease could not be recognised";
+            rusqlite::Error::ToSqlConversionFailure(sentence.into())
+        })?;
         self.all_or_nothing(|store| {
             let lease = store.meter(name)?.and_then(|row| row.lease);
             if let Some(lease) = &lease
-                && !lease.is_stale()
+                && lease.state() != LeaseState::Stale
             {
                 return Ok(Leased::Busy(lease.clone()));
             }
-            store.connection.execute(
+            let leased = store.connection.execute(
                 "UPDATE meters SET session = ?2, since = ?3, holder = ?4 WHERE name = ?1",
                 params![name, session, now(), json(&holder)?],
             )?;
-            Ok(Leased::Free { ended: lease })
+            Ok(match leased {
+                0 => Leased::Gone,
+                _ => Leased::Free { ended: lease },
+            })
         })
     }
 
-    /// Ends a session's lease.
+    /// Ends a session's lease. Returns `false` when the session has none of this meter.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn release_meter(&self, name: &str, session: &str) -> Result<()> {
-        self.connection.execute(
+    pub(crate) fn release_meter(&self, name: &str, session: &str) -> Result<bool> {
+        let released = self.connection.execute(
             "UPDATE meters SET session = NULL, since = NULL, holder = NULL WHERE name = ?1 AND session = ?2",
             [name, session],
         )?;
-        Ok(())
+        Ok(released > 0)
     }
 }
 
@@ -244,10 +300,39 @@ mod tests {
             panic!("two sessions have the meter");
         };
         assert_eq!((lease.session.as_str(), lease.pid()), ("one", std::process::id()));
-        store.release_meter("lab", "two").unwrap();
+        assert!(!store.release_meter("lab", "two").unwrap());
         assert!(store.meter("lab").unwrap().unwrap().lease.is_some());
-        store.release_meter("lab", "one").unwrap();
+        assert!(!store.drop_meter("lab").unwrap(), "a leased meter stays");
+        assert!(store.release_meter("lab", "one").unwrap());
         assert_eq!(store.meter("lab").unwrap().unwrap().lease, None);
+        assert_eq!(store.lease_meter("gone", "one").unwrap(), Leased::Gone);
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_seen_from_here_holds_its_lease() {
+        let own = Holder::of(std::process::id()).unwrap();
+        let machine = "ebb0".to_owned();
+        let state = |holder: Holder| {
+            let own = Holder {
+                machine: machine.clone(),
+                ..own.clone()
+            };
+            holder.is_comparable_with(&own)
+        };
+        let at = |boot: &str, namespace: &str, machine: &str| Holder {
+            boot: boot.to_owned(),
+            namespace: namespace.to_owned(),
+            machine: machine.to_owned(),
+            ..own.clone()
+        };
+        assert!(state(at(&own.boot, &own.namespace, &machine)));
+        assert!(!state(at(&own.boot, "pid:[1]", &machine)), "another container");
+        assert!(
+            state(at("earlier", "pid:[1]", &machine)),
+            "this machine was restarted"
+        );
+        assert!(!state(at("earlier", &own.namespace, "f100")), "another machine");
+        assert!(!state(at("earlier", &own.namespace, "")), "an unknown machine");
     }
 
     #[test]
@@ -268,6 +353,7 @@ mod tests {
             panic!("the stale lease holds");
         };
         assert_eq!(ended.session, "one");
+        assert!(store.release_meter("lab", "two").unwrap());
         assert!(store.drop_meter("lab").unwrap() && !store.drop_meter("lab").unwrap());
     }
 }

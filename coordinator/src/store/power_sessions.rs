@@ -1,7 +1,7 @@
 //! Power sessions: every attempt with its meter, its two runs and how it ended. Failed attempts stay.
 
 use regatta_types::RunId;
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Result, Store, now, values};
 
@@ -30,6 +30,23 @@ pub(crate) struct PowerSessionRow {
     pub(crate) verdict: Option<String>,
     /// Why it is not complete.
     pub(crate) reason: Option<String>,
+    /// Whether PTDaemon was a simulated one. `None` when it did not report what it is.
+    pub(crate) simulated: Option<bool>,
+    /// Why its runs cannot be submitted, one sentence each.
+    pub(crate) obstacles: Vec<String>,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PowerSessionEnd<'a> {
+    /// `pass`, `fail` or `rehearsal` of a complete session.
+    pub(crate) verdict: Option<&'a str>,
+    /// Why it is not complete.
+    pub(crate) reason: Option<&'a str>,
+    /// Whether PTDaemon was a simulated one.
+    pub(crate) simulated: Option<bool>,
+    /// Why its runs cannot be submitted.
+    pub(crate) obstacles: &'a [String],
 }
 
 /// A session that begins.
@@ -60,6 +77,8 @@ fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
         testing: values::optional_parsed(row, "testing")?,
         verdict: row.get("verdict")?,
         reason: row.get("reason")?,
+        simulated: row.get("simulated")?,
+        obstacles: values::json(row, "obstacles")?,
     })
 }
 
@@ -93,17 +112,26 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn power_session_ends(
-        &self,
-        id: &str,
-        verdict: Option<&str>,
-        reason: Option<&str>,
-    ) -> Result<()> {
+    pub(crate) fn power_session_ends(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
+        let obstacles = serde_json::to_string(end.obstacles)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         self.connection.execute(
-            "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4 WHERE id = ?1 AND ended IS NULL",
-            params![id, now(), verdict, reason],
+            "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4, simulated = ?5, obstacles = ?6
+             WHERE id = ?1 AND ended IS NULL",
+            params![id, now(), end.verdict, end.reason, end.simulated, obstacles],
         )?;
         Ok(())
+    }
+
+    /// Returns one session.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn power_session(&self, id: &str) -> Result<Option<PowerSessionRow>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT * FROM power_sessions WHERE id = ?1")?;
+        Ok(statement.query_row([id], session).optional()?)
     }
 
     /// Returns every session, newest first.

@@ -170,6 +170,15 @@ CREATE TABLE power_sessions (
 ALTER TABLE runs ADD COLUMN pending_abort TEXT;  -- why its device must still abort it, although a user gave it up
 ALTER TABLE removed_runs ADD COLUMN release INTEGER NOT NULL DEFAULT 1;  -- whether all its files were here, signed
 ",
+    "
+ALTER TABLE power_sessions ADD COLUMN simulated INTEGER;  -- whether PTDaemon was a simulated one; NULL when it did not say what it is
+ALTER TABLE power_sessions ADD COLUMN obstacles TEXT NOT NULL DEFAULT '[]';  -- JSON list: why its runs cannot be submitted
+
+CREATE TABLE logins (
+    device       TEXT PRIMARY KEY,
+    destination  TEXT NOT NULL           -- user@host[:port] of its newest deployment over SSH
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Migrates the database to the current version.

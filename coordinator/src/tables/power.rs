@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use regatta_submission::check::power::SessionEnergy;
+use regatta_text::{escape, escape_lines};
 use serde_json::Value;
 
 use super::{cell, table, words};
@@ -15,11 +16,14 @@ use crate::{
 pub(crate) fn preflight(lines: &[PreflightLine]) -> String {
     let line = |line: &PreflightLine| {
         let mark = if line.passed { "ok  " } else { "FAIL" };
-        let hint = line.hint.as_ref().map(|hint| format!("\n      hint: {hint}"));
+        let hint = line
+            .hint
+            .as_ref()
+            .map(|hint| format!("\n      hint: {}", escape(hint)));
         format!(
             "{mark}  {}: {}{}",
             line.subject,
-            line.found,
+            escape(&line.found),
             hint.unwrap_or_default()
         )
     };
@@ -56,35 +60,40 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     let mut text = format!(
         "session {}: {}",
         text_of("session"),
-        record.verdict().unwrap_or("failed")
+        result(record.verdict(), record.simulated(), "failed")
     );
     // Writing to a String cannot fail.
     let mut line = |words: String| {
         let _ = write!(text, "\n  {words}");
     };
     if let Some(reason) = record.reason() {
-        line(reason.replace('\n', "\n  "));
+        line(escape_lines(reason).replace('\n', "\n  "));
     }
     if record.verdict().is_some() {
         line(format!("official checker: {}", text_of("official_summary")));
     }
-    for finding in record
-        .document()
-        .get("findings")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        line(finding.as_str().unwrap_or_default().to_owned());
+    for finding in record.findings() {
+        line(escape(&finding).into_owned());
     }
     if let Some(energy) = record.energy() {
         line(self::energy(energy));
     }
-    if record.verdict() == Some("rehearsal") {
+    for obstacle in record.obstacles() {
+        line(format!("cannot be submitted: {}", escape(&obstacle)));
+    }
+    if record.simulated() == Some(true) {
         line("REHEARSAL: PTDaemon is simulated (FAKEPTD); nothing here is a measurement".to_owned());
     }
     line(format!("files: {}", text_of("directory")));
     text
+}
+
+/// The result of a session in a word, with a remark when PTDaemon was a simulated one.
+fn result(verdict: Option<&str>, simulated: Option<bool>, without: &str) -> String {
+    match (verdict.unwrap_or(without), simulated) {
+        (word @ ("fail" | "failed"), Some(true)) => format!("{word} (rehearsal)"),
+        (word, _) => word.to_owned(),
+    }
 }
 
 /// Formats sessions, one line each.
@@ -96,10 +105,14 @@ pub(crate) fn power_sessions(rows: &[PowerSessionRow]) -> String {
     super::keep_whole(&mut table, 0);
     for row in rows {
         let result = match (&row.verdict, &row.reason, &row.ended) {
-            (Some(verdict), ..) => verdict.clone(),
-            (None, Some(reason), _) => format!("failed: {}", reason.lines().next().unwrap_or_default()),
-            (None, None, Some(_)) => "failed".to_owned(),
             (None, None, None) => "not ended".to_owned(),
+            (verdict, reason, _) => {
+                let word = result(verdict.as_deref(), row.simulated, "failed");
+                match reason.as_ref().and_then(|reason| reason.lines().next()) {
+                    Some(reason) => format!("{word}: {}", escape(reason)),
+                    None => word,
+                }
+            }
         };
         table.add_row([
             cell(&row.id),

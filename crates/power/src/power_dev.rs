@@ -70,6 +70,21 @@ impl PowerDev {
         Ok(copy)
     }
 
+    /// Takes the sources of a copy on another machine: SHA-1 of each Python file by its path below `ptd_client_server`, and the files with
+    /// carriage returns.
+    #[must_use]
+    pub fn elsewhere(
+        root: &Path,
+        sources: BTreeMap<String, String>,
+        with_carriage_returns: Vec<String>,
+    ) -> Self {
+        Self {
+            root: root.to_owned(),
+            sources,
+            with_carriage_returns,
+        }
+    }
+
     /// Adds the Python files of a directory.
     fn add(&mut self, directory: &Path, prefix: &str) -> io::Result<()> {
         for entry in fs::read_dir(directory)? {

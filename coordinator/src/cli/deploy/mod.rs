@@ -16,13 +16,12 @@ use std::{
     time::Duration,
 };
 
-pub(super) use self::packages::find as find_packages;
 use self::{
     board_error::BoardError,
     hosts::Host,
-    prompt::TerminalPrompt,
-    show::{Board, Refusal, Row, Show},
+    show::{Board, Refusal, Row},
 };
+pub(super) use self::{packages::find as find_packages, prompt::TerminalPrompt, show::Show};
 use super::Context;
 use crate::{
     deploy::{
@@ -91,6 +90,8 @@ pub(in crate::cli) struct Args {
 struct Task {
     order: Order,
     access: Access,
+    /// The login as it was named, for later connections.
+    login: String,
 }
 
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> CommandResult {
@@ -166,7 +167,18 @@ fn task(args: &Args, host: Host, config: &SshConfig) -> Result<Task, Failure> {
         patience: Duration::from_millis(args.wait.millis()),
     };
     let access = config.access(&host.destination, &over).map_err(Failure::usage)?;
-    Ok(Task { order, access })
+    let login = match over.port {
+        Some(port) => Destination {
+            port: Some(port),
+            ..host.destination
+        },
+        None => host.destination,
+    };
+    Ok(Task {
+        order,
+        access,
+        login: login.to_string(),
+    })
 }
 
 /// Does something for every task, some at a time; the results are in the tasks' order.
@@ -218,7 +230,13 @@ fn one(
         packages,
         order: &task.order,
     };
-    Ok(deployment.run(&mut |again| prompt.secret(&Question::Sudo(&task.access), again))?)
+    let outcome = deployment.run(&mut |again| prompt.secret(&Question::Sudo(&task.access), again))?;
+    if let Some(device) = outcome.device.as_deref().and_then(|device| device.parse().ok()) {
+        store
+            .keep_login(&device, &task.login)
+            .map_err(DeployError::from)?;
+    }
+    Ok(outcome)
 }
 
 /// Prints the results of all. One board's failure is the command's own; several are in the table and the exit code.

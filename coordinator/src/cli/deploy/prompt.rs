@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The source of answers.
-pub(super) struct TerminalPrompt<'a> {
+pub(in crate::cli) struct TerminalPrompt<'a> {
     /// The password from standard input, for every question.
     supplied: Option<Secret>,
     accepted: Vec<String>,
@@ -31,7 +31,11 @@ pub(super) struct TerminalPrompt<'a> {
 type Typed = BTreeMap<String, Secret>;
 
 impl<'a> TerminalPrompt<'a> {
-    pub(super) fn new(password_stdin: bool, accepted: &[String], show: &'a Show) -> Result<Self, Failure> {
+    pub(in crate::cli) fn new(
+        password_stdin: bool,
+        accepted: &[String],
+        show: &'a Show,
+    ) -> Result<Self, Failure> {
         let supplied = if password_stdin {
             let mut line = String::new();
             io::stdin().read_line(&mut line)?;

@@ -18,14 +18,14 @@ use crate::{
 };
 
 /// The display of all boards.
-pub(super) struct Show {
+pub(in crate::cli) struct Show {
     bars: Option<MultiProgress>,
     many: bool,
 }
 
 impl Show {
     /// Creates a display. It is drawn in place when `lively`. With `many` boards, every line has the board's name.
-    pub(super) fn new(lively: bool, many: bool) -> Self {
+    pub(in crate::cli) fn new(lively: bool, many: bool) -> Self {
         Self {
             bars: lively.then(MultiProgress::new),
             many,

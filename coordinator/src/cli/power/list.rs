@@ -23,6 +23,6 @@ fn document(row: &PowerSessionRow) -> Value {
     json!({
         "session": row.id, "meter": row.meter, "device": row.device, "benchmark": row.benchmark, "scenario": row.scenario,
         "begun": row.begun, "ended": row.ended, "ranging": row.ranging, "testing": row.testing, "verdict": row.verdict,
-        "reason": row.reason,
+        "reason": row.reason, "simulated": row.simulated, "obstacles": row.obstacles,
     })
 }

@@ -3,8 +3,10 @@
 mod check;
 mod lint;
 mod list;
+mod machines;
 mod run;
 mod session_report;
+mod sessions;
 mod simulate;
 mod simulate_ptd;
 

@@ -13,7 +13,7 @@ use regatta_power::{
     ntp,
     power_dev::PowerDev,
     server_conf::{AnalyzerConf, ServerConf},
-    session::SessionPlan,
+    session::{LocalDirector, LocalSystem, SessionHosts, SessionPlan},
 };
 use regatta_submission::{check::power as check, tree::Tree};
 use regatta_text::HumanDuration;
@@ -95,9 +95,8 @@ pub(super) fn simulate(args: &SimulateArgs, context: &Context) -> CommandResult 
     );
     conf.listen = ([127, 0, 0, 1].into(), free_port()?);
     let plan = SessionPlan {
-        python: args.python.clone(),
-        power_dev,
         directory,
+        director_address: conf.listen.0.to_string(),
         conf,
         label: "simulated".to_owned(),
     };
@@ -106,28 +105,37 @@ pub(super) fn simulate(args: &SimulateArgs, context: &Context) -> CommandResult 
         AgentBench::lay_out(&plan.directory, &agent, &mlperf_conf, &args.duration.to_string())?;
     tell("REHEARSAL: PTDaemon is simulated (FAKEPTD). Nothing here is a measurement.");
     let mut reporter = SessionReporter::new("(simulated)");
+    let here = &plan.directory;
+    let mut director = LocalDirector::new(&args.python, &power_dev.server(), here).map_err(failure)?;
+    let logs = workload.logs().to_owned();
+    let mut system = LocalSystem::new(&args.python, &power_dev.client(), here, &logs).map_err(failure)?;
+    let mut hosts = SessionHosts {
+        director: &mut director,
+        system: &mut system,
+    };
     let session = plan
-        .execute(&mut workload, &mut |event| reporter.report(event))
+        .execute(&mut hosts, &mut workload, &mut |event| reporter.report(event))
         .map_err(failure)?;
-    judge(args, context, &plan, rules, &session)
+    judge(args, context, &power_dev, rules, &session)
 }
 
 /// Judges the session with the official program, and prints the result.
 fn judge(
     args: &SimulateArgs,
     context: &Context,
-    plan: &SessionPlan,
+    power_dev: &PowerDev,
     rules: &PowerRules,
     session: &Path,
 ) -> CommandResult {
-    let official = OfficialVerdict::of(&args.python, &plan.power_dev, session)?;
-    let refusal = plan.power_dev.refusal(rules);
+    let output = session.with_file_name("check-output.txt");
+    let official = OfficialVerdict::of(&args.python, &power_dev.checker(), session, &output)?;
+    let refusal = power_dev.refusal(rules);
     let own = check::check(&Tree::scan(session)?, "", rules);
     let document = json!({
         "rehearsal": true,
         "session": session.display().to_string(),
         "official_checks": official.checks,
-        "official_pass": official.passes,
+        "official_pass": official.passes(),
         "checks": own.checks,
         "power_dev": refusal,
     });
@@ -141,7 +149,7 @@ fn judge(
             ));
         }
         text.push_str(&format!("official checker: {}\n", official.summary()));
-        if own.passes() != official.passes {
+        if own.passes() != official.passes() {
             text.push_str("`regatta power check` judges this session otherwise; report that as an error\n");
         }
         if let Some(refusal) = &refusal {
@@ -152,7 +160,7 @@ fn judge(
         );
         text
     })?;
-    Ok(if official.passes { exit::OK } else { exit::NO })
+    Ok(if official.passes() { exit::OK } else { exit::NO })
 }
 
 /// The channels that the official server requires for a meter with several.

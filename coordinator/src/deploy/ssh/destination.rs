@@ -1,6 +1,6 @@
 //! Parses `user@host[:port]`.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use crate::fleet::printable;
 
@@ -27,6 +27,19 @@ pub(crate) struct Destination {
     pub(crate) host: String,
     /// The port, if given.
     pub(crate) port: Option<u16>,
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(user) = &self.user {
+            write!(f, "{user}@")?;
+        }
+        match (self.host.contains(':'), self.port) {
+            (true, Some(port)) => write!(f, "[{}]:{port}", self.host),
+            (false, Some(port)) => write!(f, "{}:{port}", self.host),
+            (_, None) => f.write_str(&self.host),
+        }
+    }
 }
 
 impl FromStr for Destination {
@@ -89,6 +102,9 @@ mod tests {
         assert_eq!(read("orin:2222"), to("", "orin", Some(2222)));
         assert_eq!(read("a@b@[fe80::1%eth0]:22"), to("a@b", "fe80::1%eth0", Some(22)));
         assert_eq!(read("root@::1"), to("root", "::1", None));
+        for text in ["nvidia@orin", "orin:2222", "a@b@[fe80::1%eth0]:22", "root@::1"] {
+            assert_eq!(text.parse::<Destination>().unwrap().to_string(), text);
+        }
         for text in [
             "",
             "@host",

@@ -1,12 +1,14 @@
 //! The SSH link to a board, with libssh2: where to connect ([`Access`]), trusted host keys ([`known_hosts`]), authentication ([`login`]),
-//! and commands ([`Session`]). It has no knowledge of a deployment.
+//! commands ([`Session`]), long-running programs and files. It has no knowledge of a deployment.
 
 mod config;
 mod destination;
 mod error;
+mod files;
 mod jump;
 mod known_hosts;
 mod login;
+mod program;
 mod session;
 
 use std::{
@@ -17,6 +19,8 @@ use std::{
 pub(crate) use config::{AccessOptions, SshConfig};
 pub(crate) use destination::{Destination, DestinationError};
 pub(crate) use error::SshError;
+pub(crate) use files::RemoteFiles;
+pub(crate) use program::{RemoteEnd, RemoteProgram};
 pub(crate) use session::Session;
 
 use super::Secret;

@@ -11,9 +11,11 @@ use ssh2::MethodType;
 use super::{
     Access, Prompt,
     error::SshError,
+    files::RemoteFiles,
     jump,
     known_hosts::{self, HostKey, KnownHosts, Trust},
     login,
+    program::RemoteProgram,
 };
 use crate::deploy::board::{Board, END, LinkLost, Output};
 
@@ -76,6 +78,27 @@ impl Session {
         self.local
     }
 
+    /// Starts a program that is read and written while it runs.
+    ///
+    /// # Errors
+    /// Returns [`LinkLost`], also when the server refuses.
+    pub(crate) fn start(&self, doing: &str, line: &str) -> Result<RemoteProgram, LinkLost> {
+        RemoteProgram::start(&self.session, line).map_err(|error| lost(doing, &error))
+    }
+
+    /// Opens the login's files.
+    ///
+    /// # Errors
+    /// Returns [`LinkLost`], also when the server has no SFTP.
+    pub(crate) fn files(&self) -> Result<RemoteFiles, LinkLost> {
+        RemoteFiles::open(&self.session).map_err(|error| lost("opening SFTP", &error))
+    }
+
+    /// Limits the wait for an answer from now on.
+    pub(crate) fn set_patience(&self, patience: Duration) {
+        self.session.set_timeout(milliseconds(patience));
+    }
+
     fn exchange(
         &self,
         line: &str,
@@ -131,6 +154,13 @@ impl Board for Session {
             Ok(_) => Err(lost("it ended before the answer was whole".to_owned())),
             Err(error) => Err(lost(error.to_string())),
         }
+    }
+}
+
+fn lost(doing: &str, error: &ssh2::Error) -> LinkLost {
+    LinkLost {
+        doing: doing.to_owned(),
+        why: error.message().to_owned(),
     }
 }
 

@@ -1,17 +1,19 @@
-//! One of the official programs as a child process: its output as lines and in a file, and its end.
+//! One of the official programs, under its supervisor, as a child process: its output as lines and in a file, and its end.
 
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader, Write as _},
     os::unix::process::CommandExt as _,
     path::Path,
-    process::{ChildStdin, Command, ExitStatus, Stdio},
+    process::{ChildStdin, Command, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::program::{Program, ProgramEnd};
 
 /// How long a program may take to end by itself. The server restores the meter's ranges and waits up to 10 s for PTDaemon; the
 /// supervisor gives it 25 s.
@@ -60,39 +62,6 @@ impl Child {
         })
     }
 
-    /// The lines that were printed since the last call.
-    pub(super) fn new_lines(&mut self) -> Vec<String> {
-        self.lines.try_iter().collect()
-    }
-
-    /// Writes a line to its standard input.
-    pub(super) fn write_line(&mut self, line: &str) {
-        if let Some(input) = &mut self.input {
-            // A program that no longer reads has ended, which its exit status shows.
-            let _ = writeln!(input, "{line}").and_then(|()| input.flush());
-        }
-    }
-
-    /// Its exit status, once it has ended.
-    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
-        self.process.try_wait().ok().flatten()
-    }
-
-    /// Whether it has ended.
-    pub(super) fn has_ended(&mut self) -> bool {
-        self.ended().is_some()
-    }
-
-    /// Closes its standard input, waits for its end, and ends its whole group if it continues.
-    pub(super) fn stop(&mut self) {
-        self.input = None;
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE && !self.has_ended() {
-            thread::sleep(PAUSE);
-        }
-        self.kill();
-    }
-
     fn kill(&mut self) {
         if let Some(group) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
             // Usually nothing is left of the group.
@@ -102,9 +71,39 @@ impl Child {
     }
 }
 
+impl Program for Child {
+    fn new_lines(&mut self) -> Vec<String> {
+        self.lines.try_iter().collect()
+    }
+
+    fn write_line(&mut self, line: &str) {
+        if let Some(input) = &mut self.input {
+            let _ = writeln!(input, "{line}").and_then(|()| input.flush());
+        }
+    }
+
+    fn end(&mut self) -> Option<ProgramEnd> {
+        let status = self.process.try_wait().ok().flatten()?;
+        Some(match status.success() {
+            true => ProgramEnd::Succeeded,
+            false => ProgramEnd::Failed(status.to_string()),
+        })
+    }
+
+    fn stop(&mut self) {
+        self.input = None;
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE && self.end().is_none() {
+            thread::sleep(PAUSE);
+        }
+        self.kill();
+    }
+}
+
 impl Drop for Child {
     fn drop(&mut self) {
-        self.input = None;
-        self.kill();
+        if self.end().is_none() {
+            self.stop();
+        }
     }
 }

@@ -17,6 +17,16 @@ pub enum SessionError {
     /// Its configuration cannot be written.
     #[error("the session's server.conf cannot be made")]
     Conf(#[from] ConfError),
+    /// A machine of the session failed in something.
+    #[error("{doing} on {machine}: {reason}")]
+    Machine {
+        /// The machine, in words.
+        machine: String,
+        /// What was done, such as `starting the official server`.
+        doing: &'static str,
+        /// The reason.
+        reason: String,
+    },
     /// The system refused a file or a program.
     #[error("cannot use {}", path.display())]
     Io {

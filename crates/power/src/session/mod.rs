@@ -1,10 +1,13 @@
-//! A session on this machine: starts the official server and client, follows what they print, and always stops both.
+//! A session: starts the official server and client on their machines, follows what they print, and always stops both.
 //!
 //! It starts nothing a second time and joins no parts of two sessions: a session is complete or failed. Judging it is not here.
 
 mod child;
 mod failure;
+mod hosts;
+mod local_hosts;
 mod phase;
+mod program;
 mod progress;
 mod samples;
 
@@ -15,16 +18,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use child::Child;
 pub use failure::{SessionError, SessionFailure};
+pub use hosts::{Director, SystemUnderTest};
+pub use local_hosts::{LocalDirector, LocalSystem};
 pub use phase::{Part, SessionEvent, SessionPhase};
+pub use program::{Program, ProgramEnd, SUPERVISOR};
 use progress::Progress;
-use samples::SampleLog;
+pub use samples::{SAMPLES_NAME, SampleLog};
 
-use crate::{power_dev::PowerDev, server_conf::ServerConf};
+use crate::server_conf::ServerConf;
 
-/// Ends the server when this process ends.
-const SUPERVISOR: &str = include_str!("supervisor.py");
 /// The interval for looking at both programs.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest wait for a server: it queries NTP and starts PTDaemon, which may take 30 s.
@@ -56,9 +59,6 @@ pub trait Workload {
     /// The shell command that the official client runs, twice.
     fn command(&self) -> String;
 
-    /// The directory in which the client finds LoadGen's logs.
-    fn logs(&self) -> PathBuf;
-
     /// Whether the session is to end early, because the user interrupted it.
     fn is_interrupted(&self) -> bool {
         false
@@ -71,17 +71,23 @@ pub trait Workload {
     fn follow(&mut self, part: Part) -> Result<Option<String>, String>;
 }
 
-/// A session on this machine.
+/// The machines of a session.
+pub struct SessionHosts<'a> {
+    /// The machine of server and meter.
+    pub director: &'a mut dyn Director,
+    /// The machine that is measured.
+    pub system: &'a mut dyn SystemUnderTest,
+}
+
+/// A session.
 #[derive(Debug)]
 pub struct SessionPlan {
-    /// The Python interpreter of the official programs.
-    pub python: PathBuf,
-    /// The official programs.
-    pub power_dev: PowerDev,
-    /// A new directory for everything that the session makes.
+    /// A new directory of this machine for everything that the session makes.
     pub directory: PathBuf,
     /// The server's configuration.
     pub conf: ServerConf,
+    /// The address at which the client reaches the director.
+    pub director_address: String,
     /// A word in the session's name: letters, digits, `-` and `_`, or nothing.
     pub label: String,
 }
@@ -99,82 +105,51 @@ impl SessionPlan {
     /// [`SessionError`]; both programs have ended then, too.
     pub fn execute(
         &self,
+        hosts: &mut SessionHosts<'_>,
         workload: &mut dyn Workload,
         tell: &mut dyn FnMut(&SessionEvent),
     ) -> Result<PathBuf, SessionError> {
-        let temporary = self.directory.join("tmp");
-        fs::create_dir_all(&temporary).map_err(SessionError::at(&temporary))?;
-        // The client checks that it can write there.
-        let logs = workload.logs();
-        fs::create_dir_all(&logs).map_err(SessionError::at(&logs))?;
-        let conf = self.directory.join("server.conf");
-        let text = self.conf.render()?;
-        fs::write(&conf, text).map_err(SessionError::at(&conf))?;
-        let mut server = self.start_server(&conf, &temporary)?;
+        let mut server = hosts.director.start_server(&self.conf.render()?)?;
         let mut progress = Progress::new(tell);
         let made = self
-            .wait_for_server(workload, &mut server, &mut progress)
-            .and_then(|()| self.measure(workload, &mut server, &mut progress, &temporary));
+            .wait_for_server(workload, &mut *server, &mut progress)
+            .and_then(|()| self.measure(hosts, workload, &mut *server, &mut progress));
         server.stop();
         // The server's last line may be the reason.
-        progress.read(&mut server, None);
+        progress.read(&mut *server, None);
         let phase = progress.phase();
         match made {
-            Ok(()) => self.complete(phase, &progress),
+            Ok(()) => self.complete(hosts, phase, &progress),
             Err(Stop::Failed(reason)) => Err(progress.failure(phase, reason).into()),
             Err(Stop::System(error)) => Err(error),
         }
     }
 
-    fn start_server(&self, conf: &Path, temporary: &Path) -> Result<Child, SessionError> {
-        let mut command = self.python_command();
-        command.args(["-c", SUPERVISOR]).arg(&self.python);
-        command.arg(self.power_dev.server()).arg("-c").arg(conf);
-        command.env(
-            "TMPDIR",
-            std::path::absolute(temporary).unwrap_or_else(|_| temporary.to_owned()),
-        );
-        Child::start(command, &self.directory.join("server-output.txt"))
-            .map_err(SessionError::at(&self.python))
-    }
-
-    fn start_client(&self, workload: &dyn Workload) -> Result<Child, SessionError> {
-        let address = match self.conf.listen.0 {
-            address if address.is_unspecified() => "127.0.0.1".to_owned(),
-            address => address.to_string(),
-        };
-        let mut command = self.python_command();
-        command.arg(self.power_dev.client());
-        command.args(["-a", &address, "-p", &self.conf.listen.1.to_string()]);
-        command.args(["-n", &self.conf.ntp_server, "-w", &workload.command()]);
-        command
-            .arg("-L")
-            .arg(workload.logs())
-            .arg("-o")
-            .arg(self.result())
-            .arg("-T");
+    /// The official client's arguments.
+    fn client_arguments(&self, system: &dyn SystemUnderTest, workload: &dyn Workload) -> Vec<String> {
+        let options = [
+            ("-a", self.director_address.clone()),
+            ("-p", self.conf.listen.1.to_string()),
+            ("-n", self.conf.ntp_server.clone()),
+            ("-w", workload.command()),
+            ("-L", system.logs()),
+            ("-o", system.output()),
+        ];
+        let mut arguments: Vec<String> = options
+            .into_iter()
+            .flat_map(|(option, value)| [option.to_owned(), value])
+            .collect();
+        arguments.push("-T".to_owned());
         if !self.label.is_empty() {
-            command.args(["-l", &self.label]);
+            arguments.extend(["-l".to_owned(), self.label.clone()]);
         }
-        Child::start(command, &self.directory.join("client-output.txt"))
-            .map_err(SessionError::at(&self.python))
-    }
-
-    fn python_command(&self) -> std::process::Command {
-        let mut command = std::process::Command::new(&self.python);
-        // power-dev stays as it is: a cache of compiled files is not written beside its sources. The debug switch shortens the
-        // official waits and makes every session invalid.
-        command
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("PYTHONUNBUFFERED", "1")
-            .env_remove("MLPP_DEBUG");
-        command
+        arguments
     }
 
     fn wait_for_server(
         &self,
         workload: &dyn Workload,
-        server: &mut Child,
+        server: &mut dyn Program,
         progress: &mut Progress<'_>,
     ) -> Result<(), Stop> {
         progress.enter(SessionPhase::StartingServer);
@@ -183,9 +158,10 @@ impl SessionPlan {
             if workload.is_interrupted() {
                 return Err(Stop::failed(INTERRUPTED));
             }
-            if server.has_ended() {
+            if let Some(end) = server.end() {
                 progress.read(server, None);
-                return Err(Stop::failed("the official server has ended before it was ready"));
+                let observed = format!("the official server has ended before it was ready ({end})");
+                return Err(Stop::failed(observed));
             }
             if begun.elapsed() > SERVER_START {
                 let waited = SERVER_START.as_secs();
@@ -201,21 +177,49 @@ impl SessionPlan {
 
     fn measure(
         &self,
+        hosts: &mut SessionHosts<'_>,
         workload: &mut dyn Workload,
-        server: &mut Child,
+        server: &mut dyn Program,
         progress: &mut Progress<'_>,
-        temporary: &Path,
     ) -> Result<(), Stop> {
-        let mut client = self.start_client(workload).map_err(Stop::System)?;
-        let mut samples = SampleLog::new(temporary);
+        let arguments = self.client_arguments(hosts.system, workload);
+        let mut client = hosts.system.start_client(&arguments).map_err(Stop::System)?;
+        let measured = self.follow(hosts, workload, server, &mut *client, progress);
+        client.stop();
+        progress.read(server, Some(&mut *client));
+        measured
+    }
+
+    fn follow(
+        &self,
+        hosts: &mut SessionHosts<'_>,
+        workload: &mut dyn Workload,
+        server: &mut dyn Program,
+        client: &mut dyn Program,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Stop> {
         loop {
             thread::sleep(PAUSE);
-            progress.read(server, Some(&mut client));
+            progress.read(server, Some(&mut *client));
             if workload.is_interrupted() {
                 return Err(Stop::failed(INTERRUPTED));
             }
-            for watts in samples.read() {
+            for watts in hosts.director.new_samples() {
                 progress.sample(watts);
+            }
+            match client.end() {
+                None => {}
+                Some(ProgramEnd::Succeeded) => return Ok(()),
+                Some(ProgramEnd::LinkLost(why)) => return Err(Stop::link_lost("system under test", &why)),
+                Some(end) => return Err(Stop::failed(format!("the official client has failed ({end})"))),
+            }
+            match server.end() {
+                None => {}
+                Some(ProgramEnd::LinkLost(why)) => return Err(Stop::link_lost("director", &why)),
+                Some(end) => {
+                    let observed = "the official server has ended in the middle of the session";
+                    return Err(Stop::failed(format!("{observed} ({end})")));
+                }
             }
             if let Some(part) = progress.workload() {
                 if let Some(line) = workload.follow(part).map_err(Stop::failed)? {
@@ -233,26 +237,18 @@ impl SessionPlan {
                     "client and server have not gone on for {seconds} s; PTDaemon does not answer"
                 )));
             }
-            if let Some(status) = client.ended() {
-                progress.read(server, Some(&mut client));
-                return match status.success() {
-                    true => Ok(()),
-                    false => Err(Stop::failed(format!("the official client has failed ({status})"))),
-                };
-            }
-            if server.has_ended() {
-                progress.read(server, Some(&mut client));
-                // What the client does next fails; its part of the reason comes within seconds.
-                return Err(Stop::failed(
-                    "the official server has ended in the middle of the session",
-                ));
-            }
         }
     }
 
     /// Checks that the client has left a session. It also ends with code 0 when the clocks differ too much.
-    fn complete(&self, phase: SessionPhase, progress: &Progress<'_>) -> Result<PathBuf, SessionError> {
+    fn complete(
+        &self,
+        hosts: &mut SessionHosts<'_>,
+        phase: SessionPhase,
+        progress: &Progress<'_>,
+    ) -> Result<PathBuf, SessionError> {
         let result = self.result();
+        hosts.system.collect(&result)?;
         match FILES.iter().find(|name| !result.join(name).is_file()) {
             None => Ok(result),
             Some(name) => Err(progress
@@ -271,6 +267,10 @@ enum Stop {
 impl Stop {
     fn failed(reason: impl Into<String>) -> Self {
         Self::Failed(reason.into())
+    }
+
+    fn link_lost(machine: &str, why: &str) -> Self {
+        Self::failed(format!("the connection to the {machine} was lost: {why}"))
     }
 }
 

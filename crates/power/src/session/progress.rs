@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    child::Child,
     failure::SessionFailure,
     phase::{Part, SessionEvent, SessionPhase},
+    program::Program,
 };
 
 /// The state of a session.
@@ -69,7 +69,7 @@ impl<'a> Progress<'a> {
     }
 
     /// Takes what both programs have printed.
-    pub(super) fn read(&mut self, server: &mut Child, client: Option<&mut Child>) {
+    pub(super) fn read(&mut self, server: &mut dyn Program, client: Option<&mut dyn Program>) {
         for line in server.new_lines() {
             if line.contains("Ready to accept connections") {
                 self.server_is_ready = true;
@@ -77,7 +77,7 @@ impl<'a> Progress<'a> {
             }
             self.server.push(line);
         }
-        for line in client.map(Child::new_lines).unwrap_or_default() {
+        for line in client.map(Program::new_lines).unwrap_or_default() {
             if let Some(phase) = self.phase_of(&line) {
                 self.enter(phase);
             }

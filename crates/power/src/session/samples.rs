@@ -7,53 +7,71 @@ use std::{
 };
 
 /// The name that the official server gives to the file of the first analyzer.
-const NAME: &str = "ptd_logfile_1.log";
+pub const SAMPLES_NAME: &str = "ptd_logfile_1.log";
 
-/// A file of samples that is read as far as it has been written.
-pub(super) struct SampleLog {
-    /// The directory whose subdirectories are the server's temporary ones.
-    temporary: PathBuf,
+/// A file of samples as far as it was read.
+#[derive(Debug, Default)]
+pub struct SampleLog {
     position: u64,
     /// The beginning of a line that is not complete.
     rest: String,
 }
 
 impl SampleLog {
+    /// The offset to read from in a file of this length. PTDaemon is started anew for the session, and begins its file anew.
+    pub fn offset(&mut self, length: u64) -> u64 {
+        if length < self.position {
+            *self = Self::default();
+        }
+        self.position
+    }
+
+    /// Takes the bytes from the offset on, and returns the watts of the samples that are complete with them.
+    pub fn take(&mut self, bytes: &[u8]) -> Vec<f64> {
+        self.position += bytes.len() as u64;
+        self.rest.push_str(&String::from_utf8_lossy(bytes));
+        let complete = self.rest.rfind('\n').map_or(0, |at| at + 1);
+        let lines: String = self.rest.drain(..complete).collect();
+        lines.lines().filter_map(watts).collect()
+    }
+}
+
+/// The file of samples in a directory of this machine.
+#[derive(Debug)]
+pub(super) struct SampleFiles {
+    /// The directory whose subdirectories are the server's temporary ones.
+    temporary: PathBuf,
+    log: SampleLog,
+}
+
+impl SampleFiles {
     pub(super) fn new(temporary: &Path) -> Self {
         Self {
             temporary: temporary.to_owned(),
-            position: 0,
-            rest: String::new(),
+            log: SampleLog::default(),
         }
     }
 
     /// The watts of the samples since the last call. A file that cannot be read yet has none.
     pub(super) fn read(&mut self) -> Vec<f64> {
-        let Some(text) = self.new_text() else {
-            return Vec::new();
-        };
-        self.rest.push_str(&text);
-        let complete = self.rest.rfind('\n').map_or(0, |at| at + 1);
-        let lines: String = self.rest.drain(..complete).collect();
-        lines.lines().filter_map(watts).collect()
+        match self.new_bytes() {
+            Some(bytes) => self.log.take(&bytes),
+            None => Vec::new(),
+        }
     }
 
-    fn new_text(&mut self) -> Option<String> {
+    fn new_bytes(&mut self) -> Option<Vec<u8>> {
         let entries = fs::read_dir(&self.temporary).ok()?;
         let path = entries
             .flatten()
-            .map(|entry| entry.path().join(NAME))
+            .map(|entry| entry.path().join(SAMPLES_NAME))
             .find(|path| path.is_file())?;
         let mut file = File::open(path).ok()?;
-        // PTDaemon is started anew for the session, and begins its file anew.
-        if file.metadata().ok()?.len() < self.position {
-            self.position = 0;
-            self.rest.clear();
-        }
-        file.seek(SeekFrom::Start(self.position)).ok()?;
+        let offset = self.log.offset(file.metadata().ok()?.len());
+        file.seek(SeekFrom::Start(offset)).ok()?;
         let mut bytes = Vec::new();
-        self.position += file.read_to_end(&mut bytes).ok()? as u64;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        file.read_to_end(&mut bytes).ok()?;
+        Some(bytes)
     }
 }
 
@@ -73,18 +91,18 @@ mod tests {
     #[test]
     fn follows_a_file_that_grows_and_begins_anew() {
         let directory = tempfile::tempdir().unwrap();
-        let mut log = SampleLog::new(directory.path());
+        let mut log = SampleFiles::new(directory.path());
         assert!(log.read().is_empty());
         let below = directory.path().join("tmpx");
         fs::create_dir(&below).unwrap();
-        let mut file = File::create(below.join(NAME)).unwrap();
+        let mut file = File::create(below.join(SAMPLES_NAME)).unwrap();
         file.write_all(b"banner\nTime,07-30-2022 04:40:04.430,Watts,11.47,Volts,206.7\nTime,07-30-")
             .unwrap();
         assert_eq!(log.read(), [11.47]);
         file.write_all(b"2022 04:40:05.430,Watts,12.5,Volts\n").unwrap();
         assert_eq!(log.read(), [12.5]);
         assert!(log.read().is_empty());
-        fs::write(below.join(NAME), "Time,x,Watts,1,\n").unwrap();
+        fs::write(below.join(SAMPLES_NAME), "Time,x,Watts,1,\n").unwrap();
         assert_eq!(log.read(), [1.0]);
     }
 }

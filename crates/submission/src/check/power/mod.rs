@@ -5,6 +5,7 @@
 
 mod commands;
 mod energy;
+mod overlooked;
 mod phases;
 mod ptd_log;
 mod results;
@@ -14,6 +15,7 @@ mod session;
 use std::cell::RefCell;
 
 pub use energy::{SessionEnergy, energy};
+pub use overlooked::overlooked;
 
 use regatta_config::round::{PowerRules, SIMULATION_MARK};
 use serde::Serialize;

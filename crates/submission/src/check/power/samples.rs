@@ -26,6 +26,9 @@ const PLAIN: usize = 23;
 /// The number of fields that `nth` skips between the watts and the power factor.
 const FACTOR_AFTER_WATTS: usize = 5;
 
+/// The longest accepted gap between samples, in seconds. PTDaemon samples once per second and may miss some samples.
+const LONGEST_GAP: f64 = 15.0;
+
 /// The mean power in a time window, and properties of its samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MeanPower {
@@ -39,6 +42,23 @@ pub(crate) struct MeanPower {
     pub(crate) longest_gap: f64,
     /// Whether a sample is older than the previous one.
     pub(crate) disordered: bool,
+}
+
+/// Returns what is wrong with samples that PTDaemon takes about once per second, during the whole window and in order.
+pub(crate) fn finding(mean: Option<MeanPower>) -> Option<String> {
+    match mean {
+        None => Some("has no samples in the run's window".to_owned()),
+        Some(mean) if !(mean.seconds / 2.0..mean.seconds * 1.1 + 2.0).contains(&(mean.samples as f64)) => {
+            let (samples, seconds) = (mean.samples, mean.seconds);
+            Some(format!("{samples} samples in a window of {seconds:.0} s"))
+        }
+        Some(mean) if mean.longest_gap > LONGEST_GAP => {
+            let gap = mean.longest_gap;
+            Some(format!("{gap:.0} s of the run's window are without a sample"))
+        }
+        Some(mean) if mean.disordered => Some("a sample is older than the one before it".to_owned()),
+        Some(_) => None,
+    }
 }
 
 /// Averages the samples of `path` strictly between two LoadGen timestamps. Returns `None` if there are none.

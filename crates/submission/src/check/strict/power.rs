@@ -30,8 +30,6 @@ const FILES: [&str; 5] = [
     "server.json",
     "server.log",
 ];
-/// The longest accepted gap between samples, in seconds. PTDaemon samples once per second and may miss some samples.
-const LONGEST_GAP: f64 = 15.0;
 /// The finding about a rehearsal's session.
 const SIMULATED: &str = "the session was made with a simulated PTDaemon, which measures nothing";
 /// Name prefixes of the files that describe the meter.
@@ -238,22 +236,10 @@ fn mean_power(
 
 /// Checks that PTDaemon sampled about once per second during the whole run, in order and without long gaps.
 fn judge_samples(mean: Option<MeanPower>, path: &str, findings: &mut Findings) {
-    let text = match mean {
-        None => "has no samples in the run's window".to_owned(),
-        Some(mean) if !(mean.seconds / 2.0..mean.seconds * 1.1 + 2.0).contains(&(mean.samples as f64)) => {
-            format!("{} samples in a window of {:.0} s", mean.samples, mean.seconds)
-        }
-        Some(mean) if mean.longest_gap > LONGEST_GAP => {
-            format!(
-                "{:.0} s of the run's window are without a sample",
-                mean.longest_gap
-            )
-        }
-        Some(mean) if mean.disordered => "a sample is older than the one before it".to_owned(),
-        Some(_) => return,
-    };
-    let fix = "synchronise the clocks and repeat the power measurement";
-    findings.error(rules::POWER, path, text, fix);
+    if let Some(text) = samples::finding(mean) {
+        let fix = "synchronise the clocks and repeat the power measurement";
+        findings.error(rules::POWER, path, text, fix);
+    }
 }
 
 /// Returns watts for scenarios that measure a rate, and energy per query for scenarios that measure a latency.

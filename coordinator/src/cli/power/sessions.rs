@@ -1,0 +1,245 @@
+//! Makes the sessions of a command, one after the other, and records each in any case.
+
+use std::{
+    path::Path,
+    rc::Rc,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use anyhow::Context as _;
+use regatta_config::round::PowerRules;
+use regatta_power::{
+    power_dev::PowerDev,
+    session::{
+        Director, LocalDirector, LocalSystem, Part, SessionError, SessionHosts, SessionPlan, SystemUnderTest,
+    },
+};
+use regatta_types::RunId;
+
+use super::{
+    super::{context::tell, lookup},
+    machines::Machines,
+    session_report::{SessionReporter, failure},
+};
+use crate::{
+    exit::Failure,
+    power::{
+        HandOver, Machine, MeterLease, Preflight, PreflightResult, RemoteDirector, RemoteSystem, RunOrder,
+        RunWorkload, SessionFacts, SessionRecord, SessionVerdict, checker_copy, copy_logs, end_session,
+        server_conf, upload_logs,
+    },
+    runs::marker_reasons,
+    store::{MeterRow, NewPowerSession, PowerSessionEnd, RunDraft, Store},
+    tables,
+    workspace::Workspace,
+};
+
+/// What the sessions of a command share.
+pub(super) struct Sessions<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) store: &'a Store,
+    pub(super) rules: &'a PowerRules,
+    pub(super) meter: &'a MeterRow,
+    pub(super) machines: Machines,
+}
+
+impl Sessions<'_> {
+    /// Checks whether a session can succeed.
+    pub(super) fn preflight(&self, draft: &RunDraft) -> Result<PreflightResult, Failure> {
+        let device = lookup::device(self.store, Some(draft.spec.device.as_str()))?;
+        let preflight = Preflight {
+            settings: &self.meter.settings,
+            rules: self.rules,
+            director: &self.machines.director,
+            system: &self.machines.system,
+            address: &self.machines.address,
+            directory: self.workspace.root(),
+            device: (device.name.clone(), device.reported_facts().ok(), device.online),
+            spec: &draft.spec,
+        };
+        Ok(preflight.check())
+    }
+
+    /// Makes one session, and records it in any case.
+    pub(super) fn make(
+        &self,
+        draft: &RunDraft,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<SessionRecord, Failure> {
+        let id = RunId::now().to_string();
+        let lease = MeterLease::take(self.store, &self.meter.name, &id)?;
+        if let Some(ended) = lease.ended() {
+            tell(&format!(
+                "session {} ended without a word; its lease of {} has ended too",
+                ended.session, self.meter.name
+            ));
+        }
+        let preflight = self.preflight(draft)?;
+        tell(&tables::preflight(&preflight.lines));
+        let boot_id = preflight.boot_id.clone().filter(|_| preflight.passed());
+        let boot_id = boot_id.ok_or_else(|| {
+            Failure::could_not("a session cannot succeed: see the lines above; nothing was started")
+        })?;
+        self.store.power_session_begins(NewPowerSession {
+            id: &id,
+            meter: &self.meter.name,
+            device: draft.spec.device.as_str(),
+            benchmark: &draft.spec.benchmark.name,
+            scenario: draft.spec.scenario.as_str(),
+        })?;
+        let made = self.make_begun(&id, draft, boot_id, interrupted);
+        if let Err(failure) = &made {
+            // A session without a record has ended, too. The failure itself is reported.
+            let reason = failure.to_string();
+            let _ = end_session(self.store, &id, reason.trim_start_matches("regatta: "));
+        }
+        made
+    }
+
+    fn make_begun(
+        &self,
+        id: &str,
+        draft: &RunDraft,
+        boot_id: String,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<SessionRecord, Failure> {
+        let directory = self.workspace.power_session(id);
+        std::fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+        let Machines {
+            director,
+            system,
+            address,
+        } = &self.machines;
+        let plan = SessionPlan {
+            conf: server_conf(&self.meter.settings, director.is_same_as(system)),
+            director_address: address.clone(),
+            label: String::new(),
+            directory,
+        };
+        let mut reporter = SessionReporter::new("");
+        tell(&format!(
+            "session {id}: {} {}",
+            draft.spec.benchmark.name, draft.spec.scenario
+        ));
+        let mut requested = Vec::new();
+        let made = self
+            .hosts(id, &plan.directory)
+            .and_then(|(mut director, mut system)| {
+                let mut workload = RunWorkload::new(RunOrder {
+                    store: self.store,
+                    workspace: self.workspace,
+                    session: id,
+                    draft: draft.clone(),
+                    boot_id,
+                    hand_over: hand_over(&self.machines.system, system.logs()),
+                    interrupted: Arc::clone(interrupted),
+                });
+                let mut hosts = SessionHosts {
+                    director: &mut *director,
+                    system: &mut *system,
+                };
+                let made = plan.execute(&mut hosts, &mut workload, &mut |event| reporter.report(event));
+                requested = workload.runs();
+                if made.is_err() {
+                    // The store's failure shows in the record, which is written to it, too.
+                    let _ = workload.abort();
+                }
+                made
+            });
+        let judged = match made {
+            Ok(session) => self.judge(&session).map_err(Failure::from),
+            Err(error) => Err(failure(error)),
+        };
+        let facts = SessionFacts {
+            id,
+            meter: self.meter,
+            machine: system.name(),
+            draft,
+            obstacles: self.obstacles(requested.iter().map(|(_, run)| *run))?,
+            runs: requested,
+        };
+        let record = SessionRecord::write(&plan.directory, &facts, judged)?;
+        let end = PowerSessionEnd {
+            verdict: record.verdict(),
+            reason: record.reason(),
+            simulated: record.simulated(),
+            obstacles: &facts.obstacles,
+        };
+        self.store.power_session_ends(id, &end)?;
+        Ok(record)
+    }
+
+    /// Director and system under test, with the session's directories on them.
+    fn hosts(
+        &self,
+        id: &str,
+        directory: &Path,
+    ) -> Result<(Box<dyn Director>, Box<dyn SystemUnderTest>), SessionError> {
+        let Machines { director, system, .. } = &self.machines;
+        let local = |machine: &Machine| {
+            PowerDev::elsewhere(Path::new(&machine.power_dev), Default::default(), Vec::new())
+        };
+        let python = |machine: &Machine| Path::new(&machine.python).to_owned();
+        let first: Box<dyn Director> = match &director.link {
+            Some(link) => Box::new(RemoteDirector::new(director, link, id, directory)?),
+            None => Box::new(LocalDirector::new(
+                &python(director),
+                &local(director).server(),
+                directory,
+            )?),
+        };
+        let second: Box<dyn SystemUnderTest> = match &system.link {
+            Some(link) => Box::new(RemoteSystem::new(system, link, id, directory)?),
+            None => {
+                let logs = directory.join("loadgen");
+                Box::new(LocalSystem::new(
+                    &python(system),
+                    &local(system).client(),
+                    directory,
+                    &logs,
+                )?)
+            }
+        };
+        Ok((first, second))
+    }
+
+    /// Why runs cannot be submitted, each reason once.
+    fn obstacles(&self, runs: impl Iterator<Item = RunId>) -> Result<Vec<String>, Failure> {
+        let mut obstacles = Vec::new();
+        for run in runs {
+            let reasons = self
+                .store
+                .run(run)?
+                .as_ref()
+                .map(marker_reasons)
+                .unwrap_or_default();
+            for reason in reasons {
+                let text = format!("{}: {}", reason.marker, reason.reason);
+                if !obstacles.contains(&text) {
+                    obstacles.push(text);
+                }
+            }
+        }
+        Ok(obstacles)
+    }
+
+    fn judge(&self, session: &Path) -> anyhow::Result<SessionVerdict> {
+        let settings = &self.meter.settings;
+        let python = match settings.director {
+            None => settings.python.as_str(),
+            Some(_) => "python3",
+        };
+        let copy = PowerDev::elsewhere(&checker_copy(settings), Default::default(), Vec::new());
+        SessionVerdict::of(Path::new(python), &copy.checker(), self.rules, session)
+    }
+}
+
+/// Gives the client the logs of a run, on whichever machine it is.
+fn hand_over(system: &Machine, logs: String) -> HandOver<'static> {
+    let link = system.link.as_ref().map(Rc::clone);
+    Box::new(move |part: Part, from: &Path| match &link {
+        None => copy_logs(from, &Path::new(&logs).join(part.to_string())),
+        Some(link) => upload_logs(link, from, &format!("{logs}/{part}")),
+    })
+}

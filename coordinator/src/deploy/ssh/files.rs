@@ -1,0 +1,191 @@
+//! Files at the other end of a connection, by SFTP.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Seek as _, SeekFrom, Write as _},
+    path::{Component, Path, PathBuf},
+};
+
+use ssh2::{ErrorCode, FileStat, Sftp};
+
+/// The largest file that is fetched; the official programs' logs of a day are smaller.
+const LARGEST: u64 = 1 << 30;
+/// The deepest directory that is fetched or removed.
+const DEEPEST: usize = 8;
+/// SFTP's code of a path that does not exist.
+const NO_SUCH_FILE: i32 = 2;
+
+/// The files of a login.
+pub(crate) struct RemoteFiles(Sftp);
+
+/// Returns whether an error is the answer of a server that works.
+fn is_answer(error: &ssh2::Error) -> bool {
+    matches!(error.code(), ErrorCode::SFTP(_))
+}
+
+impl RemoteFiles {
+    pub(super) fn open(session: &ssh2::Session) -> Result<Self, ssh2::Error> {
+        Ok(Self(session.sftp()?))
+    }
+
+    /// The directory in which the login begins.
+    ///
+    /// # Errors
+    /// As the server reports.
+    pub(crate) fn home(&self) -> io::Result<String> {
+        let path = self.0.realpath(Path::new("."))?;
+        Ok(path.to_string_lossy().into_owned())
+    }
+
+    /// Checks that the server answers.
+    ///
+    /// # Errors
+    /// When the connection does not bring an answer in time.
+    pub(crate) fn expect_answer(&self) -> io::Result<()> {
+        match self.0.stat(Path::new(".")) {
+            Err(error) if !is_answer(&error) => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a directory and those above it.
+    ///
+    /// # Errors
+    /// As the server reports.
+    pub(crate) fn make_directories(&self, path: &str) -> io::Result<()> {
+        let path = Path::new(path);
+        if self.0.stat(path).is_ok_and(|stat| stat.is_dir()) {
+            return Ok(());
+        }
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            self.make_directories(&parent.to_string_lossy())?;
+        }
+        Ok(self.0.mkdir(path, 0o700)?)
+    }
+
+    /// Writes a file.
+    ///
+    /// # Errors
+    /// As the server reports.
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.0.create(Path::new(path))?;
+        file.write_all(bytes)?;
+        Ok(file.close()?)
+    }
+
+    /// Copies a file of this machine.
+    ///
+    /// # Errors
+    /// As both sides report.
+    pub(crate) fn copy_from(&self, local: &Path, path: &str) -> io::Result<()> {
+        let mut from = File::open(local)?;
+        let mut to = self.0.create(Path::new(path))?;
+        io::copy(&mut from, &mut to)?;
+        Ok(to.close()?)
+    }
+
+    /// The names of the entries of a directory, of directories only.
+    ///
+    /// # Errors
+    /// As the server reports.
+    pub(crate) fn directories(&self, path: &str) -> io::Result<Vec<PathBuf>> {
+        let entries = self.0.readdir(Path::new(path))?.into_iter();
+        Ok(entries
+            .filter(|(_, stat)| stat.is_dir())
+            .map(|(path, _)| path)
+            .collect())
+    }
+
+    /// The length of a file. `None` when there is none.
+    ///
+    /// # Errors
+    /// As the server reports.
+    pub(crate) fn length(&self, path: &Path) -> io::Result<Option<u64>> {
+        match self.0.stat(path) {
+            Ok(stat) => Ok(stat.size),
+            Err(error) if error.code() == ErrorCode::SFTP(NO_SUCH_FILE) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads a file from an offset to its present end.
+    ///
+    /// # Errors
+    /// As the server reports.
+    pub(crate) fn read_from(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
+        let mut file = self.0.open(path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        file.take(LARGEST).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Fetches the regular files of a directory and of those below it.
+    ///
+    /// # Errors
+    /// As both sides report. Names with path separators are refused.
+    pub(crate) fn fetch(&self, path: &str, to: &Path) -> io::Result<()> {
+        self.fetch_within(Path::new(path), to, DEEPEST)
+    }
+
+    fn fetch_within(&self, path: &Path, to: &Path, left: usize) -> io::Result<()> {
+        fs::create_dir_all(to)?;
+        for (name, path, stat) in self.entries(path)? {
+            let to = to.join(name);
+            if stat.is_dir() && left > 0 {
+                self.fetch_within(&path, &to, left - 1)?;
+            } else if stat.is_file() {
+                let mut from = self.0.open(&path)?.take(LARGEST + 1);
+                let mut file = File::create(&to)?;
+                if io::copy(&mut from, &mut file)? > LARGEST {
+                    return Err(io::Error::other(format!(
+                        "{} is larger than 1 GiB",
+                        path.display()
+                    )));
+                }
+                file.sync_all()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a directory with everything in it. A directory that does not exist is no error.
+    ///
+    /// # Errors
+    /// As the server reports.
+    pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
+        self.remove_within(Path::new(path), DEEPEST)
+    }
+
+    fn remove_within(&self, path: &Path, left: usize) -> io::Result<()> {
+        match self.0.lstat(path) {
+            Err(error) if error.code() == ErrorCode::SFTP(NO_SUCH_FILE) => return Ok(()),
+            stat => stat?,
+        };
+        for (_, path, stat) in self.entries(path)? {
+            if stat.is_dir() && left > 0 {
+                self.remove_within(&path, left - 1)?;
+            } else {
+                self.0.unlink(&path)?;
+            }
+        }
+        Ok(self.0.rmdir(path)?)
+    }
+
+    /// The entries of a directory: name, path and type. Names come from outside, so each must be one component.
+    fn entries(&self, path: &Path) -> io::Result<Vec<(PathBuf, PathBuf, FileStat)>> {
+        let mut entries = Vec::new();
+        for (path, stat) in self.0.readdir(path)? {
+            let name = path.file_name().map(PathBuf::from).unwrap_or_default();
+            let mut parts = name.components();
+            if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
+                return Err(io::Error::other(format!(
+                    "{} is no name of a file",
+                    path.display()
+                )));
+            }
+            entries.push((name, path, stat));
+        }
+        Ok(entries)
+    }
+}

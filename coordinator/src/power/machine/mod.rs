@@ -1,0 +1,78 @@
+//! A machine of a session, this one or another one over SSH: what it is, and the official programs on it.
+
+mod link;
+mod probe;
+mod remote_director;
+mod remote_program;
+mod remote_system;
+
+use std::{process::Command, rc::Rc};
+
+pub(crate) use link::{Link, LinkError};
+pub(crate) use probe::{NtpAnswer, Probe, ProbeRequest};
+pub(crate) use remote_director::RemoteDirector;
+pub(crate) use remote_system::RemoteSystem;
+
+/// The directory of the sessions below a login's own.
+const SESSIONS: &str = "regatta-power";
+
+/// Where an official program is, and what runs it.
+#[derive(Clone)]
+pub(crate) struct Machine {
+    /// The connection. `None` for this machine.
+    pub(crate) link: Option<Rc<Link>>,
+    /// The Python interpreter.
+    pub(crate) python: String,
+    /// The copy of power-dev.
+    pub(crate) power_dev: String,
+}
+
+impl Machine {
+    /// The machine in words.
+    pub(crate) fn name(&self) -> String {
+        self.link
+            .as_ref()
+            .map_or_else(|| "this machine".to_owned(), |link| link.login().to_owned())
+    }
+
+    /// Whether both are this machine.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        self.link.is_none() && other.link.is_none()
+    }
+
+    /// The directory of the sessions on another machine.
+    pub(crate) fn sessions(&self) -> Option<String> {
+        self.link
+            .as_ref()
+            .map(|link| format!("{}/{SESSIONS}", link.home()))
+    }
+
+    /// Looks at the machine.
+    ///
+    /// # Errors
+    /// A sentence, when Python does not run there.
+    pub(crate) fn probe(&self, request: &ProbeRequest<'_>) -> Result<Probe, String> {
+        let request = serde_json::to_string(request).map_err(|error| error.to_string())?;
+        let words = [self.python.as_str(), "-c", probe::PROBE, &request];
+        let output = match &self.link {
+            Some(link) => link
+                .run("looking at the machine", &words)
+                .map_err(|error| error.to_string())?
+                .map_err(|error| format!("{} fails: {error}", self.python))?,
+            None => {
+                let output = Command::new(words[0]).args(&words[1..]).output();
+                let output = output.map_err(|error| format!("{} does not start: {error}", self.python))?;
+                match output.status.success() {
+                    true => String::from_utf8_lossy(&output.stdout).into_owned(),
+                    false => {
+                        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+                        let last = text.lines().last().unwrap_or_default();
+                        return Err(format!("{} fails ({}): {last}", self.python, output.status));
+                    }
+                }
+            }
+        };
+        serde_json::from_str(output.trim())
+            .map_err(|error| format!("{} reports no JSON: {error}", self.python))
+    }
+}

@@ -1,0 +1,109 @@
+//! An official program under its supervisor on another machine. A copy of its output is kept here.
+
+use std::{
+    fs::File,
+    io::Write as _,
+    path::Path,
+    rc::Rc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_power::session::{Program, ProgramEnd, SUPERVISOR, SessionError};
+
+use super::link::Link;
+use crate::deploy::ssh::{RemoteEnd, RemoteProgram};
+
+/// The interval of the empty lines that show the supervisor that Regatta is there.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// The silence in seconds after which the supervisor ends its program. Shorter than what a dead connection takes to be noticed there.
+const SILENCE: &str = "30";
+/// How long a program may take to end. The supervisor gives it 25 s.
+const PATIENCE: Duration = Duration::from_secs(35);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A running program.
+pub(super) struct SupervisedProgram {
+    program: RemoteProgram,
+    link: Rc<Link>,
+    copy: File,
+    /// Lines that were read while it was stopped.
+    pending: Vec<String>,
+    beat: Instant,
+}
+
+impl SupervisedProgram {
+    /// Starts a program on another machine. `temporary` is its directory for temporary files, or nothing.
+    pub(super) fn start(
+        link: &Rc<Link>,
+        doing: &'static str,
+        python: &str,
+        temporary: &str,
+        words: &[&str],
+        output: &Path,
+    ) -> Result<Box<dyn Program>, SessionError> {
+        let mut line = vec![python, "-c", SUPERVISOR, SILENCE, temporary, python];
+        line.extend(words);
+        let failed = |reason: String| SessionError::Machine {
+            machine: link.login().to_owned(),
+            doing,
+            reason,
+        };
+        Ok(Box::new(Self {
+            program: link
+                .start(doing, &line)
+                .map_err(|error| failed(error.to_string()))?,
+            link: Rc::clone(link),
+            copy: File::create(output)
+                .map_err(|error| failed(format!("{} cannot be written: {error}", output.display())))?,
+            pending: Vec::new(),
+            beat: Instant::now(),
+        }))
+    }
+
+    fn read(&mut self) {
+        for line in self.program.new_lines() {
+            // A full disk must not end the session; its own files show what is missing.
+            let _ = writeln!(self.copy, "{line}");
+            self.pending.push(line);
+        }
+    }
+}
+
+impl Program for SupervisedProgram {
+    fn new_lines(&mut self) -> Vec<String> {
+        if self.beat.elapsed() >= HEARTBEAT && self.program.end().is_none() {
+            self.beat = Instant::now();
+            self.write_line("");
+        }
+        self.read();
+        std::mem::take(&mut self.pending)
+    }
+
+    fn write_line(&mut self, line: &str) {
+        // An error shows in the program's end, or in that of the connection.
+        let _ = self.program.write_line(line);
+    }
+
+    fn end(&mut self) -> Option<ProgramEnd> {
+        match self.program.end() {
+            Some(RemoteEnd::Code(0)) => Some(ProgramEnd::Succeeded),
+            Some(RemoteEnd::Code(code)) => Some(ProgramEnd::Failed(format!("exit code {code}"))),
+            Some(RemoteEnd::Signal(signal)) => Some(ProgramEnd::Failed(format!("signal {signal}"))),
+            Some(RemoteEnd::Lost(why)) => Some(ProgramEnd::LinkLost(why.clone())),
+            None => self.link.lost().map(ProgramEnd::LinkLost),
+        }
+    }
+
+    fn stop(&mut self) {
+        if self.end().is_some() {
+            return;
+        }
+        self.program.close_input();
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE && self.end().is_none() {
+            thread::sleep(PAUSE);
+            self.read();
+        }
+    }
+}

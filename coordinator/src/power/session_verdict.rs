@@ -1,0 +1,77 @@
+//! The verdict on a complete session: that of the official checker, that of Regatta, and the energy.
+
+use std::path::Path;
+
+use regatta_config::round::{PowerRules, SIMULATION_MARK};
+use regatta_power::session::arrange_for_submission;
+use regatta_submission::{
+    check::power::{self as check, Outcome, SessionEnergy},
+    tree::Tree,
+};
+
+use super::official_verdict::OfficialVerdict;
+
+/// Comes in PTDaemon's answer to `Identify`, and nowhere else in the server's output.
+const IDENTITY: &str = ",version=";
+
+/// A verdict.
+pub(crate) struct SessionVerdict {
+    /// The official checker's.
+    pub(crate) official: OfficialVerdict,
+    /// What Regatta found: failed checks, and what the official ones overlook.
+    pub(crate) findings: Vec<String>,
+    /// The energy of the testing run.
+    pub(crate) energy: Option<SessionEnergy>,
+}
+
+impl SessionVerdict {
+    /// Judges the session in `session`. The official checker's output goes to a file beside it.
+    ///
+    /// # Errors
+    /// When a checker does not run.
+    pub(crate) fn of(
+        python: &Path,
+        checker: &Path,
+        rules: &PowerRules,
+        session: &Path,
+    ) -> anyhow::Result<Self> {
+        arrange_for_submission(session)?;
+        let output = session.with_file_name("check-output.txt");
+        let official = OfficialVerdict::of(python, checker, session, &output)?;
+        let tree = Tree::scan(session)?;
+        let failed = |check: check::PowerCheck| match check.outcome {
+            Outcome::Failed(reason) => Some(format!("{}: {reason}", check.name)),
+            Outcome::Passed | Outcome::Warned(_) => None,
+        };
+        let checks = check::check(&tree, "", rules).checks;
+        let mut findings: Vec<String> = checks.into_iter().filter_map(failed).collect();
+        findings.extend(check::overlooked(&tree, "", rules));
+        Ok(Self {
+            official,
+            findings,
+            energy: check::energy(&tree, "").ok(),
+        })
+    }
+
+    /// Whether both checkers accept the session.
+    pub(crate) fn accepts(&self) -> bool {
+        self.official.passes() && self.findings.is_empty()
+    }
+}
+
+/// Whether the PTDaemon of the session in `directory` was a simulated one, also of a session that failed. `None` when it has not
+/// reported what it is.
+pub(crate) fn is_simulated(directory: &Path) -> Option<bool> {
+    let texts = ["session/power/server.json", "server-output.txt"]
+        .map(|name| std::fs::read(directory.join(name)).unwrap_or_default());
+    let has = |mark: &str| {
+        texts
+            .iter()
+            .any(|text| String::from_utf8_lossy(text).contains(mark))
+    };
+    match (has(SIMULATION_MARK), has(IDENTITY)) {
+        (true, _) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,34 @@
+//! The SSH logins by which devices were deployed to. A power session starts the official client there.
+
+use regatta_types::DeviceId;
+use rusqlite::OptionalExtension as _;
+
+use super::{Result, Store};
+
+impl Store {
+    /// Stores the login `user@host[:port]` of a device's newest deployment.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn keep_login(&self, device: &DeviceId, destination: &str) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO logins (device, destination) VALUES (?1, ?2)
+             ON CONFLICT (device) DO UPDATE SET destination = ?2",
+            [device.as_str(), destination],
+        )?;
+        Ok(())
+    }
+
+    /// Returns the login of a device's newest deployment. `None` when it was not deployed over SSH from here.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn login(&self, device: &DeviceId) -> Result<Option<String>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT destination FROM logins WHERE device = ?1")?;
+        Ok(statement
+            .query_row([device.as_str()], |row| row.get(0))
+            .optional()?)
+    }
+}

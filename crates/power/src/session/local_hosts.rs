@@ -1,0 +1,123 @@
+//! Director and system under test on this machine.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{
+    SessionError,
+    child::Child,
+    hosts::{Director, SystemUnderTest},
+    program::{Program, SUPERVISOR},
+    samples::SampleFiles,
+};
+
+/// This machine as director.
+#[derive(Debug)]
+pub struct LocalDirector {
+    python: PathBuf,
+    server: PathBuf,
+    directory: PathBuf,
+    samples: SampleFiles,
+}
+
+impl LocalDirector {
+    /// Prepares the session's directory. `server` is the official server.
+    ///
+    /// # Errors
+    /// [`SessionError::Io`]
+    pub fn new(python: &Path, server: &Path, directory: &Path) -> Result<Self, SessionError> {
+        let directory = std::path::absolute(directory).map_err(SessionError::at(directory))?;
+        let temporary = directory.join("tmp");
+        fs::create_dir_all(&temporary).map_err(SessionError::at(&temporary))?;
+        Ok(Self {
+            python: python.to_owned(),
+            server: server.to_owned(),
+            samples: SampleFiles::new(&temporary),
+            directory,
+        })
+    }
+}
+
+impl Director for LocalDirector {
+    fn start_server(&mut self, conf: &str) -> Result<Box<dyn Program>, SessionError> {
+        let file = self.directory.join("server.conf");
+        fs::write(&file, conf).map_err(SessionError::at(&file))?;
+        let temporary = self.directory.join("tmp");
+        let mut command = supervised(&self.python, &temporary, &self.server);
+        command.arg("-c").arg(file);
+        start(command, &self.python, &self.directory.join("server-output.txt"))
+    }
+
+    fn new_samples(&mut self) -> Vec<f64> {
+        self.samples.read()
+    }
+}
+
+/// This machine as system under test.
+#[derive(Debug)]
+pub struct LocalSystem {
+    python: PathBuf,
+    client: PathBuf,
+    directory: PathBuf,
+    logs: PathBuf,
+}
+
+impl LocalSystem {
+    /// Prepares the session's directory. `client` is the official client; `logs` is where the workload puts LoadGen's logs.
+    ///
+    /// # Errors
+    /// [`SessionError::Io`]
+    pub fn new(python: &Path, client: &Path, directory: &Path, logs: &Path) -> Result<Self, SessionError> {
+        let directory = std::path::absolute(directory).map_err(SessionError::at(directory))?;
+        let logs = std::path::absolute(logs).map_err(SessionError::at(logs))?;
+        // The client checks that it can write there.
+        fs::create_dir_all(&logs).map_err(SessionError::at(&logs))?;
+        Ok(Self {
+            python: python.to_owned(),
+            client: client.to_owned(),
+            directory,
+            logs,
+        })
+    }
+}
+
+impl SystemUnderTest for LocalSystem {
+    fn logs(&self) -> String {
+        self.logs.display().to_string()
+    }
+
+    fn output(&self) -> String {
+        self.directory.join("session").display().to_string()
+    }
+
+    fn start_client(&mut self, arguments: &[String]) -> Result<Box<dyn Program>, SessionError> {
+        let mut command = supervised(&self.python, Path::new(""), &self.client);
+        command.args(arguments);
+        start(command, &self.python, &self.directory.join("client-output.txt"))
+    }
+
+    fn collect(&mut self, directory: &Path) -> Result<(), SessionError> {
+        let output = self.directory.join("session");
+        match output == directory {
+            // The client has put the files there.
+            true => Ok(()),
+            false => fs::rename(&output, directory).map_err(SessionError::at(directory)),
+        }
+    }
+}
+
+/// An official program under its supervisor. No silence is too long: standard input closes when this process ends.
+fn supervised(python: &Path, temporary: &Path, program: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.args(["-c", SUPERVISOR, "0"]).arg(temporary);
+    command.arg(python).arg(program);
+    command
+}
+
+fn start(command: Command, python: &Path, output: &Path) -> Result<Box<dyn Program>, SessionError> {
+    let child = Child::start(command, output).map_err(SessionError::at(python))?;
+    Ok(Box::new(child))
+}

@@ -1,0 +1,65 @@
+//! What the official checks of a session overlook: errors after the first warning, missing samples, two runs that do not belong together.
+
+use regatta_config::round::PowerRules;
+
+use super::{
+    SessionLogs, review,
+    samples::{self, Reading},
+};
+use crate::{check::run_log::RunLog, tree::Tree};
+
+/// Returns what the strict check finds in the session in `directory` of `tree` (`""` for the root) beyond the official checks, one
+/// sentence each.
+#[must_use]
+pub fn overlooked(tree: &Tree, directory: &str, rules: &PowerRules) -> Vec<String> {
+    let at = |name: &str| match directory {
+        "" => name.to_owned(),
+        directory => format!("{directory}/{name}"),
+    };
+    let (_, lines) = review(tree, directory, rules, SessionLogs::default());
+    let mut found: Vec<String> = lines
+        .into_iter()
+        .map(|(line, text)| format!("{}:{line}: {text}", at("power/ptd_logs.txt")))
+        .collect();
+    let log = |part: &str| {
+        let path = at(&format!("{part}/mlperf_log_detail.txt"));
+        RunLog::read(tree, &path).map_err(|error| format!("{path}: {}", error.0))
+    };
+    let (ranging, testing) = match (log("ranging"), log("run_1")) {
+        (Ok(ranging), Ok(testing)) => (ranging, testing),
+        (Err(error), _) | (_, Err(error)) => {
+            found.push(error);
+            return found;
+        }
+    };
+    for (part, log) in [("ranging", &ranging), ("run_1", &testing)] {
+        let path = at(&format!("{part}/spl.txt"));
+        found.extend(samples_finding(tree, &path, log).map(|text| format!("{path}: {text}")));
+    }
+    for key in [
+        "effective_scenario",
+        "effective_test_mode",
+        "effective_target_qps",
+    ] {
+        if ranging.value(key) != testing.value(key) {
+            found.push(format!("the ranging run and the testing run differ in {key}"));
+        }
+    }
+    found
+}
+
+/// Returns what is wrong with the samples of a run.
+fn samples_finding(tree: &Tree, path: &str, log: &RunLog) -> Option<String> {
+    let Some(window) = log.text("power_begin").zip(log.text("power_end")) else {
+        return Some("the run's log has no power_begin or no power_end".to_owned());
+    };
+    let reading = Reading {
+        every_line: false,
+        zeros: false,
+        factor: false,
+    };
+    match samples::mean(tree, path, window, reading) {
+        Ok(mean) => samples::finding(mean),
+        Err(error) => Some(error),
+    }
+}
