@@ -1,5 +1,5 @@
 //! Compares Regatta's policy, LWIS's and the bound, on the board models and on 200 tables that are off by up to 30 %. It runs in
-//! virtual time, so that every machine prints the same. `docs/scheduler.md` has the extremes of what it prints.
+//! virtual time, so that every machine prints the same. `docs/harness.md` has the extremes of what it prints.
 //!
 //! `cargo bench -p regatta-schedule --bench policies`.
 
