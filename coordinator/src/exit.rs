@@ -6,6 +6,8 @@ use std::fmt;
 
 use regatta_text::{ErrorChain, escape_lines};
 
+use crate::suggested_commands::complete;
+
 /// Success.
 pub(crate) const OK: u8 = 0;
 /// A negative result: a run is invalid, too inexact or could not be judged, or a check failed.
@@ -27,6 +29,8 @@ pub struct Failure {
     code: u8,
     error: anyhow::Error,
     hint: Option<String>,
+    /// The option that suggested commands get.
+    workspace_option: Option<String>,
 }
 
 impl Failure {
@@ -36,6 +40,7 @@ impl Failure {
             code: USAGE,
             error: error.into(),
             hint: None,
+            workspace_option: None,
         }
     }
 
@@ -50,6 +55,7 @@ impl Failure {
             code: COULD_NOT,
             error: anyhow::anyhow!("{sentence}"),
             hint: None,
+            workspace_option: None,
         }
     }
 
@@ -73,6 +79,12 @@ impl Failure {
         self
     }
 
+    /// Adds the option that names the workspace to every suggested command.
+    pub(crate) fn with_workspace_option(mut self, option: String) -> Self {
+        self.workspace_option = Some(option);
+        self
+    }
+
     /// The process's exit code.
     pub const fn code(&self) -> u8 {
         self.code
@@ -85,6 +97,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             code: COULD_NOT,
             error: error.into(),
             hint: None,
+            workspace_option: None,
         }
     }
 }
@@ -92,10 +105,14 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 impl fmt::Display for Failure {
     /// Prints the error chain as one sentence, and the hint on its own line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "regatta: {}", ErrorChain(self.error.as_ref()))?;
+        let mut text = format!("regatta: {}", ErrorChain(self.error.as_ref()));
         if let Some(hint) = &self.hint {
-            write!(f, "\n  {}", escape_lines(hint).replace('\n', "\n  "))?;
+            text.push_str("\n  ");
+            text.push_str(&escape_lines(hint).replace('\n', "\n  "));
         }
-        Ok(())
+        match &self.workspace_option {
+            None => f.write_str(&text),
+            Some(option) => f.write_str(&complete(&text, option)),
+        }
     }
 }

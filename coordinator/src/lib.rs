@@ -20,6 +20,7 @@ mod link;
 mod power;
 mod runs;
 mod store;
+mod suggested_commands;
 mod tables;
 mod token_bucket;
 mod workspace;

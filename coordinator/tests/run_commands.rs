@@ -347,6 +347,123 @@ fn runs_go_to_every_named_device_or_to_none() {
 }
 
 #[test]
+fn labels_select_devices_and_their_runs() {
+    let (coordinator, one) = with_device();
+    let two = join(&coordinator, 2);
+    let label = |words: &[&str]| printed(&coordinator.output(&[&["device", "label"], words].concat()));
+    let refusal = |words: &[&str]| {
+        let (code, _, errors) = printed(&coordinator.output(words));
+        assert_eq!(code, Some(2), "{errors}");
+        errors
+    };
+    let offline = [
+        "run",
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "Offline",
+        "--engine",
+        "null",
+    ];
+    let run = |more: &[&'static str]| [&offline[..], more].concat();
+    let hint = refusal(&run(&["--device-label", "edge"]));
+    assert!(
+        hint.contains("no device has the label `edge`, or any other label"),
+        "{hint}"
+    );
+    // The suggestion can be pasted, once NAME is a device.
+    let suggested = hint
+        .split('`')
+        .find_map(|part| part.strip_prefix("regatta "))
+        .unwrap();
+    let pasted = suggested.replace("NAME", one.id.as_str());
+    let program = env!("CARGO_BIN_EXE_regatta");
+    let output = Process::new("sh")
+        .args(["-c", &format!("{program} {pasted}")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{pasted}: {output:?}");
+
+    let changed = coordinator.json(&["device", "label", two.id.as_str(), "+lab-2", "+edge"]);
+    assert_eq!(changed["labels"], serde_json::json!(["edge", "lab-2"]));
+    let changed = coordinator.json(&["device", "label", two.id.as_str(), "-edge"]);
+    assert_eq!(changed["labels"], serde_json::json!(["lab-2"]));
+    assert_eq!(
+        coordinator.json(&["device", "show", one.id.as_str()])["labels"][0],
+        "edge"
+    );
+    let (_, listed, _) = printed(&coordinator.output(&["device", "list"]));
+    assert!(listed.contains("labels") && listed.contains("lab-2"), "{listed}");
+
+    let specs = |more: &[&'static str]| {
+        let document = coordinator.json(&run(&[more, &["--dry-run"]].concat()));
+        let specs = document["specs"].as_array().unwrap().clone();
+        let device = |spec: &serde_json::Value| spec["device"].as_str().unwrap().to_owned();
+        specs.iter().map(device).collect::<Vec<_>>()
+    };
+    assert_eq!(specs(&["--device-label", "edge"]), [one.id.to_string()]);
+    assert_eq!(specs(&["--device-label", "lab-2", "--device", "all"]).len(), 2);
+    let errors = refusal(&run(&["--device-label", "edge,fast"]));
+    assert!(
+        errors.contains("no device has the label `fast`; known are edge, lab-2"),
+        "{errors}"
+    );
+    coordinator.json(&run(&["--device-label", "lab-2", "--no-wait"]));
+    let listed = |label: &str| {
+        let document = coordinator.json(&["runs", "list", "--device-label", label]);
+        document["runs"].as_array().unwrap().len()
+    };
+    assert_eq!((listed("edge"), listed("lab-2")), (0, 1));
+    for (words, expected) in [
+        (&[one.id.as_str(), "edge"][..], "`edge` has no sign"),
+        (&[one.id.as_str(), "+Edge"], "`Edge` is no label"),
+        (&[one.id.as_str(), "+a", "-a"], "both added and removed"),
+        (&[one.id.as_str(), "-fast"], "has no label `fast`; it has edge"),
+        (&["nobody", "+a"], "unknown device `nobody`"),
+    ] {
+        let (code, _, errors) = label(words);
+        assert!(
+            code == Some(2) && errors.contains(expected),
+            "{words:?}: {errors}"
+        );
+    }
+}
+
+#[test]
+fn suggested_commands_name_the_workspace_and_can_be_pasted() {
+    let (coordinator, _one) = with_device();
+    let _two = join(&coordinator, 2);
+    let program = env!("CARGO_BIN_EXE_regatta");
+    for words in [
+        &["runs", "show", "abcdef"][..],
+        &["runs", "watch", "nothing"],
+        &["device", "show", "simulated"],
+        &[
+            "run",
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--engine",
+            "null",
+            "--set",
+            "a=1",
+        ],
+    ] {
+        let (code, _, errors) = printed(&coordinator.output(words));
+        assert_eq!(code, Some(2), "{errors}");
+        let mut quoted = errors.split('`');
+        let suggested = quoted.find_map(|part| part.strip_prefix("regatta ")).unwrap();
+        let output = Process::new("sh")
+            .args(["-c", &format!("{program} {suggested}")])
+            .current_dir("/")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{suggested}: {output:?}");
+    }
+}
+
+#[test]
 fn an_interrupted_run_goes_on_and_its_commands_can_be_pasted() {
     let (coordinator, mut device) = with_device();
     let mut waiting = coordinator

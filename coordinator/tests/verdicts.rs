@@ -81,7 +81,7 @@ fn the_signed_outcome_counts_and_not_the_reported_state() {
     let record = coordinator.record(&requested);
     assert_eq!(record["state"]["phase"], "failed", "{record:#}");
     assert_eq!(record["state"]["reason"], "the engine gave up");
-    assert!(says(&record["contradictions"], "told as done"), "{record:#}");
+    assert!(says(&record["contradictions"], "reported as done"), "{record:#}");
     assert_eq!(coordinator.show(&requested)["phase"], "failed");
 
     let requested = coordinator.request_run("PerformanceOnly");
@@ -95,7 +95,10 @@ fn the_signed_outcome_counts_and_not_the_reported_state() {
     let record = coordinator.record(&requested);
     assert_eq!(record["state"]["phase"], "done", "{record:#}");
     assert_eq!(record["state"]["reason"], Value::Null);
-    assert!(says(&record["contradictions"], "told as failed"), "{record:#}");
+    assert!(
+        says(&record["contradictions"], "reported as failed"),
+        "{record:#}"
+    );
     assert_eq!(
         coordinator.output(&["runs", "verify", &requested]).status.code(),
         Some(0)

@@ -43,7 +43,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let benchmarks = BenchmarkCatalogue::read(configs.as_deref()).map_err(Failure::usage)?;
     let rounds = RoundCatalogue::read(configs.as_deref()).map_err(Failure::usage)?;
     let all_rounds = rounds.all().map_err(Failure::usage)?;
-    let describe = |benchmark| Description::new(benchmark, &all_rounds, workspace.as_ref());
+    let describe = |benchmark| Description::new(benchmark, &all_rounds, context, workspace.as_ref());
     match command {
         Command::List => {
             let found: Vec<_> = benchmarks.all().into_iter().map(describe).collect();
@@ -77,7 +77,12 @@ struct RoundRules<'a> {
 }
 
 impl<'a> Description<'a> {
-    fn new(benchmark: &'a Benchmark, rounds: &[&'a Round], workspace: Option<&Workspace>) -> Self {
+    fn new(
+        benchmark: &'a Benchmark,
+        rounds: &[&'a Round],
+        context: &Context,
+        workspace: Option<&Workspace>,
+    ) -> Self {
         let rules = rounds.iter().filter_map(|round| {
             let (official_name, rules) = round.rules_of(benchmark)?;
             Some(RoundRules {
@@ -91,7 +96,7 @@ impl<'a> Description<'a> {
         Self {
             benchmark,
             rounds: rules.collect(),
-            files: LocalFiles::of(benchmark, workspace),
+            files: LocalFiles::of(benchmark, context, workspace),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::{
     exit::Failure,
     runs::expect_runs_in_store,
     store::Store,
+    suggested_commands::complete,
     workspace::{Workspace, WorkspaceError},
 };
 
@@ -68,15 +69,25 @@ pub(crate) struct Context {
 impl Context {
     /// A command of this program in this workspace, as it can be pasted into a shell.
     pub(crate) fn command(&self, words: &str) -> String {
+        match self.workspace_option() {
+            None => format!("regatta {words}"),
+            Some(option) => format!("regatta {words} {option}"),
+        }
+    }
+
+    /// The option that names this workspace, unless every command uses it anyway.
+    fn workspace_option(&self) -> Option<String> {
         let is_default = self.workspace == Path::new(".")
             || std::env::var_os(WORKSPACE_VARIABLE).is_some_and(|set| *set == *self.workspace.as_os_str());
-        if is_default {
-            format!("regatta {words}")
-        } else {
-            format!(
-                "regatta {words} --workspace {}",
-                shell_word(&self.workspace.to_string_lossy())
-            )
+        let named = || shell_word(&self.workspace.to_string_lossy()).into_owned();
+        (!is_default).then(|| format!("--workspace {}", named()))
+    }
+
+    /// Adds this workspace to the commands that a failure suggests.
+    pub(super) fn complete(&self, failure: Failure) -> Failure {
+        match self.workspace_option() {
+            None => failure,
+            Some(option) => failure.with_workspace_option(option),
         }
     }
 
@@ -102,11 +113,14 @@ impl Context {
         }
     }
 
-    /// Prints a result: a document for programs, or `text` for people.
+    /// Prints a result: a document for programs, or `text` for people. Commands that the text suggests get this workspace.
     pub(crate) fn print(&self, document: &impl Serialize, text: impl FnOnce() -> String) -> io::Result<()> {
         match self.format {
             Format::Json => print(&escape_json(&serde_json::to_string_pretty(document)?)),
-            Format::Text | Format::Csv | Format::Html => say(&text()),
+            Format::Text | Format::Csv | Format::Html => match self.workspace_option() {
+                None => say(&text()),
+                Some(option) => say(&complete(&text(), &option)),
+            },
         }
     }
 

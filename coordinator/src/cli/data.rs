@@ -231,7 +231,11 @@ struct LocalFile {
 
 impl LocalFiles {
     /// Looks for a benchmark's files. `None` when no scratch directory is known.
-    pub(super) fn of(benchmark: &Benchmark, workspace: Option<&Workspace>) -> Option<Self> {
+    pub(super) fn of(
+        benchmark: &Benchmark,
+        context: &Context,
+        workspace: Option<&Workspace>,
+    ) -> Option<Self> {
         let scratch = labels(None, workspace).ok()?;
         let is_bundled = bundled::contains(benchmark);
         let present = |is_present: bool| match (is_present, is_bundled) {
@@ -244,8 +248,8 @@ impl LocalFiles {
             .iter()
             .find(|download| download.purpose == DownloadPurpose::Model);
         let prep = match (is_bundled, benchmark.prep.is_some()) {
-            (true, _) => format!("regatta prep {}", benchmark.name),
-            (false, true) => format!("regatta prep {} --data DIR", benchmark.name),
+            (true, _) => context.command(&format!("prep {}", benchmark.name)),
+            (false, true) => context.command(&format!("prep {} --data DIR", benchmark.name)),
             (false, false) => "the benchmark's file has no [prep]: put samples there".to_owned(),
         };
         let dir = scratch.join(&benchmark.dataset.dir);

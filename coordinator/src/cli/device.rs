@@ -7,10 +7,10 @@ use regatta_types::RunId;
 use regatta_wire::frame;
 use serde::Serialize;
 
-use super::{Context, context::tell, deploy, examination, image, lookup, membership};
+use super::{Context, context::tell, deploy, examination, image, label, lookup, membership};
 use crate::{
     exit::{self, CommandResult, Failure},
-    store::{DeviceRow, OtherVersion, Store},
+    store::{DeviceLabel, DeviceRow, OtherVersion, Store},
     tables,
     workspace::Workspace,
 };
@@ -33,6 +33,8 @@ pub(super) enum Command {
         /// Its name or id
         device: String,
     },
+    /// Shows and changes the labels of a device, by which `--device-label` selects devices
+    Label(label::Args),
     /// Asks a device what it is and whether it is fit to measure; exit code 1 when it is not
     Doctor(examination::Args),
 }
@@ -46,6 +48,7 @@ struct DeviceDocument<'a> {
     state: &'static str,
     run: Option<RunId>,
     duplicated: bool,
+    labels: &'a [DeviceLabel],
     agent: &'a str,
     engines: Vec<&'static str>,
     first_seen: &'a str,
@@ -62,6 +65,7 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             state: row.activity().as_str(),
             run: row.open_run,
             duplicated: row.duplicated,
+            labels: &row.labels,
             agent: &row.agent,
             engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
             first_seen: &row.first_seen,
@@ -99,10 +103,11 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Image(args) => return image::run(args, context),
         Command::Add(args) => membership::add(args, context, &workspace, &store)?,
         Command::Remove(args) => membership::remove(args, context, &workspace, &store)?,
+        Command::Label(args) => label::run(args, context, &store)?,
         Command::Doctor(args) => return examination::run(args, context, &workspace, &store),
         Command::List => {
             let mut devices = store.devices()?;
-            listen(&mut devices, &workspace, &store)?;
+            listen(&mut devices, context, &workspace, &store)?;
             let documents: Vec<DeviceDocument<'_>> = devices.iter().map(Into::into).collect();
             let refused = store.other_versions()?;
             let refused_documents: Vec<RefusedDocument<'_>> = refused.iter().map(Into::into).collect();
@@ -111,7 +116,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         }
         Command::Show { device } => {
             let mut row = lookup::device(&store, Some(device))?;
-            listen(slice::from_mut(&mut row), &workspace, &store)?;
+            listen(slice::from_mut(&mut row), context, &workspace, &store)?;
             context.print(&DeviceDocument::from(&row), || tables::device(&row))?;
         }
     }
@@ -119,7 +124,12 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
 }
 
 /// What the store holds is what was heard last: without a coordinator nobody hears a device now.
-pub(super) fn listen(devices: &mut [DeviceRow], workspace: &Workspace, store: &Store) -> Result<(), Failure> {
+pub(super) fn listen(
+    devices: &mut [DeviceRow],
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
     if workspace.is_served() {
         if let Some(since) = store.service()?.broker_lost {
             let since = tables::ago(&since, Timestamp::now());
@@ -132,7 +142,10 @@ pub(super) fn listen(devices: &mut [DeviceRow], workspace: &Workspace, store: &S
     if devices.iter().all(|device| !device.online) {
         return Ok(());
     }
-    tell("no coordinator serves this workspace, so no device is heard: start `regatta serve`");
+    tell(&format!(
+        "no coordinator serves this workspace, so no device is heard; start it: {}",
+        context.command("serve")
+    ));
     for device in devices {
         device.online = false;
     }

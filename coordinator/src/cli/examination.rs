@@ -24,6 +24,9 @@ pub(super) struct Args {
     /// Devices by name or id, comma separated, or `all` [default: the only device]
     #[arg(value_name = "DEVICE", value_delimiter = ',')]
     devices: Vec<String>,
+    /// Devices with one of these labels, comma separated, see `device label`
+    #[arg(long, value_name = "LABEL", value_delimiter = ',', conflicts_with = "devices")]
+    device_label: Vec<String>,
     /// How long to wait for the answer
     #[arg(long, value_name = "T", default_value = "30s")]
     timeout: HumanDuration,
@@ -31,6 +34,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: &Store) -> CommandResult {
     let devices = match args.devices.as_slice() {
+        [] if !args.device_label.is_empty() => lookup::labelled_devices(store, &args.device_label)?,
         [] => vec![lookup::device(store, None)?],
         names => lookup::devices(store, names)?,
     };

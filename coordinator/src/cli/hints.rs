@@ -33,10 +33,7 @@ pub(crate) fn with_hint(error: anyhow::Error, workspace: &Workspace) -> Failure 
     });
     let hint = hint.or_else(|| {
         error.is::<RunsNotInStore>().then(|| {
-            format!(
-                "restore regatta.db from a copy, or make it from the records with `regatta runs rebuild --workspace {}`",
-                workspace.root().display()
-            )
+            "restore regatta.db from a copy, or make it from the records: `regatta runs rebuild`".to_owned()
         })
     });
     let failure = Failure::from(error);

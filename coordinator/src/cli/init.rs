@@ -1,9 +1,6 @@
 //! `regatta init`: makes a workspace, with the keys of a new lab.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr, UdpSocket},
-    path::Path,
-};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use clap::ValueEnum;
 
@@ -51,10 +48,8 @@ enum BrokerKind {
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let root = &context.workspace;
     if root.join(CONFIG_FILE).exists() {
-        let place = root.display();
-        return Err(Failure::usage(WorkspaceError::Exists(root.clone())).hint(format!(
-            "serve it with `regatta serve --workspace {place}`, or name another directory with --workspace"
-        )));
+        return Err(Failure::usage(WorkspaceError::Exists(root.clone()))
+            .hint("serve it with `regatta serve`, or name another directory with --workspace"));
     }
     let host = args.host.clone().unwrap_or_else(|| own_address(args.listen));
     if !is_host(&host) {
@@ -87,17 +82,14 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             directory.display()
         ));
     }
-    // Said where the words alone would not find it.
-    let named = match std::env::var_os("REGATTA_WORKSPACE") {
-        None if root != Path::new(".") => format!(" --workspace {place}"),
-        _ => String::new(),
-    };
+    let [serve, deploy, add] =
+        ["serve", "device deploy NAME user@host", "device add NAME"].map(|words| context.command(words));
     text.push_str(&format!(
         "devices reach this machine as {host} (`host` in {CONFIG_FILE})\n\
          next:\n  \
-           regatta serve{named}\n  \
-           regatta device deploy NAME user@host{named}    # for every board; or, where it is brought in by hand:\n  \
-           regatta device add NAME{named}"
+           {serve}\n  \
+           {deploy}    # for every board; or, where it is brought in by hand:\n  \
+           {add}"
     ));
     say(&text)?;
     Ok(exit::OK)

@@ -1,12 +1,12 @@
 //! Finds the device or the run that a user names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_types::{DeviceId, RunId};
 
 use crate::{
     exit::Failure,
-    store::{DeviceRow, RunRow, Store},
+    store::{DeviceLabel, DeviceRow, RunRow, Store},
 };
 
 /// Returns the device with a name or id. Without one, returns the only device.
@@ -47,6 +47,65 @@ pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRo
 /// The name of every device.
 const ALL: &str = "all";
 
+/// Flags that select the devices of a command.
+#[derive(Debug, clap::Args)]
+pub(super) struct TargetDevices {
+    /// Devices by name or id, comma separated, or `all`; they replace those of a plan [default: the only device]
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Devices with one of these labels, comma separated, see `device label`
+    #[arg(long, value_name = "LABEL", value_delimiter = ',')]
+    device_label: Vec<String>,
+}
+
+impl TargetDevices {
+    /// Returns the selected devices, each once. None when no flag is used.
+    pub(super) fn find(&self, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
+        let mut found = devices(store, &self.device)?;
+        for row in labelled_devices(store, &self.device_label)? {
+            add(&mut found, row);
+        }
+        Ok(found)
+    }
+
+    /// Returns the selected devices, or the only one when no flag is used.
+    pub(super) fn find_or_only(&self, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
+        Ok(match self.find(store)? {
+            none if none.is_empty() => vec![device(store, None)?],
+            found => found,
+        })
+    }
+}
+
+/// Flags that select runs by their devices.
+#[derive(Debug, clap::Args)]
+pub(super) struct RunDevices {
+    /// Runs of these devices, by name or id, comma separated
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Runs of devices with one of these labels, comma separated
+    #[arg(long, value_name = "LABEL", value_delimiter = ',')]
+    device_label: Vec<String>,
+}
+
+impl RunDevices {
+    /// Returns the selected devices, removed ones too, because their runs are kept. Empty when no flag is used.
+    pub(super) fn find(&self, store: &Store) -> Result<BTreeSet<DeviceId>, Failure> {
+        let mut found = any_devices(store, &self.device)?;
+        let known = store.labels()?;
+        for label in &self.device_label {
+            found.extend(devices_of(label, &known)?.iter().cloned());
+        }
+        Ok(found)
+    }
+}
+
+fn add(found: &mut Vec<DeviceRow>, row: DeviceRow) {
+    if found.iter().all(|known| known.id != row.id) {
+        found.push(row);
+    }
+}
+
 /// Returns the devices with these names or ids, each once. `all` names every device.
 pub(super) fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>, Failure> {
     let mut found: Vec<DeviceRow> = Vec::new();
@@ -55,13 +114,48 @@ pub(super) fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>,
             all if name == ALL && !all.is_empty() => all,
             _ => vec![device(store, Some(name))?],
         };
-        for row in named {
-            if found.iter().all(|known| known.id != row.id) {
-                found.push(row);
-            }
+        named.into_iter().for_each(|row| add(&mut found, row));
+    }
+    Ok(found)
+}
+
+/// Returns the devices that have one of these labels, each once. A label of no device is an error.
+pub(super) fn labelled_devices(store: &Store, labels: &[String]) -> Result<Vec<DeviceRow>, Failure> {
+    if labels.is_empty() {
+        return Ok(Vec::new());
+    }
+    let devices = store.devices()?;
+    let mut known: LabelledDevices = BTreeMap::new();
+    for row in &devices {
+        for label in &row.labels {
+            known.entry(label.clone()).or_default().insert(row.id.clone());
+        }
+    }
+    let mut found = Vec::new();
+    for label in labels {
+        let meant = devices_of(label, &known)?;
+        for row in devices.iter().filter(|row| meant.contains(&row.id)) {
+            add(&mut found, row.clone());
         }
     }
     Ok(found)
+}
+
+type LabelledDevices = BTreeMap<DeviceLabel, BTreeSet<DeviceId>>;
+
+fn devices_of<'a>(word: &str, known: &'a LabelledDevices) -> Result<&'a BTreeSet<DeviceId>, Failure> {
+    let label: DeviceLabel = word.parse().map_err(Failure::usage)?;
+    known.get(&label).ok_or_else(|| {
+        let labels: Vec<String> = known.keys().map(ToString::to_string).collect();
+        if labels.is_empty() {
+            return Failure::misuse(format!("no device has the label `{label}`, or any other label"))
+                .hint(format!("`regatta device label NAME +{label}` gives it to one"));
+        }
+        Failure::misuse(format!(
+            "no device has the label `{label}`; known are {}",
+            labels.join(", ")
+        ))
+    })
 }
 
 /// The name of the run that was requested last.
@@ -105,7 +199,7 @@ pub(super) fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, Failu
 }
 
 /// Returns the devices with these names or ids. Removed devices are known too, because their runs are kept.
-pub(super) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, Failure> {
+fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, Failure> {
     let known = store.device_names()?;
     let mut devices = BTreeSet::new();
     for requested in names {

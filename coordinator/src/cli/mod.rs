@@ -16,6 +16,7 @@ mod hints;
 mod image;
 mod init;
 mod interrupts;
+mod label;
 mod lookup;
 mod membership;
 mod meter;
@@ -35,7 +36,7 @@ mod submission;
 mod verify;
 mod wait;
 
-use std::{io, path::PathBuf};
+use std::{env, io, path::PathBuf};
 
 use clap::{Parser, Subcommand};
 pub(crate) use context::say;
@@ -131,7 +132,8 @@ enum Command {
 /// # Errors
 /// The command is wrong or could not do its work; the failure has the exit code and the text to print.
 pub fn run() -> CommandResult {
-    let cli = match Cli::try_parse() {
+    let words = label::options_first(env::args_os().collect());
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version come this way too, and are no misuse.
@@ -147,23 +149,27 @@ pub fn run() -> CommandResult {
         workspace: cli.workspace,
         format: cli.format,
     };
-    match cli.command {
-        Command::Quickstart(args) => quickstart::run(&args, &context),
-        Command::Init(args) => init::run(&args, &context),
-        Command::Serve => serve::run(&context),
-        Command::Status => status::run(&context),
-        Command::Device(command) => device::run(&command, &context),
-        Command::Run(args) => run::run(&args, &context),
-        Command::Runs(command) => runs::run(&command, &context),
-        Command::Settings(command) => settings::run(&command, &context),
-        Command::Asset(command) => asset::run(&command, &context),
-        Command::Benchmark(command) => benchmark::run(&command, &context),
-        Command::Data(command) => data::run(&command, &context),
-        Command::Prep(args) => prep::run(&args, &context),
-        Command::Accuracy(args) => accuracy::run(&args, &context),
-        Command::Audit(command) => audit::run(&command, &context),
-        Command::Meter(command) => meter::run(&command, &context),
-        Command::Power(command) => power::run(&command, &context),
-        Command::Submission(command) => submission::run(&command, &context),
+    execute(cli.command, &context).map_err(|failure| context.complete(failure))
+}
+
+fn execute(command: Command, context: &Context) -> CommandResult {
+    match command {
+        Command::Quickstart(args) => quickstart::run(&args, context),
+        Command::Init(args) => init::run(&args, context),
+        Command::Serve => serve::run(context),
+        Command::Status => status::run(context),
+        Command::Device(command) => device::run(&command, context),
+        Command::Run(args) => run::run(&args, context),
+        Command::Runs(command) => runs::run(&command, context),
+        Command::Settings(command) => settings::run(&command, context),
+        Command::Asset(command) => asset::run(&command, context),
+        Command::Benchmark(command) => benchmark::run(&command, context),
+        Command::Data(command) => data::run(&command, context),
+        Command::Prep(args) => prep::run(&args, context),
+        Command::Accuracy(args) => accuracy::run(&args, context),
+        Command::Audit(command) => audit::run(&command, context),
+        Command::Meter(command) => meter::run(&command, context),
+        Command::Power(command) => power::run(&command, context),
+        Command::Submission(command) => submission::run(&command, context),
     }
 }

@@ -26,10 +26,16 @@ pub(super) fn report(rows: &[RunRow], replaced: &[RunRow], context: &Context) ->
     }
     context.print(&printed, || tables::runs(rows))?;
     for row in rows.iter().filter(|row| is_text && run_text::has_result(row)) {
-        if let Some(audit) = tables::audit(row) {
-            say(&audit)?;
+        let audit = tables::audit(row);
+        if let Some(audit) = &audit {
+            say(audit)?;
         }
-        if !row.is_good() {
+        // The line of an audit says why it failed. LoadGen's own reasons are not in it.
+        let is_invalid = row
+            .outcome
+            .as_ref()
+            .is_some_and(|outcome| outcome.valid == Some(false));
+        if !row.is_good() && (audit.is_none() || is_invalid) {
             say(&tables::why_not(row))?;
         }
     }

@@ -28,9 +28,8 @@ pub(super) struct Args {
     /// A plan: several requests in one file
     #[arg(value_name = "PLAN.toml", conflicts_with_all = ["benchmark", "scenario", "mode"])]
     plan: Option<PathBuf>,
-    /// Devices by name or id, comma separated, or `all`; they replace those of a plan [default: the only device]
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
-    device: Vec<String>,
+    #[command(flatten)]
+    devices: lookup::TargetDevices,
     /// The benchmark: digits, which is built in, or one of configs/benchmarks in the workspace
     #[arg(long, required_unless_present = "plan")]
     benchmark: Option<String>,
@@ -145,7 +144,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             requests
         }
     };
-    let devices = lookup::devices(&store, &args.device)?;
+    let devices = args.devices.find(&store)?;
     let mut drafts = Vec::new();
     let served: Vec<String> = store.assets()?.into_iter().map(|row| row.asset.path).collect();
     let is_asset = |place: &str| served.iter().any(|path| assets::holds(path, place));

@@ -34,7 +34,7 @@ fn gather(context: &Context, workspace: &Workspace, store: &Store) -> Result<Lab
     let service = store.service()?;
     let is_served = workspace.is_served();
     let mut rows = store.devices()?;
-    listen(&mut rows, workspace, store)?;
+    listen(&mut rows, context, workspace, store)?;
     let open = store.open_runs()?;
     let members: BTreeMap<DeviceId, String> = store
         .members()?

@@ -9,7 +9,7 @@ use regatta_types::{
 use regatta_wire::message::Hello;
 use rusqlite::{OptionalExtension as _, Row, params};
 
-use super::{Result, Store, now, values};
+use super::{DeviceLabel, Result, Store, now, values};
 
 /// The longest interval of heartbeats that an agent's configuration allows.
 const LONGEST_HEARTBEAT_MS: u64 = 60_000;
@@ -41,6 +41,8 @@ pub(crate) struct DeviceRow {
     pub(crate) open_run: Option<RunId>,
     /// The number of hellos received.
     pub(crate) hellos: u64,
+    /// Its labels, in alphabetical order.
+    pub(crate) labels: Vec<DeviceLabel>,
     /// When its first hello arrived.
     pub(crate) first_seen: String,
     /// When its last message arrived.
@@ -105,7 +107,9 @@ impl DeviceRow {
 
 /// Selects every column that [`device`] reads.
 const SELECT_DEVICES: &str = "SELECT devices.*, (SELECT runs.id FROM runs WHERE runs.device = devices.id
-     AND recorded IS NULL AND known = 1 AND lost = 0 ORDER BY runs.id LIMIT 1) AS open_run FROM devices";
+     AND recorded IS NULL AND known = 1 AND lost = 0 ORDER BY runs.id LIMIT 1) AS open_run,
+     (SELECT json_group_array(label) FROM (SELECT label FROM device_labels WHERE device = devices.id ORDER BY label)) AS labels
+     FROM devices";
 
 fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
     Ok(DeviceRow {
@@ -119,6 +123,7 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
         duplicated: row.get("duplicated")?,
         running: values::optional_parsed(row, "running")?,
         open_run: values::optional_parsed(row, "open_run")?,
+        labels: values::json(row, "labels")?,
         hellos: values::unsigned(row, "hellos")?,
         first_seen: row.get("first_seen")?,
         last_seen: row.get("last_seen")?,
@@ -274,6 +279,7 @@ mod tests {
             duplicated: false,
             running: None,
             open_run: None,
+            labels: Vec::new(),
             hellos: 1,
             first_seen: String::new(),
             last_seen: String::new(),

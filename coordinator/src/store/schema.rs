@@ -179,6 +179,13 @@ CREATE TABLE logins (
     destination  TEXT NOT NULL           -- user@host[:port] of its newest deployment over SSH
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+CREATE TABLE device_labels (
+    device  TEXT NOT NULL,
+    label   TEXT NOT NULL,
+    PRIMARY KEY (device, label)
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Migrates the database to the current version.

@@ -6,7 +6,7 @@ use regatta_types::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table, words};
-use crate::store::{DeviceActivity, DeviceRow, OtherVersion};
+use crate::store::{DeviceActivity, DeviceLabel, DeviceRow, OtherVersion};
 
 /// Formats devices, one line each, and the devices whose hello could not be read.
 pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String {
@@ -42,8 +42,15 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
     let gpus: Vec<String> = devices.iter().map(gpus_of).collect();
     // Boards of a kind have the same GPUs. A fleet without GPUs needs no column.
     let has_gpus = gpus.iter().any(|gpus| !gpus.is_empty());
+    let has_labels = devices.iter().any(|device| !device.labels.is_empty());
     let (before, behind) = (["name", "device", "state", "engines"], ["agent", "last seen"]);
-    let mut table = table(before.into_iter().chain(has_gpus.then_some("GPUs")).chain(behind));
+    let mut table = table(
+        before
+            .into_iter()
+            .chain(has_labels.then_some("labels"))
+            .chain(has_gpus.then_some("GPUs"))
+            .chain(behind),
+    );
     table.set_content_arrangement(ContentArrangement::Disabled);
     for (device, gpus) in devices.iter().zip(gpus) {
         let before = [
@@ -56,7 +63,13 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
             escape(version(device)).into_owned(),
             words::time(&device.last_seen),
         ];
-        table.add_row(before.into_iter().chain(has_gpus.then_some(gpus)).chain(behind));
+        table.add_row(
+            before
+                .into_iter()
+                .chain(has_labels.then(|| joined(&device.labels)))
+                .chain(has_gpus.then_some(gpus))
+                .chain(behind),
+        );
     }
     table.trim_fmt()
 }
@@ -68,11 +81,15 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
         if !gpus.is_empty() {
             gpus.push('\n');
         }
+        let labels = match device.labels.as_slice() {
+            [] => String::new(),
+            labels => format!("labels {}\n", joined(labels)),
+        };
         table.add_row([
             escape(&device.name).into_owned(),
             device.id.to_string(),
             format!(
-                "{}, {}\n{}\n{gpus}{}",
+                "{}, {}\n{}\n{labels}{gpus}{}",
                 state(device),
                 escape(&device.agent),
                 engines(device),
@@ -90,6 +107,7 @@ pub(crate) fn device(device: &DeviceRow) -> String {
     let rows = [
         ("device", device.id.to_string()),
         ("state", state(device).to_owned()),
+        ("labels", labels(&device.labels)),
         ("engines", engines(device)),
         ("agent", device.agent.clone()),
         ("first seen", words::time(&device.first_seen)),
@@ -105,6 +123,19 @@ pub(crate) fn device(device: &DeviceRow) -> String {
         }
     }
     table.trim_fmt()
+}
+
+/// Formats the labels of a device.
+pub(crate) fn labels(labels: &[DeviceLabel]) -> String {
+    match labels {
+        [] => "no labels".to_owned(),
+        labels => joined(labels),
+    }
+}
+
+fn joined(labels: &[DeviceLabel]) -> String {
+    let words: Vec<String> = labels.iter().map(ToString::to_string).collect();
+    words.join(", ")
 }
 
 fn add_facts(table: &mut Table, facts: &DeviceFacts) {

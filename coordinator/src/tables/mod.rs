@@ -20,7 +20,7 @@ pub(crate) use assets::assets;
 pub(crate) use audits::{accuracy_delta, audit, compared_scores};
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
 use console::Term;
-pub(crate) use devices::{device, devices};
+pub(crate) use devices::{device, devices, labels};
 pub(crate) use meters::meters;
 pub(crate) use power::{energy, power_session, power_sessions, preflight};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};

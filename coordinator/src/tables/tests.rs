@@ -378,6 +378,7 @@ fn boat() -> DeviceRow {
         facts: serde_json::to_string(&DeviceFacts::default()).unwrap(),
         online: true,
         open_run: None,
+        labels: Vec::new(),
         duplicated: false,
         running: None,
         hellos: 1,

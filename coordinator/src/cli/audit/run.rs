@@ -23,9 +23,8 @@ pub(crate) struct Args {
     /// Scenarios, comma separated [default: each that has a valid performance run]
     #[arg(long, value_delimiter = ',')]
     scenario: Vec<Scenario>,
-    /// Devices by name or id, comma separated, or `all` [default: the only device]
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
-    device: Vec<String>,
+    #[command(flatten)]
+    devices: lookup::TargetDevices,
     /// Wait until every audit has ended (the default)
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,
@@ -38,10 +37,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    let devices = match args.device.as_slice() {
-        [] => vec![lookup::device(&store, None)?],
-        names => lookup::devices(&store, names)?,
-    };
+    let devices = args.devices.find_or_only(&store)?;
     let mut requested = Vec::new();
     for device in &devices {
         requested.extend(of_device(

@@ -86,6 +86,7 @@ fn document(args: &Args, round: &str, report: &Report, explanation: Option<&str>
             "passed": report.performance.passed,
             "refusal": report.performance.refusal,
             "scores": report.performance.scores,
+            "mismatch": report.performance.mismatch,
         },
         "observations": observations,
         "directory": report.directory,
@@ -111,6 +112,9 @@ fn text(args: &Args, round: &str, report: &Report, explanation: Option<&str>) ->
     }
     if let Some(refusal) = &report.performance.refusal {
         let _ = writeln!(text, "{}", escape(refusal));
+    }
+    if let Some(mismatch) = &report.performance.mismatch {
+        let _ = writeln!(text, "{}", escape(mismatch));
     }
     for seen in &report.observations {
         let line = seen.line.map_or_else(String::new, |line| format!(":{line}"));

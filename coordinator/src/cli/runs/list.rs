@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::super::{
     Context,
     context::{Format, print, tell, text_json_or_csv},
-    lookup::any_devices,
+    lookup::RunDevices,
     run_document::document,
 };
 use crate::{
@@ -63,9 +63,8 @@ pub(in crate::cli) struct Args {
     /// How many, 0 for all [default: 30 as text, all as json and csv]
     #[arg(short = 'n', long, value_name = "COUNT")]
     count: Option<usize>,
-    /// Runs of these devices, by name or id, comma separated
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
-    device: Vec<String>,
+    #[command(flatten)]
+    devices: RunDevices,
     /// Runs of these benchmarks, comma separated
     #[arg(long, value_delimiter = ',')]
     benchmark: Vec<String>,
@@ -211,7 +210,7 @@ fn selection<'a>(
     store: &Store,
     all: &[RunRow],
 ) -> Result<impl Fn(&RunRow) -> bool + use<'a>, Failure> {
-    let devices = any_devices(store, &args.device)?;
+    let devices = args.devices.find(store)?;
     let mut benchmarks = BTreeSet::new();
     if !args.benchmark.is_empty() {
         let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;

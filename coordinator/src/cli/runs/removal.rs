@@ -47,9 +47,8 @@ pub(in crate::cli) struct PruneArgs {
     /// Failed and aborted runs only
     #[arg(long)]
     failed: bool,
-    /// Runs of these devices, by name or id, comma separated
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
-    device: Vec<String>,
+    #[command(flatten)]
+    devices: lookup::RunDevices,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -125,7 +124,7 @@ pub(super) fn prune(
             Timestamp::now().saturating_sub(age)
         })
         .transpose()?;
-    let devices: BTreeSet<DeviceId> = lookup::any_devices(store, &args.device)?;
+    let devices: BTreeSet<DeviceId> = args.devices.find(store)?;
     let mut rows = store.runs()?;
     rows.reverse();
     rows.retain(|row| {

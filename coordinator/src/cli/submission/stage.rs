@@ -23,7 +23,11 @@ use regatta_types::{
 };
 use serde_json::{Value, json};
 
-use super::super::{Context, context::tell, lookup::any_devices};
+use super::super::{
+    Context,
+    context::{shell_word, tell},
+    lookup::RunDevices,
+};
 use crate::{
     exit::{self, CommandResult, Failure},
     runs,
@@ -51,11 +55,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NEWTREE")]
     output: PathBuf,
     /// A run's id, or a directory that `runs export` made; again for each [default: the workspace's runs of the round]
-    #[arg(long = "run", value_name = "RUN|DIR")]
+    #[arg(long = "run", value_name = "RUN|DIR", conflicts_with_all = ["device", "device_label"])]
     runs: Vec<String>,
-    /// Runs of these devices only, by name or id, comma separated
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',', conflicts_with = "runs")]
-    device: Vec<String>,
+    #[command(flatten)]
+    devices: RunDevices,
     /// A power session, the directory with power/, ranging/ and run_1/ that the power client left; again for each
     #[arg(long = "power", value_name = "DIR")]
     power: Vec<PathBuf>,
@@ -100,7 +103,9 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             if let Some(workspace) = &workspace {
                 keep_staged(&staged, args, context, workspace)?;
             }
-            context.print(&document(&staged, &args.output), || text(&staged, args, round))?;
+            context.print(&document(&staged, &args.output), || {
+                text(&staged, args, round, context)
+            })?;
             Ok(exit::OK)
         }
         Err(StageError::Refused { findings }) => refused(&findings, context),
@@ -127,7 +132,7 @@ fn offered(
     let keys = store.public_keys()?;
     if args.runs.is_empty() {
         let rows = store.runs()?.into_iter();
-        let devices = any_devices(&store, &args.device)?;
+        let devices = args.devices.find(&store)?;
         let of_devices = rows.filter(|row| devices.is_empty() || devices.contains(&row.device));
         // A search for the highest rate is no result.
         let done = of_devices.filter(|row| {
@@ -288,7 +293,7 @@ fn document(staged: &Staged, tree: &Path) -> Value {
     })
 }
 
-fn text(staged: &Staged, args: &Args, round: &Round) -> String {
+fn text(staged: &Staged, args: &Args, round: &Round, context: &Context) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail, here and below.
     for result in &staged.results {
@@ -309,14 +314,34 @@ fn text(staged: &Staged, args: &Args, round: &Round) -> String {
     for note in &staged.notes {
         let _ = writeln!(text, "note: {}", escape(note));
     }
-    let (tree, name, submitter) = (args.output.display(), &round.name, &staged.submitter);
+    let (tree, name) = (
+        shell_word(&args.output.to_string_lossy()).into_owned(),
+        &round.name,
+    );
+    let submitter = shell_word(&staged.submitter);
+    let suffixed = |suffix: &str| {
+        let path = format!("{}{suffix}", args.output.display());
+        shell_word(&path).into_owned()
+    };
     let _ = write!(
         text,
-        "{} files in {tree}\n\nnext:\n  regatta submission truncate --input {tree} --submitter {submitter} --version {name} \
-         --backup {tree}-originals --verify\n  regatta submission check --input {tree} --version {name}\n  \
-         regatta submission pack --input {tree} --submitter {submitter} --output {tree}-package",
-        staged.files
+        "{} files in {}\n\nnext:",
+        staged.files,
+        args.output.display()
     );
+    for words in [
+        format!(
+            "truncate --input {tree} --submitter {submitter} --version {name} --backup {} --verify",
+            suffixed("-originals")
+        ),
+        format!("check --input {tree} --version {name}"),
+        format!(
+            "pack --input {tree} --submitter {submitter} --output {}",
+            suffixed("-package")
+        ),
+    ] {
+        let _ = write!(text, "\n  {}", context.command(&format!("submission {words}")));
+    }
     text
 }
 

@@ -50,6 +50,7 @@ pub(in crate::runs) fn verify(
         passed: false,
         speeds: Vec::new(),
         scores: None,
+        mismatch: None,
         responses: None,
         accuracies: Vec::new(),
         observations: Vec::new(),
@@ -218,6 +219,7 @@ impl Verifier<'_> {
             passed: report.passed() && fault.is_none(),
             speeds,
             scores: report.performance.scores.clone(),
+            mismatch: report.performance.mismatch.clone(),
             responses: report.accuracy.as_ref().map(|accuracy| AuditedResponses {
                 compared: accuracy.counts.matches,
                 differing: accuracy.counts.mismatches,

@@ -29,6 +29,8 @@ pub struct PerformanceVerdict {
     pub refusal: Option<String>,
     /// The compared scores; `None` if the script does not compare.
     pub scores: Option<AuditedScores>,
+    /// The two values that must be equal and are not, in a sentence; `None` if the script compares, or refuses one run alone.
+    pub mismatch: Option<String>,
     refusal_in_file: bool,
 }
 
@@ -58,6 +60,7 @@ pub fn compare_performance(
         printed: printed.to_owned(),
         refusal: Some(refusal),
         scores: None,
+        mismatch: None,
         refusal_in_file: rule.refusal_in_file,
     };
     let reference = match score::read(rule, reference, Which::Reference, &mut printed)? {
@@ -68,8 +71,11 @@ pub fn compare_performance(
         Ok(score) => score,
         Err(refusal) => return Ok(refused(&printed, refusal)),
     };
-    if let Some(refusal) = not_comparable(rule.scores, &reference, &test) {
-        return Ok(refused(&printed, refusal.to_owned()));
+    if let Some((refusal, mismatch)) = not_comparable(rule.scores, &reference, &test) {
+        return Ok(PerformanceVerdict {
+            mismatch: Some(mismatch),
+            ..refused(&printed, refusal.to_owned())
+        });
     }
     let (of_reference, of_test) = match rule.scores {
         ScoreSource::Summary => ("reference score", "test score"),
@@ -88,6 +94,7 @@ pub fn compare_performance(
         printed,
         refusal: None,
         scores: Some(compared(rule, &reference, &test, passed)),
+        mismatch: None,
         refusal_in_file: rule.refusal_in_file,
     })
 }
@@ -113,14 +120,35 @@ fn compared(rule: &Audit, reference: &Score, test: &Score, passed: bool) -> Audi
     }
 }
 
-fn not_comparable(source: ScoreSource, reference: &Score, test: &Score) -> Option<&'static str> {
+/// Returns the script's refusal to compare two runs of different settings, and the two values.
+fn not_comparable(source: ScoreSource, reference: &Score, test: &Score) -> Option<(&'static str, String)> {
     if test.scenario != reference.scenario {
-        return Some(match source {
+        let refusal = match source {
             ScoreSource::Summary => "Test and reference scenarios do not match!",
             ScoreSource::Detail => "TEST FAIL: Test and reference scenarios do not match!",
+        };
+        let [of_reference, of_test] = [reference, test].map(|score| match score.scenario.as_str() {
+            "" => "unknown",
+            scenario => scenario,
         });
+        return Some((
+            refusal,
+            format!("the scenario is {of_reference} in the submission's run and {of_test} in the audit"),
+        ));
     }
-    (test.target_latency != reference.target_latency).then_some("TEST FAIL: Server target latency mismatch")
+    let milliseconds = |score: &Score| match score.target_latency {
+        Some(nanoseconds) => format!("{} ms", nanoseconds as f64 / 1e6),
+        None => "missing".to_owned(),
+    };
+    (test.target_latency != reference.target_latency).then(|| {
+        let [of_reference, of_test] = [reference, test].map(milliseconds);
+        (
+            "TEST FAIL: Server target latency mismatch",
+            format!(
+                "the target latency is {of_reference} in the submission's run and {of_test} in the audit; they must be equal"
+            ),
+        )
+    })
 }
 
 /// Returns whether the test's score is within the round's bounds.

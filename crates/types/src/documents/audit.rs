@@ -18,6 +18,9 @@ pub struct AuditResult {
     /// The compared scores. `None` when the script refused to compare, and in records of earlier coordinators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<AuditedScores>,
+    /// The two values because of which the script refused to compare, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<String>,
     /// TEST01's comparison of responses.
     #[serde(default)]
     pub responses: Option<AuditedResponses>,
