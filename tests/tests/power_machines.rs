@@ -56,6 +56,8 @@ fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
             scope.spawn(move || a_connection_that_ends(bench, CUT)),
             scope.spawn(move || a_connection_that_ends(bench, SILENT)),
             scope.spawn(move || a_command_that_is_killed(bench)),
+            scope.spawn(move || a_command_that_is_interrupted(bench)),
+            scope.spawn(move || a_director_on_this_machine(bench)),
         ];
         for part in parts {
             part.join().expect("this part of the test holds");
@@ -282,7 +284,10 @@ fn refused_before_it_begins(bench: &Bench) {
     ] {
         assert!(words.contains(line), "{line}\n{words}");
     }
-    assert!(bench.newest("gone").is_none());
+    assert!(
+        bench.newest("gone").is_none() && !words.contains("meter identity"),
+        "{words}"
+    );
 }
 
 fn a_session_of_three_machines(bench: &Bench) {
@@ -322,7 +327,12 @@ fn a_session_of_three_machines(bench: &Bench) {
             "{part}"
         );
     }
-    // Live watts came over the connection.
+    // PTDaemon was asked before it began, and live watts came over the connection.
+    let words = printed(&output);
+    assert!(
+        words.contains("ok    meter identity: YokogawaWT310E") && words.contains("ok    idle load: "),
+        "{words}"
+    );
     assert!(
         printed(&output).contains(" W, the mean of "),
         "{}",
@@ -377,6 +387,82 @@ fn a_command_that_is_killed(bench: &Bench) {
     let words = printed(&output);
     assert!(
         words.contains("ended without a word") && words.contains("files of earlier sessions"),
+        "{words}"
+    );
+}
+
+/// Ctrl-C ends everything, and is the recorded reason.
+fn a_command_that_is_interrupted(bench: &Bench) {
+    bench.add_meter("interrupted", bench.director.port, "");
+    let (mut process, id) = bench.begin("interrupted");
+    let killed = Command::new("kill")
+        .args(["-INT", &process.id().to_string()])
+        .status();
+    assert!(killed.expect("kill starts").success());
+    bench.expect_failure("interrupted", &mut process, &id, "it was interrupted");
+}
+
+/// The meter is connected to the coordinator's machine, and the device is another one.
+fn a_director_on_this_machine(bench: &Bench) {
+    let program = bench.lab.workspace().join("ptd-here");
+    let own = regatta();
+    let text = format!("#!/bin/sh\nexec {} power simulate-ptd \"$@\"\n", own.display());
+    fs::write(&program, text).expect("PTDaemon's program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("PTDaemon's program");
+    let added = bench
+        .regatta()
+        .args([
+            "meter",
+            "add",
+            "here",
+            "--device-type",
+            "49",
+            "--device-port",
+            "here",
+            "--ntp",
+            "127.0.0.1",
+        ])
+        .args([
+            "--port",
+            &free_port().to_string(),
+            "--ptd-port",
+            &free_port().to_string(),
+        ])
+        .arg("--power-dev")
+        .arg(&bench.power_dev)
+        .arg("--ptd")
+        .arg(&program)
+        .output()
+        .expect("regatta starts");
+    assert!(added.status.success(), "{}", printed(&added));
+    let output = bench
+        .session("here")
+        .args(["--format", "json"])
+        .output()
+        .expect("regatta starts");
+    assert!(output.status.success(), "{}", printed(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let record = &document["sessions"][0];
+    assert_eq!(record["official_summary"], "11 of 11 checks passed", "{record}");
+    // `submission stage` finds a session by its id. Its other refusals are about the runs of this lab.
+    let id = record["session"].as_str().expect("an id");
+    let staged = bench
+        .regatta()
+        .args([
+            "submission",
+            "stage",
+            "--division",
+            "open",
+            "--power",
+            id,
+            "--output",
+            "tree",
+        ])
+        .output()
+        .expect("regatta starts");
+    let words = printed(&staged);
+    assert!(
+        !staged.status.success() && words.contains(&format!("power/{id}/session")),
         "{words}"
     );
 }

@@ -5,6 +5,7 @@
 mod agent_bench;
 mod machine;
 mod machine_check;
+mod meter_check;
 mod meter_conf;
 mod meter_lease;
 pub(crate) mod network_namespace;

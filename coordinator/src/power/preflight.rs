@@ -6,8 +6,10 @@ use regatta_config::round::PowerRules;
 use regatta_types::documents::{DeviceFacts, RunSpec};
 
 use super::{
-    machine::{Machine, Probe, ProbeRequest},
+    machine::{Machine, MeterReading, Probe, ProbeRequest},
     machine_check::MachineCheck,
+    meter_check,
+    meter_conf::server_conf,
     preflight_line::PreflightLine,
     session_check,
 };
@@ -31,6 +33,8 @@ pub(crate) struct Preflight<'a> {
     pub(crate) device: (String, Option<DeviceFacts>, bool),
     /// The run that is made twice.
     pub(crate) spec: &'a RunSpec,
+    /// Whether PTDaemon reads the meter, which takes seconds.
+    pub(crate) reads_meter: bool,
 }
 
 /// The result of the checks.
@@ -119,8 +123,20 @@ impl Preflight<'_> {
             lines.push(session_check::workspace_disk(self.directory));
         }
         lines.push(session_check::checker(self.settings));
+        // PTDaemon is only started where nothing else is in the way.
+        if self.reads_meter && lines.iter().all(|line| line.passed) {
+            lines.extend(meter_check::lines(&self.read_meter(), self.settings, self.rules));
+        }
         lines.push(session_check::length(self.spec));
         PreflightResult { lines, boot_id }
+    }
+
+    fn read_meter(&self) -> Result<MeterReading, String> {
+        let conf = server_conf(self.settings, true);
+        let arguments = conf.analyzers.first().map(|analyzer| analyzer.arguments("LOG"));
+        let arguments = arguments.unwrap_or_default();
+        self.director
+            .read_meter(&self.settings.ptd, &arguments, self.settings.ptd_port)
     }
 
     fn probe(&self, machine: &Machine, is_director: bool, is_system: bool) -> Result<Probe, String> {

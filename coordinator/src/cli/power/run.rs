@@ -2,7 +2,7 @@
 //!
 //! A session that fails is recorded with its reason. Nothing of it is used for another one.
 
-use std::sync::atomic::Ordering;
+use std::{cell::Cell, sync::atomic::Ordering};
 
 use regatta_config::catalogue::Catalogue;
 use serde_json::{Value, json};
@@ -79,6 +79,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         rules,
         meter: &meter,
         machines: Machines::reach(&args.machines, &meter.settings, device, &store)?,
+        meter_was_read: Cell::new(false),
     };
     if args.preflight {
         let result = sessions.preflight(first)?;

@@ -1,6 +1,7 @@
 //! Makes the sessions of a command, one after the other, and records each in any case.
 
 use std::{
+    cell::Cell,
     path::Path,
     rc::Rc,
     sync::{Arc, atomic::AtomicBool},
@@ -41,6 +42,8 @@ pub(super) struct Sessions<'a> {
     pub(super) rules: &'a PowerRules,
     pub(super) meter: &'a MeterRow,
     pub(super) machines: Machines,
+    /// Whether PTDaemon has read the meter for this command.
+    pub(super) meter_was_read: Cell<bool>,
 }
 
 impl Sessions<'_> {
@@ -56,8 +59,11 @@ impl Sessions<'_> {
             directory: self.workspace.root(),
             device: (device.name.clone(), device.reported_facts().ok(), device.online),
             spec: &draft.spec,
+            reads_meter: !self.meter_was_read.get(),
         };
-        Ok(preflight.check())
+        let result = preflight.check();
+        self.meter_was_read.set(result.passed());
+        Ok(result)
     }
 
     /// Makes one session, and records it in any case.

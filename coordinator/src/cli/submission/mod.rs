@@ -5,6 +5,7 @@ mod check;
 mod infer;
 pub(super) mod inputs;
 mod package;
+mod power_sessions;
 mod stage;
 mod truncate;
 

@@ -23,10 +23,13 @@ use regatta_types::{
 };
 use serde_json::{Value, json};
 
-use super::super::{
-    Context,
-    context::{shell_word, tell},
-    lookup::RunDevices,
+use super::{
+    super::{
+        Context,
+        context::{shell_word, tell},
+        lookup::RunDevices,
+    },
+    power_sessions,
 };
 use crate::{
     exit::{self, CommandResult, Failure},
@@ -59,9 +62,9 @@ pub(crate) struct Args {
     runs: Vec<String>,
     #[command(flatten)]
     devices: RunDevices,
-    /// A power session, the directory with power/, ranging/ and run_1/ that the power client left; again for each
-    #[arg(long = "power", value_name = "DIR")]
-    power: Vec<PathBuf>,
+    /// A power session's id, or the directory with power/, ranging/ and run_1/ that the power client left; again for each
+    #[arg(long = "power", value_name = "SESSION|DIR")]
+    power: Vec<String>,
     /// Stage what is no measurement too, into a tree that says so
     #[arg(long)]
     rehearsal: bool,
@@ -80,6 +83,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         Kind::Submission
     };
     let division = args.division.unwrap_or(Division::Open);
+    let power = power_sessions::directories(&args.power, workspace.as_ref(), context)?;
     let attempt = |answers: &Answers| {
         stage::stage(&Request {
             round,
@@ -88,7 +92,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             answers,
             runs: &runs,
             keys: &keys,
-            power: &args.power,
+            power: &power,
             output: &args.output,
         })
     };

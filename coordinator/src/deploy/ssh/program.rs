@@ -95,8 +95,8 @@ impl RemoteProgram {
     /// # Errors
     /// When the connection fails, or the program reads no more.
     pub(crate) fn write_line(&mut self, line: &str) -> io::Result<()> {
-        self.channel.write_all(format!("{line}\n").as_bytes())?;
-        self.channel.flush()
+        // Not flushed: libssh2 sends at once, and its flush discards what has arrived and was not read.
+        self.channel.write_all(format!("{line}\n").as_bytes())
     }
 
     /// Closes its standard input.

@@ -14,6 +14,8 @@ use crate::deploy::{
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time for a program that looks at the machine: it waits for NTP and PTDaemon.
+const RUN_PATIENCE: Duration = Duration::from_secs(90);
 /// The wait for an answer of a connection that is lost: what is closed over it is not waited for.
 const NO_PATIENCE: Duration = Duration::from_millis(50);
 /// The interval at which a connection must show that it answers.
@@ -133,7 +135,10 @@ impl Link {
             text: "\"$@\"",
             words,
         };
-        let output = script.run(&self.session, &mut io::empty())?;
+        self.session.set_patience(RUN_PATIENCE);
+        let output = script.run(&self.session, &mut io::empty());
+        self.session.set_patience(PATIENCE);
+        let output = output?;
         Ok(match output.code {
             0 => Ok(output.out),
             _ => Err(output.error_text()),

@@ -1,6 +1,7 @@
 //! A machine of a session, this one or another one over SSH: what it is, and the official programs on it.
 
 mod link;
+mod meter_reading;
 mod probe;
 mod remote_director;
 mod remote_program;
@@ -8,7 +9,11 @@ mod remote_system;
 
 use std::{process::Command, rc::Rc};
 
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
+
 pub(crate) use link::{Link, LinkError};
+pub(crate) use meter_reading::{IdleLoad, MeterReading};
 pub(crate) use probe::{NtpAnswer, Probe, ProbeRequest};
 pub(crate) use remote_director::RemoteDirector;
 pub(crate) use remote_system::RemoteSystem;
@@ -52,8 +57,27 @@ impl Machine {
     /// # Errors
     /// A sentence, when Python does not run there.
     pub(crate) fn probe(&self, request: &ProbeRequest<'_>) -> Result<Probe, String> {
+        self.report(probe::PROBE, request)
+    }
+
+    /// Reads a meter through PTDaemon: its executable, its arguments with `LOG` for the log file, and its port.
+    ///
+    /// # Errors
+    /// A sentence, when Python does not run there.
+    pub(crate) fn read_meter(
+        &self,
+        ptd: &str,
+        arguments: &[String],
+        port: u16,
+    ) -> Result<MeterReading, String> {
+        let request = json!({ "ptd": ptd, "arguments": arguments, "port": port });
+        self.report(meter_reading::READ_METER, &request)
+    }
+
+    /// Runs a Python program with a request as JSON, and reads its report as JSON.
+    fn report<T: DeserializeOwned>(&self, program: &str, request: &impl Serialize) -> Result<T, String> {
         let request = serde_json::to_string(request).map_err(|error| error.to_string())?;
-        let words = [self.python.as_str(), "-c", probe::PROBE, &request];
+        let words = [self.python.as_str(), "-c", program, &request];
         let output = match &self.link {
             Some(link) => link
                 .run("looking at the machine", &words)
