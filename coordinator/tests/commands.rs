@@ -117,7 +117,11 @@ fn what_is_unknown_is_answered_with_what_is_known() {
         refusal(&coordinator.output(&args))
     };
     for (changed, to, known) in [
-        ("--benchmark", "digitz", "known are digits, resnet50"),
+        (
+            "--benchmark",
+            "digitz",
+            "known are digits, bert-99, bert-99.9, resnet50",
+        ),
         ("--scenario", "Onlne", "known are SingleStream"),
         ("--engine", "tract", "it has null"),
         ("--engine", "cuda", "known are null, tract"),
@@ -152,7 +156,11 @@ fn what_is_unknown_is_answered_with_what_is_known() {
 fn a_misspelt_word_is_named_also_before_any_device_has_come() {
     let coordinator = Coordinator::embedded();
     for (benchmark, scenario, known) in [
-        ("digitz", "Offline", "known are digits, resnet50"),
+        (
+            "digitz",
+            "Offline",
+            "known are digits, bert-99, bert-99.9, resnet50",
+        ),
         ("digits", "Sideways", "known are SingleStream"),
         ("digits", "Offline", "no device has connected"),
     ] {

@@ -144,6 +144,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
         dataset: Dataset {
             dir: String::new(),
             map: String::new(),
+            source: None,
             total_samples,
             performance_samples,
         },

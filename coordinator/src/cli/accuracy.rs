@@ -3,6 +3,7 @@
 
 mod args;
 mod official;
+mod script_options;
 
 use std::path::{Path, PathBuf};
 
@@ -19,9 +20,6 @@ use crate::{
     runs::judge_accuracy,
     workspace::Workspace,
 };
-
-/// The tolerance for comparing the figures, which are both rounded to three decimal places.
-const ROUNDING: f64 = 0.0011;
 
 /// The result for one log.
 #[derive(Debug)]
@@ -101,8 +99,8 @@ impl Judged {
 
     /// Returns whether the two figures agree. `None` when one of them is missing.
     fn agrees(&self) -> Option<bool> {
-        let official = official::figure(&self.official.as_ref()?.output)?;
-        Some((official - self.own.as_ref()?.value).abs() < ROUNDING)
+        let own = self.own.as_ref()?;
+        official::agrees(&self.official.as_ref()?.output, own)
     }
 }
 
@@ -135,10 +133,8 @@ fn text(judged: &Judged) -> String {
 /// Formats the official script's line, and whether the accuracy target is met.
 fn line(found: &AccuracyResult) -> String {
     format!(
-        "accuracy={:.3}%, good={}, total={}; target {:.3}%: {}",
-        found.value,
-        found.correct.unwrap_or(0),
-        found.total,
+        "{}; target {:.3}%: {}",
+        found.official_line(),
         found.target.unwrap_or(0.0),
         if found.is_reached() { "reached" } else { "missed" }
     )

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Subcommand;
 use regatta_config::catalogue::BenchmarkCatalogue;
-use regatta_prep::{ImageRequest, bundled, check_images, labels_among};
+use regatta_prep::{ImageRequest, bundled, check_images, labels_among, squad_labels};
 use regatta_text::ErrorChain;
 use regatta_types::{
     benchmark::{Benchmark, Download, DownloadPurpose, Prep},
@@ -77,7 +77,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
                 .zip(&places)
                 .map(|(download, place)| describe(download, place.as_ref()));
             let next = format!(
-                "then: {} (--data DIR for images and labels elsewhere)",
+                "then: {} (--data DIR for files elsewhere)",
                 context.command(&format!("prep {}", benchmark.name))
             );
             described.chain([next]).collect::<Vec<_>>().join("\n\n")
@@ -273,11 +273,16 @@ impl LocalFiles {
                 hint: prep.clone(),
             },
         ];
-        if !benchmark.dataset.map.is_empty() {
+        let squad = squad_labels(benchmark).into_iter().flatten();
+        let labels = squad.map(|path| path.to_string_lossy().into_owned());
+        for path in labels
+            .chain([benchmark.dataset.map.clone()])
+            .filter(|path| !path.is_empty())
+        {
             rows.push(LocalFile {
-                path: benchmark.dataset.map.clone(),
-                state: present(scratch.join(&benchmark.dataset.map).is_file()),
-                hint: prep,
+                state: present(scratch.join(&path).is_file()),
+                path,
+                hint: prep.clone(),
             });
         }
         Some(Self { scratch, rows })

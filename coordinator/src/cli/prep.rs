@@ -143,7 +143,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         map,
     };
     let has_published_scale = args.scale.is_none() && args.calibration_cache.is_none();
-    context.print(&document, || text(&document, benchmark, has_published_scale))?;
+    context.print(&document, || text(&document, has_published_scale))?;
     Ok(exit::OK)
 }
 
@@ -321,6 +321,7 @@ fn failure(error: PrepError) -> Failure {
         | PrepError::Scale { .. }
         | PrepError::NoDataset { .. }
         | PrepError::NoLabels { .. }
+        | PrepError::Squad(_)
         | PrepError::Cache(_) => Failure::usage(error),
         PrepError::Image { .. } => Failure::from(error)
             .hint("unpack this image again from the published archive, then run the same command"),
@@ -334,7 +335,7 @@ fn failure(error: PrepError) -> Failure {
     }
 }
 
-fn text(made: &Document<'_>, benchmark: &Benchmark, has_published_scale: bool) -> String {
+fn text(made: &Document<'_>, has_published_scale: bool) -> String {
     let (samples, unchanged) = (made.samples, made.unchanged);
     let mut text = format!(
         "{samples} samples of {} as {} in {} ({unchanged} were there already)",
@@ -342,7 +343,7 @@ fn text(made: &Document<'_>, benchmark: &Benchmark, has_published_scale: bool) -
         made.form,
         made.dir.display()
     );
-    if !benchmark.dataset.map.is_empty() {
+    if made.map.is_file() {
         text.push_str(&format!("\nlabels in {}", made.map.display()));
     }
     if made.clipped > 0 {

@@ -19,9 +19,9 @@ pub(crate) fn judge(
     scratch: &Path,
     log: &Path,
 ) -> Result<AccuracyResult, MeasureError> {
-    let MeasuredAccuracy { top1, target } = measure(benchmark, label_type, log, scratch)?;
-    if !top1.missing.is_empty() {
-        tracing::warn!(missing = top1.missing.len(), log = %log.display(), "samples without an answer do not count");
+    let MeasuredAccuracy { figure, target } = measure(benchmark, label_type, log, scratch)?;
+    if !figure.missing().is_empty() {
+        tracing::warn!(missing = figure.missing().len(), log = %log.display(), "samples have no response");
     }
     let metric = match benchmark.accuracy.metric {
         Metric::Top1 => "top1",
@@ -29,9 +29,9 @@ pub(crate) fn judge(
     };
     Ok(AccuracyResult {
         metric: metric.to_owned(),
-        value: top1.percent(),
-        correct: Some(top1.good as u64),
-        total: top1.total as u64,
+        value: figure.value(),
+        correct: Some(figure.correct() as u64),
+        total: figure.total() as u64,
         target: Some(target),
     })
 }
@@ -47,5 +47,5 @@ pub(crate) fn line(
     log: &Path,
 ) -> Result<String, MeasureError> {
     let measured = measure(benchmark, label_type, log, scratch)?;
-    Ok(format!("{}\n", measured.top1))
+    Ok(format!("{}\n", measured.figure))
 }

@@ -20,6 +20,14 @@ const BENCHMARKS: &[(&str, &str)] = &[
         include_str!("../../../configs/benchmarks/digits.toml"),
     ),
     (
+        "bert-99.toml",
+        include_str!("../../../configs/benchmarks/bert-99.toml"),
+    ),
+    (
+        "bert-99.9.toml",
+        include_str!("../../../configs/benchmarks/bert-99.9.toml"),
+    ),
+    (
         "resnet50.toml",
         include_str!("../../../configs/benchmarks/resnet50.toml"),
     ),

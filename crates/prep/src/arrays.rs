@@ -19,7 +19,7 @@ use crate::{
     error::PrepError,
     npy::{self, NpyError},
     report::PrepReport,
-    samples::{begin, write_document},
+    samples::{begin, write_document, write_manifest},
 };
 
 /// The number of bytes that are read at a time.
@@ -68,6 +68,11 @@ pub(crate) fn prepare(
         hashes.push(hex(&hash.finalize()));
         progress((number + 1) * total, inputs.len() * total);
     }
+    let names: Vec<String> = inputs
+        .iter()
+        .filter_map(|input| Some(format!("{}.npy", input.name?)))
+        .collect();
+    write_manifest(&dir, &names)?;
     write_document(benchmark, &dir, &hashes, None)?;
     let same = before
         .and_then(|before| SampleSet::from_json(&before).ok())

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use regatta_jpeg::JpegError;
 use regatta_types::samples::{Form, FormError, NotWhole};
 
-use crate::{npy::NpyError, quantisation::ScaleError, val_map::ValMapError};
+use crate::{npy::NpyError, quantisation::ScaleError, squad::SquadError, val_map::ValMapError};
 
 /// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.
 /// `samples.json` exists only when all samples do.
@@ -109,6 +109,9 @@ pub enum PrepError {
         #[source]
         source: JpegError,
     },
+    /// Questions or vocabulary cannot be used.
+    #[error(transparent)]
+    Squad(#[from] SquadError),
     /// A file of the dataset cannot be opened.
     #[error("cannot open the dataset {path}", path = path.display())]
     Open {

@@ -23,6 +23,7 @@ mod prepare;
 mod quantisation;
 mod report;
 mod samples;
+mod squad;
 mod val_map;
 mod verification;
 
@@ -33,5 +34,6 @@ pub use npy::NpyError;
 pub use prepare::{prepare, raw_data_dir};
 pub use quantisation::{ScaleError, read_calibration_scale};
 pub use report::PrepReport;
+pub use squad::{SquadError, squad_feature_cache, squad_labels};
 pub use val_map::{ValMap, ValMapError};
 pub use verification::{Verification, verify_samples};

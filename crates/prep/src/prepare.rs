@@ -19,12 +19,16 @@ use crate::{
     jpeg_images::{ImageRequest, prepare_images},
     report::PrepReport,
     samples::{MapFile, SampleWriter},
+    squad,
 };
 
-/// Returns the usual directory of a benchmark's dataset: `data/NAME` below the scratch directory.
+/// Returns the usual directory of a benchmark's dataset: the one in its file, otherwise `data/NAME` below the scratch directory.
 #[must_use]
 pub fn raw_data_dir(benchmark: &Benchmark, scratch: &Path) -> PathBuf {
-    scratch.join("data").join(&benchmark.name)
+    match &benchmark.dataset.source {
+        Some(source) => scratch.join(source),
+        None => scratch.join("data").join(&benchmark.name),
+    }
 }
 
 /// Prepares the samples of `benchmark` from the dataset in `data`, below the scratch directory `out`.
@@ -55,6 +59,7 @@ pub fn prepare(
             };
             prepare_images(&request, out, progress)
         }
+        Some(Prep::Squad(kind)) => squad::prepare(benchmark, kind, data, out, progress),
         Some(Prep::Arrays {}) => arrays::prepare(benchmark, data, out, progress),
         Some(Prep::CsvImages {
             source,

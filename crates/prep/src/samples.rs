@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_fsutil::hash::{hex, sha256_hex};
+use regatta_fsutil::hash::{hex, sha256_hex, sha256_of_file};
 use regatta_types::{
     benchmark::Benchmark,
     documents::Document as _,
@@ -121,6 +121,23 @@ pub(crate) fn manifest_path(dir: &Path) -> PathBuf {
     let mut name = dir.file_name().unwrap_or_default().to_owned();
     name.push(".sha256");
     dir.with_file_name(name)
+}
+
+/// Writes the manifest of arrays in `dir` by their file names.
+pub(crate) fn write_manifest(dir: &Path, names: &[String]) -> Result<(), PrepError> {
+    let mut manifest = String::new();
+    let name_of_dir = dir.file_name().unwrap_or_default().to_string_lossy();
+    for name in names {
+        let path = dir.join(name);
+        let hash = sha256_of_file(&path).map_err(|source| PrepError::Write { path, source })?;
+        // Writing to a String cannot fail.
+        let _ = writeln!(manifest, "{}  {name_of_dir}/{name}", hash.hex());
+    }
+    let path = manifest_path(dir);
+    let written = atomic::write(&path, manifest.as_bytes());
+    written
+        .map(drop)
+        .map_err(|source| PrepError::Write { path, source })
 }
 
 /// Creates the directory for new samples, marks it as unfinished, and flushes that to disk.

@@ -63,6 +63,7 @@ fn labels_are_read_in_every_type() {
         (LabelType::Byte, "07", "FF"),
         (LabelType::Int32, "07000000", "FFFFFFFF"),
         (LabelType::Int64, "0700000000000000", "FFFFFFFFFFFFFFFF"),
+        (LabelType::Float16, "E647", "F6BD"),
         (LabelType::Float32, "CDCCFC40", "0000BFBF"), // 7.9 and -1.49..: towards zero
     ];
     for (label_type, seven, minus_one) in types {
@@ -78,7 +79,7 @@ fn labels_are_read_in_every_type() {
             .parse::<LabelType>()
             .unwrap_err()
             .to_string()
-            .contains("byte, float32, int32, int64")
+            .contains("byte, float16, float32, int32, int64")
     );
 }
 
@@ -166,8 +167,8 @@ fn the_bundled_benchmark_is_judged_by_its_own_file() {
         let measured = measure(&benchmark, None, &path, scratch.path()).unwrap();
         assert_eq!(
             (
-                measured.top1.good,
-                measured.top1.missing.len(),
+                measured.figure.correct(),
+                measured.figure.missing().len(),
                 measured.reached()
             ),
             (right, 0, reached)

@@ -434,7 +434,7 @@ pub mod onnx {
     }
 
     /// Returns a tensor whose dimensions may be free. The first is the batch; the second of token inputs is the sequence length.
-    fn free_value(name: &str, dtype: DataType, dims: &[Option<i64>]) -> ValueInfoProto {
+    pub fn free_value(name: &str, dtype: DataType, dims: &[Option<i64>]) -> ValueInfoProto {
         let names = ["N", "seq_length", "other"];
         let dimension = |(number, dim): (usize, &Option<i64>)| Dimension {
             value: Some(dim.map_or_else(

@@ -18,6 +18,8 @@ mod processes;
 pub mod real_tensorrt;
 mod rounds;
 pub mod settable_board;
+#[cfg(feature = "tract")]
+pub mod small_bert;
 pub mod small_disk;
 #[cfg(feature = "tract")]
 pub mod small_resnet50;

@@ -3,7 +3,9 @@
 #![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -18,14 +20,35 @@ pub fn directory(name: &str) -> PathBuf {
 /// Returns the Python that has the libraries of the reference's image preprocessing. They are installed once. Returns `None`, after
 /// printing the reason, when they cannot be installed; with `CI=true` that is a failure.
 pub fn opencv() -> Option<PathBuf> {
-    match install("opencv") {
+    installed("opencv")
+}
+
+/// Returns the Python that has the tokenizer of the reference's preprocessing of SQuAD, as [`opencv`] does.
+pub fn squad() -> Option<PathBuf> {
+    installed("squad")
+}
+
+fn installed(name: &str) -> Option<PathBuf> {
+    match install(name) {
         Ok(python) => Some(python),
         Err(reason) => {
-            assert!(env::var("CI").as_deref() != Ok("true"), "no OpenCV: {reason}");
-            eprintln!("skipped: no OpenCV: {reason}");
+            assert!(
+                env::var("CI").as_deref() != Ok("true"),
+                "no oracle {name}: {reason}"
+            );
+            eprintln!("skipped: no oracle {name}: {reason}");
             None
         }
     }
+}
+
+/// Runs a script of `tests/oracles/NAME` and returns what it prints.
+pub fn run(python: &Path, name: &str, script: &str, arguments: &[&OsStr]) -> String {
+    let script = directory(name).join(script);
+    let output = Command::new(python).arg(script).args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Returns the directory in which oracles are cached: `REGATTA_ORACLES`, by default in the user's cache.

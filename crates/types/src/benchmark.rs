@@ -255,6 +255,9 @@ pub struct Dataset {
     /// inputs have no names; they need a map only when their metric does.
     #[serde(default)]
     pub map: String,
+    /// Directory of the dataset as published, below the scratch directory; `None` for `data/NAME`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Samples in the whole set.
     pub total_samples: usize,
     /// Samples that are loaded together for a performance run (LoadGen's `performance_sample_count`).
@@ -316,6 +319,8 @@ pub enum Prep {
     },
     /// Classified JPEG images, prepared as the reference prepares ImageNet.
     JpegImages(JpegImages),
+    /// Questions about texts, prepared as the reference prepares SQuAD for BERT.
+    Squad(Squad),
     /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
     /// `INPUT.npy` in the dataset's directory.
     Arrays {},
@@ -338,6 +343,31 @@ pub struct JpegImages {
     /// The size of all images together, as published; `None` when it is unknown.
     #[serde(default)]
     pub source_bytes: Option<u64>,
+}
+
+/// How questions about texts become samples: WordPiece tokens of a question and of a window of its text. The model's inputs are token
+/// ids, mask and segments, in this order. Their length is the longest sequence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Squad {
+    /// The file of texts, questions and answers in the dataset's directory.
+    pub questions: String,
+    /// Its published SHA-256, hexadecimal; `None` accepts any file.
+    #[serde(default)]
+    pub questions_sha256: Option<String>,
+    /// The model's vocabulary in the dataset's directory: a token per line, lower case.
+    pub vocabulary: String,
+    /// Its published SHA-256, hexadecimal; `None` accepts any file.
+    #[serde(default)]
+    pub vocabulary_sha256: Option<String>,
+    /// The number of tokens in the vocabulary.
+    pub vocabulary_tokens: usize,
+    /// The distance between the beginnings of two windows, in tokens.
+    pub stride: usize,
+    /// The longest question, in tokens. The rest is cut off.
+    pub question_tokens: usize,
+    /// The longest answer that counts, in tokens.
+    pub answer_tokens: usize,
 }
 
 /// The accuracy metric of a benchmark and its target.
@@ -366,7 +396,7 @@ impl Accuracy {
 pub enum Metric {
     /// Percentage of samples whose first response element equals the label. Regatta computes it.
     Top1,
-    /// F1 of answers extracted from texts (SQuAD), in percent. The reference's `accuracy-squad.py` computes it.
+    /// F1 of answers extracted from texts (SQuAD), in percent. Regatta computes it for samples of the preparation kind `squad`.
     SquadF1,
 }
 

@@ -18,7 +18,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "DIR")]
     pub(super) scratch: Option<PathBuf>,
     /// Type of the answers, as the official scripts spell it [default: the benchmark's]
-    #[arg(long, value_name = "byte|float32|int32|int64")]
+    #[arg(long, value_name = "byte|float16|float32|int32|int64")]
     pub(super) dtype: Option<LabelType>,
     /// Runs this reference script and keeps its output: a run's beside the run, for staging; another's beside the log
     #[arg(long, value_name = "SCRIPT")]
@@ -35,7 +35,7 @@ pub(in crate::cli) struct Args {
         requires = "official"
     )]
     pub(super) python: PathBuf,
-    /// The script's options, with {log}, {map} and {scratch} filled in [default: those of the metric's usual script]
+    /// The script's options, with {log}, {map}, {scratch} and {out} filled in [default: those of the metric's usual script]
     #[arg(last = true, value_name = "OPTIONS", requires = "official")]
     pub(super) official_arguments: Vec<String>,
 }

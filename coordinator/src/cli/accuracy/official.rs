@@ -2,18 +2,21 @@
 //! figure. A failed script leaves no files.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use regatta_prep::accuracy::LabelType;
 use regatta_submission::stage::official;
 use regatta_types::{
-    benchmark::{Benchmark, Metric},
-    documents::document_name,
+    benchmark::Benchmark,
+    documents::{AccuracyResult, document_name},
 };
 
-use super::args::{Args, no_scratch};
+use super::{
+    args::{Args, no_scratch},
+    script_options::{self, Paths},
+};
 use crate::exit::Failure;
 
 /// The script's result for one log.
@@ -50,8 +53,12 @@ pub(super) fn run(
     }
     // A bare name would be searched in PATH.
     let script = &std::path::absolute(script)?;
+    let directory = keep_at(args, log);
+    // Scripts that write answers expect the directory.
+    fs::create_dir_all(&directory)?;
     let mut command = interpreter(args, script);
-    command.args(arguments(args, benchmark, scratch, log)?);
+    command.args(arguments(args, benchmark, scratch, log, &directory)?);
+    command.envs(script_options::environment(benchmark.accuracy.metric, script));
     let called = || format!("the reference script {}", script.display());
     let output = command.output().map_err(|error| {
         let program = Path::new(command.get_program()).display();
@@ -70,7 +77,6 @@ pub(super) fn run(
         ))
         .hint("nothing was kept; `--python` names another Python, and words behind `--` are the script's own options"));
     }
-    let directory = keep_at(args, log);
     official::keep(&directory, script, log, &output.stdout)?;
     Ok(ScriptOutput {
         output: output.stdout,
@@ -89,74 +95,34 @@ fn interpreter(args: &Args, script: &Path) -> Command {
     }
 }
 
-/// The script's options: the user's with `{log}`, `{map}` and `{scratch}` replaced, otherwise those of the metric's usual script.
+/// The script's options: the user's with their placeholders replaced, otherwise those of the metric's usual script.
 fn arguments(
     args: &Args,
     benchmark: &Benchmark,
     scratch: Option<&Path>,
     log: &Path,
+    out: &Path,
 ) -> Result<Vec<String>, Failure> {
     let usual;
     let words = if args.official_arguments.is_empty() {
-        usual = usual_arguments(args, benchmark);
+        usual = script_options::usual(args.dtype, benchmark);
         &usual
     } else {
         &args.official_arguments
     };
-    let needs_scratch = words
-        .iter()
-        .any(|word| word.contains("{map}") || word.contains("{scratch}"));
     let scratch = match scratch {
         Some(scratch) => scratch,
-        None if needs_scratch => return Err(no_scratch()),
+        None if script_options::need_scratch(words) => return Err(no_scratch()),
         None => Path::new(""),
     };
-    let map = scratch.join(&benchmark.dataset.map);
-    let fill = |word: &String| {
-        word.replace("{log}", &log.to_string_lossy())
-            .replace("{map}", &map.to_string_lossy())
-            .replace("{scratch}", &scratch.to_string_lossy())
+    let map = &scratch.join(&benchmark.dataset.map);
+    let paths = Paths {
+        log,
+        map,
+        scratch,
+        out,
     };
-    Ok(words.iter().map(fill).collect())
-}
-
-/// The options of the metric's reference script. This is `accuracy-imagenet.py` for top-1 and `accuracy-squad.py` for SQuAD, with the
-/// files at the benchmark's usual paths.
-fn usual_arguments(args: &Args, benchmark: &Benchmark) -> Vec<String> {
-    if benchmark.accuracy.metric == Metric::SquadF1 {
-        let data = format!("{{scratch}}/data/{}", benchmark.name);
-        return [
-            "--log_file",
-            "{log}",
-            "--val_data",
-            &format!("{data}/dev-v1.1.json"),
-            "--vocab_file",
-            &format!("{data}/vocab.txt"),
-            "--features_cache_file",
-            &format!("{data}/eval_features.pickle"),
-        ]
-        .map(str::to_owned)
-        .into();
-    }
-    let dtype = match args.dtype.or_else(|| LabelType::of(benchmark.model.response)) {
-        Some(LabelType::Byte) => "byte",
-        Some(LabelType::Int32) => "int32",
-        Some(LabelType::Int64) => "int64",
-        // This is also the script's default.
-        Some(LabelType::Float32) | None => "float32",
-    };
-    let words = [
-        "--mlperf-accuracy-file",
-        "{log}",
-        "--imagenet-val-file",
-        "{map}",
-        "--dtype",
-    ];
-    words
-        .into_iter()
-        .map(str::to_owned)
-        .chain([dtype.to_owned()])
-        .collect()
+    Ok(words.iter().map(|word| paths.fill(word)).collect())
 }
 
 /// The directory for the output: the run's directory for a run's log, otherwise the log's own. Nothing is written among evidence files.
@@ -171,16 +137,20 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
 }
 
-/// Parses the figure to compare with from the script's output: the value after `accuracy=` at the start of a line.
-pub(super) fn figure(output: &[u8]) -> Option<f64> {
+/// Returns whether a script's output has the figure that Regatta computed: `accuracy=` with three decimal places, or `f1` in full.
+/// `None` when it has neither.
+pub(super) fn agrees(output: &[u8], own: &AccuracyResult) -> Option<bool> {
     let text = String::from_utf8_lossy(output);
-    text.lines().find_map(|line| {
-        let rest = line.strip_prefix("accuracy=")?;
+    let (found, tolerance) = text.lines().find_map(|line| {
+        // A figure of three decimal places may be rounded in two ways.
+        let rounded = line.strip_prefix("accuracy=").map(|rest| (rest, 0.0011));
+        let (rest, tolerance) = rounded.or_else(|| Some((line.split_once("\"f1\": ")?.1, 1e-9)))?;
         let end = rest
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(rest.len());
-        rest.get(..end)?.parse().ok()
-    })
+        Some((rest.get(..end)?.parse::<f64>().ok()?, tolerance))
+    })?;
+    Some((found - own.value).abs() < tolerance)
 }
 
 #[cfg(test)]
@@ -189,8 +159,21 @@ mod tests {
 
     #[test]
     fn the_figure_is_the_scripts_own() {
-        assert_eq!(figure(b"accuracy=98.995%, good=591, total=597\n"), Some(98.995));
-        assert_eq!(figure(b"loading\naccuracy=7%\n"), Some(7.0));
-        assert_eq!(figure(b" accuracy=7%\nmAP=3\n"), None);
+        let own = |value| AccuracyResult {
+            metric: String::new(),
+            value,
+            correct: None,
+            total: 1,
+            target: None,
+        };
+        assert_eq!(
+            agrees(b"accuracy=98.995%, good=591, total=597\n", &own(98.99497)),
+            Some(true)
+        );
+        assert_eq!(agrees(b"loading\naccuracy=7%\n", &own(7.1)), Some(false));
+        assert_eq!(agrees(b" accuracy=7%\nmAP=3\n", &own(7.0)), None);
+        let squad = b"Reading\n{\"exact_match\": 83.5, \"f1\": 90.87487229720105}\n";
+        assert_eq!(agrees(squad, &own(90.874_872_297_201_05)), Some(true));
+        assert_eq!(agrees(squad, &own(90.8749)), Some(false));
     }
 }

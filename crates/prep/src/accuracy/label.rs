@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use half::f16;
 use regatta_types::{UnknownWord, benchmark::Response};
 
 /// The element type of a response, little-endian.
@@ -9,6 +10,8 @@ use regatta_types::{UnknownWord, benchmark::Response};
 pub enum LabelType {
     /// A signed byte (the compliance scripts' default).
     Byte,
+    /// 16-bit IEEE float; the label is its integer part.
+    Float16,
     /// 32-bit IEEE float; the label is its integer part.
     Float32,
     /// 32-bit signed integer.
@@ -59,11 +62,8 @@ impl LabelType {
             Self::Byte => first(data).map(|[byte]: [u8; 1]| i64::from(byte.cast_signed())),
             Self::Int32 => first(data).map(i32::from_le_bytes).map(i64::from),
             Self::Int64 => first(data).map(i64::from_le_bytes),
-            Self::Float32 => match first(data).map(f32::from_le_bytes) {
-                Some(value) if !value.is_finite() => return Err(LabelError::NotFinite(value)),
-                // Truncates as Python's int(); labels are far from the limits of i64.
-                value => value.map(|value| value as i64),
-            },
+            Self::Float16 => whole(first(data).map(f16::from_le_bytes).map(f32::from))?,
+            Self::Float32 => whole(first(data).map(f32::from_le_bytes))?,
         };
         label.ok_or(LabelError::Length {
             length: data.len(),
@@ -71,13 +71,34 @@ impl LabelType {
         })
     }
 
+    /// Returns the type's name in the official scripts.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Byte => "byte",
+            Self::Float16 => "float16",
+            Self::Float32 => "float32",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+        }
+    }
+
     /// Returns the size of an element in bytes.
     const fn size(self) -> usize {
         match self {
             Self::Byte => 1,
+            Self::Float16 => 2,
             Self::Float32 | Self::Int32 => 4,
             Self::Int64 => 8,
         }
+    }
+}
+
+/// Truncates as Python's `int`; labels are far from the limits of `i64`.
+fn whole(value: Option<f32>) -> Result<Option<i64>, LabelError> {
+    match value {
+        Some(value) if !value.is_finite() => Err(LabelError::NotFinite(value)),
+        value => Ok(value.map(|value| value as i64)),
     }
 }
 
@@ -96,16 +117,13 @@ impl FromStr for LabelType {
 
     /// Parses the names of the official scripts, in upper or lower case.
     fn from_str(name: &str) -> Result<Self, UnknownWord> {
-        match name.to_ascii_lowercase().as_str() {
-            "byte" => Ok(Self::Byte),
-            "float32" => Ok(Self::Float32),
-            "int32" => Ok(Self::Int32),
-            "int64" => Ok(Self::Int64),
-            _ => Err(UnknownWord {
+        [Self::Byte, Self::Float16, Self::Float32, Self::Int32, Self::Int64]
+            .into_iter()
+            .find(|label_type| label_type.word().eq_ignore_ascii_case(name))
+            .ok_or_else(|| UnknownWord {
                 kind: "response type",
                 text: name.to_owned(),
-                known: "byte, float32, int32, int64",
-            }),
-        }
+                known: "byte, float16, float32, int32, int64",
+            })
     }
 }

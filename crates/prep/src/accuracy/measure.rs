@@ -1,34 +1,94 @@
 //! Computes the accuracy of a benchmark's run from its files, with the metric of the benchmark's file.
 
 use std::{
-    io,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
 use regatta_mllog::read::accuracy_file;
-use regatta_types::benchmark::{Benchmark, Metric};
+use regatta_types::benchmark::{Benchmark, Metric, Prep, Squad};
 
 use super::{
     label::LabelType,
+    squad::{SquadScore, SquadScoreError, squad},
     top1::{Top1, Top1Error, top1},
 };
-use crate::val_map::{ValMap, ValMapError};
+use crate::{
+    squad::{SquadError, read_labels},
+    val_map::{ValMap, ValMapError},
+};
 
 /// The accuracy of a run, with the target that it must reach.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredAccuracy {
-    /// The numbers of correct, counted and missing responses.
-    pub top1: Top1,
+    /// The accuracy in the benchmark's metric.
+    pub figure: AccuracyFigure,
     /// The target in percent.
     pub target: f64,
 }
 
 impl MeasuredAccuracy {
     /// Returns whether the accuracy reaches the target. Like the official checker, it only compares the value;
-    /// [`Top1::missing`] lists the samples without a response.
+    /// [`AccuracyFigure::missing`] lists the samples without a response.
     #[must_use]
     pub fn reached(&self) -> bool {
-        self.top1.percent() >= self.target
+        self.figure.value() >= self.target
+    }
+}
+
+/// An accuracy in one of the metrics. Its `Display` is the line of the official script.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AccuracyFigure {
+    /// Correct classes.
+    Top1(Top1),
+    /// Correct answers.
+    Squad(SquadScore),
+}
+
+impl AccuracyFigure {
+    /// Returns the value in percent.
+    #[must_use]
+    pub fn value(&self) -> f64 {
+        match self {
+            Self::Top1(top1) => top1.percent(),
+            Self::Squad(score) => score.f1,
+        }
+    }
+
+    /// Returns the number of exactly correct items.
+    #[must_use]
+    pub const fn correct(&self) -> usize {
+        match self {
+            Self::Top1(top1) => top1.good,
+            Self::Squad(score) => score.exact,
+        }
+    }
+
+    /// Returns the number of all items.
+    #[must_use]
+    pub const fn total(&self) -> usize {
+        match self {
+            Self::Top1(top1) => top1.total,
+            Self::Squad(score) => score.total,
+        }
+    }
+
+    /// Returns the indices of the samples without a response.
+    #[must_use]
+    pub fn missing(&self) -> &[usize] {
+        match self {
+            Self::Top1(top1) => &top1.missing,
+            Self::Squad(score) => &score.missing,
+        }
+    }
+}
+
+impl fmt::Display for AccuracyFigure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Top1(top1) => top1.fmt(f),
+            Self::Squad(score) => score.fmt(f),
+        }
     }
 }
 
@@ -63,6 +123,15 @@ pub enum MeasureError {
         #[source]
         source: ValMapError,
     },
+    /// The questions or the vocabulary beside the samples cannot be read.
+    #[error("the questions of benchmark {benchmark} cannot be read (has its dataset been prepared?)")]
+    Questions {
+        /// The benchmark's name.
+        benchmark: String,
+        /// The cause.
+        #[source]
+        source: SquadError,
+    },
     /// The log cannot be opened.
     #[error("cannot open {path}", path = path.display())]
     Open {
@@ -81,6 +150,15 @@ pub enum MeasureError {
         #[source]
         source: Top1Error,
     },
+    /// The log contains no answers to the questions.
+    #[error("no F1 can be computed from {path}", path = path.display())]
+    Answers {
+        /// The log.
+        path: PathBuf,
+        /// The cause, with its entry.
+        #[source]
+        source: SquadScoreError,
+    },
 }
 
 /// Computes the accuracy of the log `log` with the labels below `scratch`. `label_type` overrides the response type of the
@@ -94,33 +172,66 @@ pub fn measure(
     log: &Path,
     scratch: &Path,
 ) -> Result<MeasuredAccuracy, MeasureError> {
-    let name = || benchmark.name.clone();
-    match benchmark.accuracy.metric {
-        Metric::SquadF1 => Err(MeasureError::Elsewhere {
-            benchmark: name(),
-            script: "accuracy-squad.py",
-        }),
-        Metric::Top1 => {
-            let label_type = label_type
-                .or_else(|| LabelType::of(benchmark.model.response))
-                .ok_or_else(|| MeasureError::LabelType { benchmark: name() })?;
-            let map =
-                ValMap::read(&scratch.join(&benchmark.dataset.map)).map_err(|source| MeasureError::Map {
-                    benchmark: name(),
-                    source,
-                })?;
-            let entries = accuracy_file(log).map_err(|source| MeasureError::Open {
-                path: log.to_owned(),
-                source,
-            })?;
-            let top1 = top1(entries, &map, label_type).map_err(|source| MeasureError::Log {
-                path: log.to_owned(),
-                source,
-            })?;
-            Ok(MeasuredAccuracy {
-                top1,
-                target: benchmark.accuracy.target(),
-            })
+    let figure = match (benchmark.accuracy.metric, &benchmark.prep) {
+        (Metric::Top1, _) => AccuracyFigure::Top1(measure_top1(benchmark, label_type, log, scratch)?),
+        (Metric::SquadF1, Some(Prep::Squad(kind))) => {
+            AccuracyFigure::Squad(measure_squad(benchmark, kind, label_type, log, scratch)?)
         }
-    }
+        (Metric::SquadF1, _) => {
+            return Err(MeasureError::Elsewhere {
+                benchmark: benchmark.name.clone(),
+                script: "accuracy-squad.py",
+            });
+        }
+    };
+    Ok(MeasuredAccuracy {
+        figure,
+        target: benchmark.accuracy.target(),
+    })
+}
+
+fn measure_top1(
+    benchmark: &Benchmark,
+    label_type: Option<LabelType>,
+    log: &Path,
+    scratch: &Path,
+) -> Result<Top1, MeasureError> {
+    let name = || benchmark.name.clone();
+    let label_type = label_type
+        .or_else(|| LabelType::of(benchmark.model.response))
+        .ok_or_else(|| MeasureError::LabelType { benchmark: name() })?;
+    let map = ValMap::read(&scratch.join(&benchmark.dataset.map)).map_err(|source| MeasureError::Map {
+        benchmark: name(),
+        source,
+    })?;
+    let entries = accuracy_file(log).map_err(|source| MeasureError::Open {
+        path: log.to_owned(),
+        source,
+    })?;
+    top1(entries, &map, label_type).map_err(|source| MeasureError::Log {
+        path: log.to_owned(),
+        source,
+    })
+}
+
+fn measure_squad(
+    benchmark: &Benchmark,
+    kind: &Squad,
+    dtype: Option<LabelType>,
+    log: &Path,
+    scratch: &Path,
+) -> Result<SquadScore, MeasureError> {
+    let source = read_labels(benchmark, kind, scratch).map_err(|source| MeasureError::Questions {
+        benchmark: benchmark.name.clone(),
+        source,
+    })?;
+    let entries = accuracy_file(log).map_err(|source| MeasureError::Open {
+        path: log.to_owned(),
+        source,
+    })?;
+    let dtype = dtype.unwrap_or(LabelType::Float32);
+    squad(benchmark, kind, &source, entries, dtype).map_err(|source| MeasureError::Answers {
+        path: log.to_owned(),
+        source,
+    })
 }

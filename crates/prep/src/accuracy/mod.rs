@@ -5,8 +5,10 @@
 
 mod label;
 mod measure;
+mod squad;
 mod top1;
 
 pub use label::{LabelError, LabelType};
-pub use measure::{MeasureError, MeasuredAccuracy, measure};
+pub use measure::{AccuracyFigure, MeasureError, MeasuredAccuracy, measure};
+pub use squad::{LogitsError, SquadScore, SquadScoreError};
 pub use top1::{Top1, Top1Error, top1};

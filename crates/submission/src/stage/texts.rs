@@ -121,14 +121,10 @@ pub(super) fn rehearsal(runs: &[&Run]) -> String {
 ///
 /// It has the reference script's form for the metric, and says that Regatta computed the value.
 pub(super) fn own_accuracy(found: &AccuracyResult) -> String {
-    let line = match found.correct {
-        Some(correct) => format!(
-            "accuracy={:.3}%, good={correct}, total={}",
-            found.value, found.total
-        ),
-        None => format!("{}={}", found.metric, found.value),
-    };
-    format!("REHEARSAL: Regatta's own reckoning, not the reference script's output\n{line}\n")
+    format!(
+        "REHEARSAL: Regatta's own reckoning, not the reference script's output\n{}\n",
+        found.official_line()
+    )
 }
 
 /// The calibration document of a rehearsal.

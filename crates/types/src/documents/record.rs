@@ -78,19 +78,35 @@ pub struct StreamProof {
 /// An accuracy value and its basis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyResult {
-    /// The metric's name, for example `top1`.
+    /// The metric's name: `top1` or `f1`.
     pub metric: String,
-    /// The value, in the metric's unit (percent for `top1`).
+    /// The value in percent.
     pub value: f64,
-    /// Number of correct samples, for metrics that count samples.
+    /// Number of correct samples, or of questions with an exact answer.
     pub correct: Option<u64>,
-    /// Number of evaluated samples.
+    /// Number of evaluated samples or questions.
     pub total: u64,
     /// The benchmark's target, when it has one.
     pub target: Option<f64>,
 }
 
 impl AccuracyResult {
+    /// Returns the line that the metric's reference script prints for this value.
+    #[must_use]
+    pub fn official_line(&self) -> String {
+        match (self.metric.as_str(), self.correct) {
+            ("f1", Some(exact)) => {
+                let exact = 100.0 * exact as f64 / self.total as f64;
+                format!("{{\"exact_match\": {exact:?}, \"f1\": {:?}}}", self.value)
+            }
+            (_, Some(correct)) => format!(
+                "accuracy={:.3}%, good={correct}, total={}",
+                self.value, self.total
+            ),
+            (metric, None) => format!("{metric}={}", self.value),
+        }
+    }
+
     /// Whether the value reaches the target. `true` without a target.
     #[must_use]
     pub fn is_reached(&self) -> bool {

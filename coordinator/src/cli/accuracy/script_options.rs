@@ -1,0 +1,137 @@
+//! The options and the environment of the reference accuracy scripts. Runs nothing.
+
+use std::{ffi::OsString, path::Path};
+
+use regatta_prep::{accuracy::LabelType, squad_feature_cache, squad_labels};
+use regatta_types::benchmark::{Benchmark, Metric};
+
+/// What the placeholders in options stand for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paths<'a> {
+    /// `{log}`
+    pub(super) log: &'a Path,
+    /// `{map}`
+    pub(super) map: &'a Path,
+    /// `{scratch}`
+    pub(super) scratch: &'a Path,
+    /// `{out}`: where the output is kept
+    pub(super) out: &'a Path,
+}
+
+impl Paths<'_> {
+    /// Replaces the placeholders in an option.
+    pub(super) fn fill(&self, word: &str) -> String {
+        let Self {
+            log,
+            map,
+            scratch,
+            out,
+        } = self;
+        [
+            ("{log}", log),
+            ("{map}", map),
+            ("{scratch}", scratch),
+            ("{out}", out),
+        ]
+        .iter()
+        .fold(word.to_owned(), |word, (name, path)| {
+            word.replace(name, &path.to_string_lossy())
+        })
+    }
+}
+
+/// Whether options name files of the scratch directory.
+pub(super) fn need_scratch(words: &[String]) -> bool {
+    words
+        .iter()
+        .any(|word| word.contains("{map}") || word.contains("{scratch}"))
+}
+
+/// Returns the options of the metric's reference script with the files at the benchmark's usual paths: `accuracy-imagenet.py` for
+/// top-1, `accuracy-squad.py` for SQuAD.
+pub(super) fn usual(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
+    match benchmark.accuracy.metric {
+        Metric::Top1 => top1(dtype.or_else(|| LabelType::of(benchmark.model.response))),
+        Metric::SquadF1 => squad(dtype, benchmark),
+    }
+}
+
+fn top1(dtype: Option<LabelType>) -> Vec<String> {
+    // float32 is also the script's default.
+    let dtype = dtype.map_or("float32", LabelType::word);
+    [
+        "--mlperf-accuracy-file",
+        "{log}",
+        "--imagenet-val-file",
+        "{map}",
+        "--dtype",
+        dtype,
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+fn squad(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
+    let data = format!("data/{}", benchmark.name);
+    let [questions, vocabulary, cache] = match squad_labels(benchmark) {
+        Some([questions, vocabulary]) => {
+            let cache = squad_feature_cache(benchmark);
+            [questions, vocabulary, cache].map(|path| path.to_string_lossy().into_owned())
+        }
+        // The arrays of another program.
+        None => ["dev-v1.1.json", "vocab.txt", "eval_features.pickle"].map(|name| format!("{data}/{name}")),
+    };
+    let mut words = vec!["--log_file".to_owned(), "{log}".to_owned()];
+    for (option, path) in [
+        ("--val_data", questions),
+        ("--vocab_file", vocabulary),
+        ("--features_cache_file", cache),
+    ] {
+        words.extend([option.to_owned(), format!("{{scratch}}/{path}")]);
+    }
+    words.extend(["--out_file".to_owned(), "{out}/predictions.json".to_owned()]);
+    if let Some(dtype) = dtype {
+        words.extend(["--output_dtype".to_owned(), dtype.word().to_owned()]);
+    }
+    words
+}
+
+/// Returns the variables of the script's environment. `accuracy-squad.py` imports `tokenization` from a checkout beside it, which it
+/// finds by itself only where PyTorch or TensorFlow is installed.
+pub(super) fn environment(metric: Metric, script: &Path) -> Option<(&'static str, OsString)> {
+    let beside = script
+        .parent()?
+        .join("DeepLearningExamples/PyTorch/LanguageModeling/BERT");
+    if metric != Metric::SquadF1 || !beside.is_dir() {
+        return None;
+    }
+    let known = std::env::var_os("PYTHONPATH");
+    let paths = known.iter().flat_map(std::env::split_paths).chain([beside]);
+    Some(("PYTHONPATH", std::env::join_paths(paths).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_of_accuracy_squad_name_the_files_beside_the_samples() {
+        let text = include_str!("../../../../configs/benchmarks/bert-99.toml");
+        let benchmark = Benchmark::from_toml(text).unwrap();
+        let paths = Paths {
+            log: Path::new("LOG"),
+            map: Path::new("MAP"),
+            scratch: Path::new("S"),
+            out: Path::new("OUT"),
+        };
+        let words = usual(Some(LabelType::Float16), &benchmark);
+        assert!(need_scratch(&words));
+        let words: Vec<String> = words.iter().map(|word| paths.fill(word)).collect();
+        assert_eq!(
+            words.join(" "),
+            "--log_file LOG --val_data S/preprocessed_data/squad/dev-v1.1.json --vocab_file S/preprocessed_data/squad/vocab.txt \
+             --features_cache_file S/preprocessed_data/squad/eval_features.pickle --out_file OUT/predictions.json \
+             --output_dtype float16"
+        );
+    }
+}

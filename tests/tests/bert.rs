@@ -1,0 +1,236 @@
+//! BERT from the published form of its dataset to a staged tree: questions and vocabulary, samples, runs on the CPU with the official
+//! LoadGen, F1 by Regatta and by a script, and staging. The dataset is made up and small, and so is the network.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_test_support::{official_loadgen, oracle, small_bert};
+use regatta_tests::{Broker, Lab, printed};
+use serde_json::{Value, json};
+
+const QUESTIONS: usize = 30;
+/// How many questions accept the network's own answer: 93 %, above the target.
+const RIGHT: usize = 28;
+
+/// Changes the shipped benchmark file to the size of this dataset, and nothing else.
+fn write_benchmark(lab: &Lab, samples: usize, tokens: usize) {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/benchmarks/bert-99.toml");
+    let mut text = fs::read_to_string(shipped).unwrap();
+    for (from, to) in [
+        ("_samples = 10833", format!("_samples = {samples}")),
+        (
+            "vocabulary_tokens = 30522",
+            format!("vocabulary_tokens = {tokens}"),
+        ),
+    ] {
+        assert!(text.contains(from), "bert-99.toml lacks {from}");
+        text = text.replace(from, &to);
+    }
+    let is_pinned =
+        |line: &&str| line.starts_with("questions_sha256") || line.starts_with("vocabulary_sha256");
+    assert_eq!(text.lines().filter(is_pinned).count(), 2);
+    let lines: Vec<&str> = text.lines().filter(|line| !is_pinned(line)).collect();
+    let directory = lab.workspace().join("configs/benchmarks");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("bert-99.toml"), lines.join("\n")).unwrap();
+}
+
+fn json_of(lab: &Lab, words: &[&str]) -> Value {
+    let output = lab
+        .regatta()
+        .args(words)
+        .args(["--format", "json"])
+        .output()
+        .unwrap();
+    assert!(
+        matches!(output.status.code(), Some(0 | 1)),
+        "{}",
+        printed(&output)
+    );
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn run(lab: &Lab, scenario: &str, mode: &str) -> Value {
+    let what = [
+        "run",
+        "--benchmark",
+        "bert-99",
+        "--engine",
+        "tract",
+        "--scenario",
+        scenario,
+        "--mode",
+        mode,
+    ];
+    let how = ["--duration", "300ms", "--loadgen", "official"];
+    let document = json_of(lab, &[&what[..], &how].concat());
+    let run = document["runs"][0].clone();
+    assert_eq!(run["phase"], "done", "{run:#}");
+    run
+}
+
+fn directory(lab: &Lab, run: &Value) -> PathBuf {
+    lab.workspace()
+        .join("runs")
+        .join(run["run"].as_str().expect("an id"))
+}
+
+fn accuracy_log(lab: &Lab, run: &Value) -> PathBuf {
+    directory(lab, run).join("files/mlperf_log_accuracy.json")
+}
+
+/// Returns the logits of each sample in a log, in hexadecimal.
+fn logits(log: &Path) -> BTreeMap<u64, String> {
+    let entries: Vec<Value> = serde_json::from_str(&fs::read_to_string(log).unwrap()).unwrap();
+    let of = |entry: &Value| {
+        (
+            entry["qsl_idx"].as_u64().unwrap(),
+            entry["data"].as_str().unwrap().to_owned(),
+        )
+    };
+    entries.iter().map(of).collect()
+}
+
+/// Accepts the network's answers to the first questions, and other words for the rest.
+fn accept(questions: &Path, answers: &Value) {
+    let mut document: Value = serde_json::from_str(&fs::read_to_string(questions).unwrap()).unwrap();
+    let mut number = 0;
+    for article in document["data"].as_array_mut().unwrap() {
+        for paragraph in article["paragraphs"].as_array_mut().unwrap() {
+            for question in paragraph["qas"].as_array_mut().unwrap() {
+                let answer = &answers[question["id"].as_str().unwrap()];
+                let accepted = if number < RIGHT {
+                    answer.clone()
+                } else {
+                    json!("nothing")
+                };
+                question["answers"] = json!([{ "text": accepted, "answer_start": 0 }]);
+                number += 1;
+            }
+        }
+    }
+    fs::write(questions, document.to_string()).unwrap();
+}
+
+#[test]
+fn bert_goes_from_questions_to_a_staged_tree() {
+    let (Some(python), Some(plugin)) = (oracle::squad(), official_loadgen::plugin_file("6.0.17")) else {
+        return;
+    };
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    let data = lab.workspace().join("squad");
+    let count = QUESTIONS.to_string();
+    oracle::run(
+        &python,
+        "squad",
+        "make_squad.py",
+        &[data.as_os_str(), count.as_ref(), "plain".as_ref()],
+    );
+    let made = oracle::run(&python, "squad", "features.py", &[data.as_os_str()]);
+    let samples: usize = made.trim().parse().unwrap();
+    let tokens = fs::read_to_string(data.join("vocab.txt"))
+        .unwrap()
+        .lines()
+        .count();
+    write_benchmark(&lab, samples, tokens);
+    let model = lab.scratch().join("models/bert/model.onnx");
+    fs::create_dir_all(model.parent().unwrap()).unwrap();
+    fs::write(model, small_bert::model(tokens)).unwrap();
+
+    let states = || -> Vec<String> {
+        let document = lab.json(&["benchmark", "show", "bert-99"]);
+        let files = document["files"].as_array().unwrap().iter();
+        files
+            .map(|file| file["state"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(states(), ["present", "missing", "missing", "missing"]);
+    let prep = ["prep", "bert-99", "--data", data.to_str().unwrap()];
+    assert_eq!(lab.json(&prep)["samples"], samples);
+    assert_eq!(lab.json(&prep)["unchanged"], samples);
+    assert_eq!(states(), ["present"; 4]);
+
+    let plugins = plugin.parent().unwrap().display();
+    lab.device_prefix = vec!["env".to_owned(), format!("REGATTA_PLUGINS={plugins}")];
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    let first = run(&lab, "SingleStream", "AccuracyOnly");
+    let found = logits(&accuracy_log(&lab, &first));
+    assert_eq!(found.len(), samples);
+    let script = oracle::directory("squad").join("f1.py");
+    let judge = |run: &Value| {
+        let log = accuracy_log(&lab, run);
+        let words = [
+            "accuracy",
+            "bert-99",
+            "--log",
+            log.to_str().unwrap(),
+            "--official",
+            script.to_str().unwrap(),
+        ];
+        let judged = json_of(
+            &lab,
+            &[&words[..], &["--python", python.to_str().unwrap()]].concat(),
+        );
+        assert_eq!(judged["accuracy"][0]["official"]["agrees"], true, "{judged:#}");
+        judged["accuracy"][0].clone()
+    };
+    judge(&first);
+    let answers = fs::read(directory(&lab, &first).join("accuracy/predictions.json")).unwrap();
+    accept(
+        &data.join("dev-v1.1.json"),
+        &serde_json::from_slice(&answers).unwrap(),
+    );
+    assert_eq!(lab.json(&prep)["unchanged"], samples, "the samples are the same");
+
+    let mut expected = String::new();
+    for scenario in ["SingleStream", "Offline"] {
+        let accuracy = run(&lab, scenario, "AccuracyOnly");
+        assert_eq!(logits(&accuracy_log(&lab, &accuracy)), found, "{scenario}");
+        let judged = judge(&accuracy);
+        assert_eq!(
+            (&judged["correct"], &judged["total"]),
+            (&json!(RIGHT), &json!(QUESTIONS))
+        );
+        assert!(
+            judged["value"].as_f64() >= judged["target"].as_f64(),
+            "{judged:#}"
+        );
+        expected = judged["official"]["output"].as_str().unwrap().to_owned();
+        run(&lab, scenario, "PerformanceOnly");
+    }
+    let tree = lab.workspace().join("tree");
+    let words = ["submission", "stage", "--rehearsal", "--output"];
+    let staged = lab.regatta().args(words).arg(&tree).output().unwrap();
+    assert!(staged.status.success(), "{}", printed(&staged));
+    let kept = files_named(&tree, "accuracy.txt");
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    for path in kept {
+        assert!(path.to_string_lossy().contains("/bert-99/"), "{path:?}");
+        assert!(
+            fs::read_to_string(&path).unwrap().starts_with(&expected),
+            "{path:?}"
+        );
+    }
+}
+
+fn files_named(directory: &Path, name: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files_named(&path, name));
+        } else if entry.file_name() == name {
+            found.push(path);
+        }
+    }
+    found
+}
