@@ -195,12 +195,18 @@ impl<'a> Description<'a> {
 fn list(found: &[Description<'_>]) -> String {
     let rows = found.iter().map(|description| {
         let benchmark = description.benchmark;
-        let rounds = match &description.rounds[..] {
+        // A round may have it for the datacenter only.
+        let edge: Vec<_> = description
+            .rounds
+            .iter()
+            .filter(|rules| !rules.scenarios.is_empty())
+            .collect();
+        let rounds = match &edge[..] {
             [] => "none".to_owned(),
             [only] => only.round.to_owned(),
             [first, .., last] => format!("{} to {}", first.round, last.round),
         };
-        let newest = description.rounds.last();
+        let newest = edge.last();
         let files = description.files.as_ref();
         let state = |state: Option<FileState>| state.map_or("?", FileState::word).to_owned();
         [
@@ -252,6 +258,9 @@ fn response(response: Response, offset: i32) -> String {
 }
 
 fn scenarios(scenarios: &[Scenario]) -> String {
+    if scenarios.is_empty() {
+        return "none".to_owned();
+    }
     let words: Vec<&str> = scenarios.iter().map(|scenario| scenario.as_str()).collect();
     words.join(", ")
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use regatta_config::catalogue::Catalogue;
 use regatta_prep::{
-    ImageRequest, PrepError, PrepReport, bundled, convert_samples, prepare, prepare_images, raw_data_dir,
-    read_calibration_scale, verify_samples,
+    ImageRequest, PrepError, PrepReport, SquadError, bundled, convert_samples, prepare, prepare_images,
+    raw_data_dir, read_calibration_scale, verify_samples,
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -185,14 +185,14 @@ fn verify(
         let manifest = verification.manifest.display();
         if verification.is_equal() {
             return format!(
-                "{} samples in {} equal {manifest}",
+                "{} files in {} equal {manifest}",
                 verification.samples,
                 dir.display()
             );
         }
         let first = differing.first().or(missing.first()).map_or("", String::as_str);
         format!(
-            "of {} samples in {manifest}, {} differ and {} are missing in {}; the first is {first}",
+            "of {} files in {manifest}, {} differ and {} are missing in {}; the first is {first}",
             verification.samples,
             differing.len(),
             missing.len(),
@@ -315,6 +315,9 @@ fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Qu
 
 fn failure(error: PrepError) -> Failure {
     match error {
+        PrepError::Squad(SquadError::Read { .. }) => {
+            Failure::usage(error).hint("`regatta data show BENCHMARK` shows where the file is published")
+        }
         PrepError::NoPrepSection { .. }
         | PrepError::UnsupportedSettings { .. }
         | PrepError::Form(_)

@@ -67,6 +67,8 @@ pub(super) fn run(
             .hint("`--python` or REGATTA_PYTHON names the Python that runs scripts in .py")
     })?;
     if !output.status.success() {
+        // It stays where it has other files.
+        let _ = fs::remove_dir(&directory);
         let printed = String::from_utf8_lossy(&output.stderr);
         let last = printed.lines().rfind(|line| !line.trim().is_empty());
         return Err(Failure::could_not(format!(
@@ -130,7 +132,11 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     if let Some(directory) = &args.keep {
         return directory.clone();
     }
-    let beside = log.parent().unwrap_or(Path::new(""));
+    // A bare file name has an empty parent, which options cannot begin with.
+    let beside = log
+        .parent()
+        .filter(|beside| !beside.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let run = beside.parent().filter(|run| {
         beside.file_name().is_some_and(|name| name == "files") && run.join(document_name::SPEC).is_file()
     });

@@ -7,14 +7,12 @@ use std::{io, path::PathBuf};
 #[non_exhaustive]
 pub enum SquadError {
     /// A file is missing or unreadable.
-    #[error("cannot read the {what} {path}; hint: `regatta data show {benchmark}` shows where it is published", path = path.display())]
+    #[error("cannot read the {what} {path}", path = path.display())]
     Read {
         /// `questions` or `vocabulary`.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// The benchmark's name.
-        benchmark: String,
         /// The cause.
         #[source]
         source: io::Error,

@@ -82,12 +82,7 @@ impl SquadSource {
             let path = directory.join(name);
             match regular_file::read(&path, LARGEST) {
                 Ok(bytes) => Ok(SourceFile { path, bytes }),
-                Err(source) => Err(SquadError::Read {
-                    what,
-                    path,
-                    benchmark: benchmark.to_owned(),
-                    source,
-                }),
+                Err(source) => Err(SquadError::Read { what, path, source }),
             }
         };
         let questions = read("questions", &kind.questions)?;
