@@ -117,17 +117,34 @@ fn spinner_in(bars: &MultiProgress) -> ProgressBar {
     bar
 }
 
-/// Joins a run's subject and state in one line, or in two lines on a narrow terminal.
+/// Joins a run's subject and state in one line, or in several lines on a narrow terminal, which break between words.
 fn on_terminal(subject: &str, news: &str) -> String {
+    let columns = console::Term::stderr().size_checked().map(|(_, columns)| columns);
+    in_columns(subject, news, columns.map(usize::from))
+}
+
+fn in_columns(subject: &str, news: &str, columns: Option<usize>) -> String {
     /// The columns of the spinner and of the separator.
     const BESIDE: usize = 4;
-    let columns = console::Term::stderr().size_checked().map(|(_, columns)| columns);
-    let length = subject.chars().count() + news.chars().count() + BESIDE;
-    if columns.is_some_and(|columns| length > usize::from(columns)) {
-        format!("{subject}\n    {news}")
-    } else {
-        format!("{subject}: {news}")
+    const INDENT: &str = "\n    ";
+    let length = |text: &str| text.chars().count();
+    let Some(columns) = columns.filter(|columns| length(subject) + length(news) + BESIDE > *columns) else {
+        return format!("{subject}: {news}");
+    };
+    let mut text = subject.to_owned();
+    let mut column = columns;
+    for word in news.split(' ') {
+        if column + 1 + length(word) >= columns {
+            text.push_str(INDENT);
+            column = INDENT.len() - 1;
+        } else {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length(word);
     }
+    text
 }
 
 fn news(
@@ -156,4 +173,24 @@ fn news(
         phase => phase.to_string(),
     };
     absent.map_or_else(|| state.clone(), |absent| format!("{state}, {absent}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        let subject = "boat-1 digits Offline PerformanceOnly, null";
+        let news = "INVALID 2.971 M samples/s (simulated, not a result, short), 0.0160 s from 05:45:27 UTC";
+        assert_eq!(
+            in_columns(subject, "queued", Some(80)),
+            format!("{subject}: queued")
+        );
+        assert_eq!(in_columns(subject, news, None), format!("{subject}: {news}"));
+        let text = in_columns(subject, news, Some(80));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.iter().all(|line| line.chars().count() < 80), "{text}");
+        assert_eq!((lines[0], lines[2]), (subject, "    05:45:27 UTC"));
+    }
 }

@@ -147,6 +147,7 @@ impl Request<'_> {
                 return Err(RequestError::ConfValue(key.clone()));
             }
             let full_key = full_user_key(key, &self.benchmark.loadgen_model, self.scenario)?;
+            user_settings.retain(|length, _| !store::is_same_setting(&full_key, length));
             user_settings.insert(full_key, value.clone());
         }
         Ok(user_settings)
@@ -227,6 +228,23 @@ mod tests {
         *.Offline.min_query_count = 9
         digits.Offline.min_duration = 3000
         digits.Offline.target_qps = 7
+        ");
+    }
+
+    /// LoadGen would prefer the line of the model, which is not the user's.
+    #[test]
+    fn a_users_line_for_all_models_overrides_lines_of_the_model() {
+        let draft = draft(|request| {
+            for (key, value) in [("*.Offline.target_qps", "7"), ("*.*.min_duration", "5000")] {
+                request.conf.insert(key.to_owned(), value.to_owned());
+            }
+        })
+        .unwrap();
+        let estimates = BTreeMap::from([("digits.Offline.target_qps".to_owned(), "1234".to_owned())]);
+        insta::assert_snapshot!(draft.user_conf(&estimates), @r"
+        # The benchmark's initial values, this device's measured rates, and the user's settings
+        *.*.min_duration = 5000
+        *.Offline.target_qps = 7
         ");
     }
 

@@ -44,7 +44,7 @@ pub(crate) use meters::{Lease, LeaseState, Leased, MeterRow, MeterSettings};
 pub(crate) use power_sessions::{NewPowerSession, PowerSessionEnd, PowerSessionRow};
 pub(crate) use rebuilding::RecordedDevice;
 pub(crate) use run_changes::RunChange;
-pub(crate) use run_draft::{Metric, Rates, RunDraft, RunOutcome, RunTiming};
+pub(crate) use run_draft::{Metric, Rates, RunDraft, RunOutcome, RunTiming, is_same_setting};
 pub(crate) use run_removal::RunRemoval;
 pub(crate) use runs::RunRow;
 use rusqlite::{Connection, ErrorCode, OpenFlags};

@@ -35,6 +35,8 @@ impl RunDraft {
     pub(crate) fn user_conf(&self, estimates: &BTreeMap<String, String>) -> String {
         let mut lines = self.guesses.clone();
         lines.extend(estimates.clone());
+        // LoadGen prefers a line of the model and scenario to a line of the user's for `*`.
+        lines.retain(|key, _| !self.user_settings.keys().any(|user| is_same_setting(user, key)));
         lines.extend(self.user_settings.clone());
         let mut text = String::from(
             "# The benchmark's initial values, this device's measured rates, and the user's settings\n",
@@ -42,6 +44,18 @@ impl RunDraft {
         regatta_config::round::render_conf_lines(&mut text, &lines);
         text
     }
+}
+
+/// Returns whether a line for `pattern`, with or without `*`, is meant for the same setting as `full_key`.
+pub(crate) fn is_same_setting(pattern: &str, full_key: &str) -> bool {
+    // A model's name may contain dots.
+    let [pattern, full_key] = [pattern, full_key].map(|key| key.rsplitn(3, '.').collect::<Vec<_>>());
+    pattern.len() == full_key.len()
+        && pattern.first() == full_key.first()
+        && pattern
+            .iter()
+            .zip(&full_key)
+            .all(|(part, own)| *part == "*" || part == own)
 }
 
 /// A metric of LoadGen's summary.

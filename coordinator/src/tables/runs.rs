@@ -217,6 +217,17 @@ pub(crate) fn why_not(row: &RunRow) -> String {
     )
 }
 
+/// Formats LoadGen's reasons for INVALID, of a run that is repeated for them.
+pub(crate) fn why_invalid(row: &RunRow) -> String {
+    let reasons = row.outcome.iter().flat_map(|outcome| &outcome.reasons);
+    let reasons: Vec<&str> = reasons.map(|reason| reason.trim_end_matches('.')).collect();
+    format!(
+        "{} is INVALID (LoadGen: {})",
+        run_text::subject(row),
+        escape(&reasons.join("; "))
+    )
+}
+
 /// Formats an accuracy below its target.
 fn too_low(found: &AccuracyResult) -> Option<String> {
     let [value, target] = words::distinct(found.value, run_text::missed_target(found)?);

@@ -153,14 +153,14 @@ fn unreachable(
             );
         }
         (None, Some(known)) if known.online => {
-            return Err(
-                Failure::misuse(format!("run {} was asked to end, and {device} is online", row.id)).hint(
-                    format!(
-                        "wait for its end: {}",
-                        context.command(&format!("runs watch {}", row.id))
-                    ),
-                ),
-            );
+            return Err(Failure::misuse(format!(
+                "the abort of run {} is pending, and {device} is online",
+                row.id
+            ))
+            .hint(format!(
+                "wait for its end: {}",
+                context.command(&format!("runs watch {}", row.id))
+            )));
         }
         (None, Some(known)) => format!("it was last seen {}", tables::ago(&known.last_seen, now)),
         (None, None) => "it is not known here".to_owned(),
