@@ -4,7 +4,7 @@
 #   build.sh [arm64|amd64] [-- MORE CARGO OPTIONS]      arm64 is the default; runs on JetPack 5 and later
 #
 # Needs Rust, gcc (gcc-aarch64-linux-gnu for arm64) and binutils. The CPU engine is left out (`-- --features tract` brings it).
-# Prints the agent's path on standard output; the helper lies beside it. Exit codes: 0 built, 1 it would not start on JetPack 5, 2 wrong use, 3 could not.
+# Prints the agent's path on standard output. Beside it are the helper, and in cli-docs man pages and completions of shells. Exit codes: 0 built, 1 it would not start on JetPack 5, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 architecture=arm64
@@ -25,4 +25,6 @@ cargo build --profile board --locked --target "$target" --package regatta-agent 
 cargo build --profile board --locked --target "$target" --package regatta-state --quiet >&2 || could_not "cargo could not build the helper for $target"
 agent=${CARGO_TARGET_DIR:-$PWD/target}/$target/board/regatta-agent
 "$here/check-symbols.sh" "$agent" "$(dirname "$agent")/regatta-state" >&2
+cargo build --workspace --locked --quiet --example command_line_documents >&2 || could_not "cargo could not build the writer of man pages"
+"${CARGO_TARGET_DIR:-$PWD/target}/debug/examples/command_line_documents" "$(dirname "$agent")/cli-docs" || could_not "man pages cannot be written"
 printf '%s\n' "$agent"

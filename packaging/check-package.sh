@@ -29,6 +29,12 @@ done
 foreign=$(dpkg-deb -c "$package" | grep -v ' root/root ' || true)
 [ -z "$foreign" ] || complain "not root's: $foreign"
 
+for page in regatta-agent regatta-agent-serve regatta-agent-enroll; do
+    gzip -dc "$work/usr/share/man/man1/$page.1.gz" 2>/dev/null | grep -q '^\.TH' || complain "the man page $page(1) is missing"
+done
+for completion in bash-completion/completions/regatta-agent zsh/vendor-completions/_regatta-agent fish/vendor_completions.d/regatta-agent.fish; do
+    [ -s "$work/usr/share/$completion" ] || complain "/usr/share/$completion is missing"
+done
 [ -x "$work/usr/libexec/regatta-state" ] || complain "the helper regatta-state is missing"
 foreign=$(find "$work/usr" "$work/lib" -perm /6000)
 [ -z "$foreign" ] || complain "setuid or setgid: $foreign"

@@ -12,6 +12,7 @@ program=$bin/regatta-agent
 config=$HOME/.config/regatta/agent.toml
 state=$HOME/.local/state/regatta
 units=$HOME/.config/systemd/user
+share=$HOME/.local/share
 unit=regatta-agent.service
 say() { echo "regatta-agent: $*" >&2; }
 managed() { command -v systemctl >/dev/null && systemctl --user show-environment >/dev/null 2>&1; }
@@ -19,7 +20,9 @@ managed() { command -v systemctl >/dev/null && systemctl --user show-environment
 if [ "${1:-}" = --remove ]; then
     # What is half installed has no unit to stop, and is taken away all the same.
     if managed; then systemctl --user --quiet disable --now "$unit" || true; fi
-    rm -f "$program" "$program.previous" "$units/$unit" "$bin"/libregatta_trt-*.so "$bin"/libregatta_trt-*.so.previous
+    rm -f "$program" "$program.previous" "$units/$unit" "$bin"/libregatta_trt-*.so "$bin"/libregatta_trt-*.so.previous \
+        "$share"/man/man1/regatta-agent*.1 "$share/bash-completion/completions/regatta-agent" "$share/zsh/site-functions/_regatta-agent" \
+        "$share/fish/vendor_completions.d/regatta-agent.fish"
     say "removed; $state and $config remain"
     exit 0
 fi
@@ -49,9 +52,16 @@ for kept in "$program" "$bin"/libregatta_trt-*.so; do
 done
 for file in bin/*; do put "${file#bin/}"; done
 cp regatta-agent.service "$units/$unit"
+if [ -d man ]; then
+    mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
+    cp man/*.1 "$share/man/man1/"
+    cp completions/regatta-agent.bash "$share/bash-completion/completions/regatta-agent"
+    cp completions/_regatta-agent "$share/zsh/site-functions/"
+    cp completions/regatta-agent.fish "$share/fish/vendor_completions.d/"
+fi
 if [ ! -e "$config" ]; then
     sed -e "s/^name = .*/name = \"$(hostname)\"/" -e "s|^state_dir = .*|state_dir = \"$state\"|" agent.example.toml >"$config"
-    say "wrote $config; hint: enrol the board with '$program enroll --config $config TOKEN'"
+    say "wrote $config; hint: enroll the board with '$program enroll TOKEN'"
 fi
 if managed; then systemctl --user --quiet enable "$unit"; else say "this user has no systemd; hint: start the agent with '$program serve --config $config'"; fi
 if comes_up; then

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Packs a built agent: a Debian package with a system service, and an archive for users without root.
 #
-#   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION] [--helper FILE] [--shims DIR] [--level 1-9]
+#   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION] [--helper FILE] [--cli-docs DIR] [--shims DIR]
+#              [--level 1-9]
 #
 # The helper that sets the device's state is `regatta-state` beside the binary, where nothing else is said; a package without
-# one measures boards as they are. --shims is where crates/tensorrt/shim/all.sh put its shims, which then lie where the agent looks for
+# one measures boards as they are. --cli-docs has the man pages and the completions of shells; `cli-docs` beside the binary by default,
+# where cross/build.sh writes them. --shims is where crates/tensorrt/shim/all.sh put its shims, which then lie where the agent looks for
 # them: in /usr/lib/regatta, and in the archive beside the agent. --level is gzip's: 9 by default, 1 where a test packs often.
 # Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 wrong_use() { echo "package.sh: $1; hint: its first lines list the options" >&2; exit 2; }
-binary='' architecture='' out='' version='' helper='' shims='' level=9
+binary='' architecture='' out='' version='' helper='' cli_docs='' shims='' level=9
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || wrong_use "$1 needs a value"
     case $1 in
@@ -19,6 +21,7 @@ while [ $# -gt 0 ]; do
         --out) out=$2 ;;
         --version) version=$2 ;;
         --helper) helper=$2 ;;
+        --cli-docs) cli_docs=$2 ;;
         --shims) shims=$2 ;;
         --level) level=$2 ;;
         *) wrong_use "unknown option $1" ;;
@@ -27,6 +30,8 @@ while [ $# -gt 0 ]; do
 done
 [ -f "$binary" ] || wrong_use "--binary does not name a file"
 helper=${helper:-$(dirname "$binary")/regatta-state}
+[ -z "$cli_docs" ] || [ -f "$cli_docs/regatta-agent.1" ] || wrong_use "--cli-docs names a directory without regatta-agent.1"
+cli_docs=${cli_docs:-$(dirname "$binary")/cli-docs}
 [ -n "$out" ] || wrong_use "--out is missing"
 shim_files=()
 if [ -n "$shims" ]; then
@@ -55,6 +60,13 @@ fi
 if [ ${#shim_files[@]} -gt 0 ]; then
     mkdir -p "$root/usr/lib/regatta"
     install -m 0644 "${shim_files[@]}" "$root/usr/lib/regatta/"
+fi
+if [ -f "$cli_docs/regatta-agent.1" ]; then
+    install -D -m 0644 -t "$root/usr/share/man/man1" "$cli_docs"/regatta-agent*.1
+    gzip -9n "$root"/usr/share/man/man1/*.1
+    install -D -m 0644 "$cli_docs/regatta-agent.bash" "$root/usr/share/bash-completion/completions/regatta-agent"
+    install -D -m 0644 "$cli_docs/_regatta-agent" "$root/usr/share/zsh/vendor-completions/_regatta-agent"
+    install -D -m 0644 "$cli_docs/regatta-agent.fish" "$root/usr/share/fish/vendor_completions.d/regatta-agent.fish"
 fi
 # Not among the documents: minimal systems leave those out.
 install -D -m 0644 "$here/../agent/agent.example.toml" "$root/usr/share/regatta-agent/agent.example.toml"
@@ -90,5 +102,9 @@ install -D -m 0755 "$binary" "$work/$name/bin/regatta-agent"
 install -m 0644 "$here/regatta-agent.user.service" "$work/$name/regatta-agent.service"
 install -m 0755 "$here/install.sh" "$work/$name/install.sh"
 install -m 0644 "$here/../agent/agent.example.toml" "$here/../docs/headless.md" "$here/../LICENSE" "$work/$name/"
+if [ -f "$cli_docs/regatta-agent.1" ]; then
+    install -D -m 0644 -t "$work/$name/man" "$cli_docs"/regatta-agent*.1
+    install -D -m 0644 -t "$work/$name/completions" "$cli_docs/regatta-agent.bash" "$cli_docs/_regatta-agent" "$cli_docs/regatta-agent.fish"
+fi
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip "-${level}n" >"$out/$name.tar.gz"
 printf '%s\n' "$deb" "$out/$name.tar.gz"

@@ -6,10 +6,15 @@ pub(crate) mod choice;
 mod report;
 pub(crate) mod system;
 
-use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, anyhow};
-use regatta_config::system::SystemRequest;
+use regatta_config::{known, system::SystemRequest};
 use regatta_fsutil::regular_file;
 use regatta_loadgen::request::{ConfText, RunRequest};
 use regatta_types::{
@@ -31,34 +36,35 @@ use crate::{
 /// # Errors
 /// [`Failure`] when the run cannot start or gives no result.
 pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
-    if args.issue_log.is_some() && args.sut != EngineKind::Null {
+    if args.issue_log.is_some() && args.engine != EngineKind::Null {
         return Err(Failure::usage(anyhow!(
-            "--issue-log needs --sut null, but the engine is {}",
-            args.sut
+            "--issue-log needs --engine null, but the engine is {}",
+            args.engine
         )));
     }
     if args.write_board.is_some() {
-        board::check(args.sut)?;
+        board::check(args.engine)?;
     }
     let benchmark = choice::benchmark(&Named {
-        sut: args.sut,
-        model: &args.model,
+        sut: args.engine,
+        model: &args.benchmark,
         file: args.data.benchmark_file.as_deref(),
         counts: args.data.total_samples.zip(args.data.performance_samples),
     })?;
     let model = benchmark.loadgen_model.clone();
     let not_submittable = benchmark.not_submittable.clone();
-    let mut request = request(args, &model)?;
+    let log_dir = args.log_dir.clone().unwrap_or_else(|| new_log_dir(args));
+    let mut request = request(args, &benchmark, &log_dir)?;
     let mut settings = args.settings.iter().cloned().collect();
     let system = match &args.system {
         Some(name) => Some(take_system(name, args, &benchmark, &mut request, &mut settings)?),
         None => None,
     };
-    let benchmark = choice::in_form(benchmark, args.sut, &settings, args.data.scratch.as_deref())?;
+    let benchmark = choice::in_form(benchmark, args.engine, &settings, args.data.scratch.as_deref())?;
     let run_plan = RunPlan {
         request,
         engine: EngineSpec {
-            kind: args.sut,
+            kind: args.engine,
             settings: settings.clone(),
         },
         loadgen: args.loadgen.clone(),
@@ -66,8 +72,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         benchmark,
         learn: args.write_board.is_some(),
     };
-    fs::create_dir_all(&args.log_dir)
-        .with_context(|| format!("the log directory {} cannot be created", args.log_dir.display()))?;
+    fs::create_dir_all(&log_dir)
+        .with_context(|| format!("the log directory {} cannot be created", log_dir.display()))?;
     let ready = run_plan
         .prepare()
         .inspect_err(|failure| report::tell_missing_engine(args.format, failure))?;
@@ -83,7 +89,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         None => ready.run(ready.harness().sut())?,
         Some(path) => run_with_issue_log(&ready, path)?,
     };
-    ready.keep_response_units(&args.log_dir)?;
+    ready.keep_response_units(&log_dir)?;
     let report = Report::new(args, system, ready.harness().engine(), not_submittable, &outcome);
     report
         .print(args.format, &mut io::stdout().lock())
@@ -107,7 +113,7 @@ fn take_system(
         benchmark,
         scenario: args.scenario,
         power: args.power_setting,
-        engine: args.sut,
+        engine: args.engine,
     };
     let mut chosen = system::chosen(name, &system_request)?;
     chosen.merge_under(settings);
@@ -129,10 +135,42 @@ fn run_with_issue_log(
     Ok(outcome)
 }
 
-fn request(args: &BenchArgs, model: &str) -> Result<RunRequest, Failure> {
-    let mut request = RunRequest::new(model, args.scenario, args.mode, &args.log_dir);
-    request.mlperf_conf = Some(conf("--mlperf-conf", &args.mlperf_conf)?);
-    request.user_conf = Some(conf("--user-conf", &args.user_conf)?);
+/// The directory of a run's logs that the user did not name.
+fn new_log_dir(args: &BenchArgs) -> PathBuf {
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    format!("logs/{}-{}-{}-{now}", args.benchmark, args.scenario, args.mode).into()
+}
+
+/// Returns the `mlperf.conf` of the newest round that is built in, with the benchmark's own lines.
+///
+/// # Errors
+/// [`Failure`] when no round is built in.
+pub(crate) fn newest_mlperf_conf(benchmark: &Benchmark) -> Result<String, Failure> {
+    let newest = known::newest_round_conf()
+        .map_err(Failure::could_not)?
+        .context("no round is built into this program")?;
+    Ok(newest.render(&benchmark.mlperf_conf))
+}
+
+/// Returns the benchmark's first guesses as a `user.conf`.
+fn first_guesses(benchmark: &Benchmark) -> String {
+    let lines = benchmark
+        .user_conf
+        .iter()
+        .map(|(key, value)| format!("{key} = {value}\n"));
+    lines.collect()
+}
+
+fn request(args: &BenchArgs, benchmark: &Benchmark, log_dir: &Path) -> Result<RunRequest, Failure> {
+    let mut request = RunRequest::new(&benchmark.loadgen_model, args.scenario, args.mode, log_dir);
+    request.mlperf_conf = Some(match &args.mlperf_conf {
+        Some(path) => conf("--mlperf-conf", path)?,
+        None => ConfText::new("mlperf.conf", newest_mlperf_conf(benchmark)?),
+    });
+    request.user_conf = Some(match &args.user_conf {
+        Some(path) => conf("--user-conf", path)?,
+        None => ConfText::new("user.conf", first_guesses(benchmark)),
+    });
     let audit_conf = args.audit_conf.as_deref();
     request.audit_config = audit_conf.map(|path| conf("--audit-conf", path)).transpose()?;
     if let Some(length) = args.duration {

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use regatta_output::LogOptions;
 use regatta_tensorrt::{ElementType, InputShape};
 use regatta_types::{
     Mode, Scenario,
@@ -13,10 +14,15 @@ use regatta_types::{
 
 use regatta_text::HumanDuration;
 
+use crate::config_file::ConfigFlag;
+
 /// Runs MLPerf Inference on this device.
 #[derive(Debug, Parser)]
 #[command(name = "regatta-agent", version, propagate_version = true)]
 pub struct Cli {
+    /// The log.
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
     /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -178,17 +184,17 @@ pub(crate) enum EnginePrecision {
 /// Flags of `serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// The agent's configuration file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: PathBuf,
+    /// The configuration
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
 }
 
 /// Flags of `enroll`.
 #[derive(Debug, Args)]
 pub(crate) struct EnrollArgs {
-    /// The agent's configuration file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: PathBuf,
+    /// The configuration
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
     /// The token; `-` reads it from standard input, which hides it from process lists
     #[arg(value_name = "TOKEN")]
     pub(crate) token: String,
@@ -197,9 +203,9 @@ pub(crate) struct EnrollArgs {
 /// Flags of `identity`.
 #[derive(Debug, Args)]
 pub(crate) struct IdentityArgs {
-    /// The agent's configuration file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: PathBuf,
+    /// The configuration
+    #[command(flatten)]
+    pub(crate) config: ConfigFlag,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
@@ -237,23 +243,23 @@ pub(crate) struct BenchmarkData {
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// The engine: null, tract, tensorrt or sim
-    #[arg(long, value_name = "ENGINE")]
-    pub(crate) sut: EngineKind,
+    #[arg(long, alias = "sut", value_name = "ENGINE")]
+    pub(crate) engine: EngineKind,
     /// The benchmark's name; null and sim accept any name if both sample counts are set
-    #[arg(long, value_name = "NAME")]
-    pub(crate) model: String,
+    #[arg(long, alias = "model", value_name = "NAME")]
+    pub(crate) benchmark: String,
     /// SingleStream, MultiStream, Offline or Server
     #[arg(long, value_name = "SCENARIO")]
     pub(crate) scenario: Scenario,
     /// AccuracyOnly, PerformanceOnly, SubmissionRun or FindPeakPerformance
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", default_value = "PerformanceOnly")]
     pub(crate) mode: Mode,
-    /// The round's mlperf.conf, which the official LoadGen has compiled in; seeds come only from it
+    /// The round's mlperf.conf, which the official LoadGen has compiled in; seeds come only from it [default: that of the newest round]
     #[arg(long, value_name = "FILE")]
-    pub(crate) mlperf_conf: PathBuf,
-    /// The user.conf with this system's settings
+    pub(crate) mlperf_conf: Option<PathBuf>,
+    /// The user.conf with this system's settings [default: the benchmark's first guesses]
     #[arg(long, value_name = "FILE")]
-    pub(crate) user_conf: PathBuf,
+    pub(crate) user_conf: Option<PathBuf>,
     /// The audit.config of a compliance test
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_conf: Option<PathBuf>,
@@ -267,7 +273,7 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) data: BenchmarkData,
     /// An engine setting (`regatta settings list` shows all); repeatable
-    #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = setting)]
+    #[arg(long = "set", alias = "setting", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
     /// The system whose settings apply: a name, a file that ends in .toml, or auto for this board's
     #[arg(long, value_name = "SYSTEM")]
@@ -275,9 +281,9 @@ pub(crate) struct BenchArgs {
     /// The power setting that the system's settings are for: MaxP or MaxQ
     #[arg(long, value_name = "STATE", default_value = "MaxP")]
     pub(crate) power_setting: PowerSetting,
-    /// Directory for LoadGen's logs
+    /// Directory for LoadGen's logs [default: logs/BENCHMARK-SCENARIO-MODE-TIME]
     #[arg(long, value_name = "DIR")]
-    pub(crate) log_dir: PathBuf,
+    pub(crate) log_dir: Option<PathBuf>,
     /// Writes the issued sample indices to a file: little-endian u64, u64::MAX after each query (null only)
     #[arg(long, value_name = "FILE")]
     pub(crate) issue_log: Option<PathBuf>,
@@ -293,17 +299,23 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
     /// The engine: tract, tensorrt or sim
-    #[arg(long, value_name = "ENGINE")]
-    pub(crate) sut: EngineKind,
+    #[arg(long, alias = "sut", value_name = "ENGINE")]
+    pub(crate) engine: EngineKind,
     /// The benchmarks' names, comma separated
-    #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
-    pub(crate) model: Vec<String>,
+    #[arg(
+        long,
+        alias = "model",
+        value_name = "NAME",
+        value_delimiter = ',',
+        required = true
+    )]
+    pub(crate) benchmark: Vec<String>,
     /// Scenarios, comma separated
     #[arg(long, value_name = "SCENARIO", value_delimiter = ',', required = true)]
     pub(crate) scenario: Vec<Scenario>,
     /// The file to write
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
+    #[arg(long, alias = "out", value_name = "FILE")]
+    pub(crate) output: PathBuf,
     /// Replaces the file if it exists
     #[arg(long)]
     pub(crate) force: bool,
@@ -320,7 +332,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "STATE", default_value = "MaxP")]
     pub(crate) power_setting: PowerSetting,
     /// An engine setting that stays fixed; repeatable
-    #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = setting)]
+    #[arg(long = "set", alias = "setting", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
     /// tensorrt: builds no engine and uses only those in the cache
     #[arg(long)]
@@ -343,7 +355,7 @@ impl TuneArgs {
     /// Returns the arguments of `bench` that all trials of a benchmark and scenario share.
     pub(crate) fn bench_words(
         &self,
-        model: &str,
+        benchmark: &str,
         scenario: Scenario,
         mlperf_conf: &Path,
         log_dir: &Path,
@@ -355,8 +367,8 @@ impl TuneArgs {
                 words.extend([name.to_owned(), value]);
             }
         };
-        flag("--sut", Some(self.sut.to_string()));
-        flag("--model", Some(model.to_owned()));
+        flag("--engine", Some(self.engine.to_string()));
+        flag("--benchmark", Some(benchmark.to_owned()));
         flag("--scenario", Some(scenario.to_string()));
         flag("--mode", Some(Mode::PerformanceOnly.to_string()));
         flag("--mlperf-conf", Some(path(mlperf_conf)));
@@ -364,8 +376,8 @@ impl TuneArgs {
         flag("--loadgen", Some(self.loadgen.to_string()));
         flag("--format", Some("json".to_owned()));
         // Each trial uses an engine that was built for its batch size; a larger one would be another candidate.
-        let builds = self.sut == EngineKind::Tensorrt && !self.no_build;
-        flag("--setting", builds.then(|| "exact_batch=true".to_owned()));
+        let builds = self.engine == EngineKind::Tensorrt && !self.no_build;
+        flag("--set", builds.then(|| "exact_batch=true".to_owned()));
         flag(
             "--total-samples",
             self.data.total_samples.map(|count| count.to_string()),

@@ -7,6 +7,7 @@ mod build_info;
 mod chip;
 mod cli;
 mod config;
+mod config_file;
 #[cfg(test)]
 mod counting_allocator;
 mod daemon;
@@ -18,7 +19,6 @@ mod exit;
 mod gpus;
 mod harness;
 mod identity;
-mod logging;
 mod npy_header;
 mod panics;
 mod run_process;
@@ -36,8 +36,8 @@ pub use crate::{cli::Cli, daemon::journal, exit::Failure};
 /// # Errors
 /// When the command ends without a result. The failure has the exit code, and is not printed yet.
 pub fn run(cli: Cli) -> Result<u8, Failure> {
-    let command = cli.command;
-    logging::start(match command {
+    let Cli { command, log } = cli;
+    log.start(match command {
         Command::Serve(_) => LevelFilter::INFO,
         _ => LevelFilter::WARN,
     });

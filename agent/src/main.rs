@@ -16,7 +16,8 @@ fn main() -> ExitCode {
 
 /// Prints the failure with its causes as one line on standard error.
 fn report(failure: &Failure) -> u8 {
+    let text = format!("regatta-agent: {failure}");
     // Standard error may be closed.
-    let _ = writeln!(io::stderr(), "regatta-agent: {failure}");
+    let _ = writeln!(io::stderr(), "{}", regatta_output::fit(&text, &io::stderr()));
     failure.code()
 }

@@ -17,6 +17,7 @@ mod handshake_limiter;
 mod ingest;
 mod keys;
 mod link;
+mod port_holder;
 mod power;
 mod runs;
 mod store;

@@ -1,13 +1,17 @@
 //! `regatta`: runs the command of the command line, prints an error and returns the exit code. The library does the work.
 
-use std::{io::Write as _, process::ExitCode};
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
 fn main() -> ExitCode {
     match regatta_coordinator::run() {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
+            let text = failure.to_string();
             // The message is lost when standard error is closed.
-            let _ = writeln!(std::io::stderr(), "{failure}");
+            let _ = writeln!(io::stderr(), "{}", regatta_output::fit(&text, &io::stderr()));
             ExitCode::from(failure.code())
         }
     }

@@ -12,6 +12,7 @@ mod binaries;
 pub mod certificates;
 pub mod deploy_lab;
 mod finished_run;
+pub mod json_schema;
 mod lab;
 mod lab_commands;
 mod mosquitto;
@@ -20,6 +21,7 @@ pub mod raw_client;
 pub mod sshd;
 pub mod statistics;
 pub mod terminal;
+pub mod transcript;
 
 pub use binaries::{agent, build_release_binaries, regatta};
 pub use finished_run::{LARGE_LOG, write_accuracy_log};

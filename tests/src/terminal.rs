@@ -9,7 +9,7 @@ use std::{
     process::{Child, Command, ExitStatus},
     ptr,
     sync::{Arc, Mutex, PoisonError},
-    thread,
+    thread::{self, JoinHandle},
 };
 
 use crate::eventually;
@@ -21,6 +21,7 @@ const PATIENCE_S: u64 = 60;
 pub struct Terminal {
     keyboard: File,
     shown: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
     read: usize,
     child: Child,
 }
@@ -44,6 +45,9 @@ impl Terminal {
                 None => own.env_remove(name),
             };
         }
+        if let Some(directory) = command.get_current_dir() {
+            own.current_dir(directory);
+        }
         let end = || far.try_clone().expect("the terminal's other end");
         own.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end());
         let child = own
@@ -52,7 +56,7 @@ impl Terminal {
         let keyboard = File::from(near);
         let shown = Arc::new(Mutex::new(Vec::new()));
         let (mut screen, kept) = (keyboard.try_clone().expect("the terminal"), Arc::clone(&shown));
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut piece = [0; 1024];
             while let Ok(length @ 1..) = screen.read(&mut piece) {
                 let piece = piece.get(..length).unwrap_or_default();
@@ -64,6 +68,7 @@ impl Terminal {
         Self {
             keyboard,
             shown,
+            reader: Some(reader),
             read: 0,
             child,
         }
@@ -73,6 +78,16 @@ impl Terminal {
     #[must_use]
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+
+    /// Returns all output of a program that has ended.
+    #[must_use]
+    pub fn shown_at_end(&mut self) -> String {
+        // The reader ends when the last descriptor of the programs' end is closed.
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+        self.shown()
     }
 
     /// Waits until `text` appears in the output after the previously awaited text.

@@ -23,7 +23,7 @@ pub(super) fn check(engine: EngineKind) -> Result<(), Failure> {
     match engine {
         EngineKind::Tensorrt | EngineKind::Sim => Ok(()),
         other => Err(Failure::usage(anyhow!(
-            "--write-board needs --sut tensorrt or sim, but the engine is {other}"
+            "--write-board needs --engine tensorrt or sim, but the engine is {other}"
         ))),
     }
 }

@@ -105,7 +105,7 @@ fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
     }
     let (file, name) = (path.display(), &benchmark.name);
     Err(Failure::usage(anyhow!(
-        "{file} describes {name}, but --model is {model}"
+        "{file} describes {name}, but --benchmark is {model}"
     )))
 }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use regatta_loadgen::outcome::Outcome;
+use regatta_output::fit;
 use regatta_text::{EscapedText, escape_json};
 use regatta_types::documents::{LoadgenChoice, SystemUse};
 use serde::Serialize;
@@ -88,7 +89,7 @@ impl Report {
             samples: issued.samples,
         };
         Self {
-            model: args.model.clone(),
+            model: args.benchmark.clone(),
             scenario: args.scenario.to_string(),
             mode: outcome.requested.mode.to_string(),
             engine: engine.to_string(),
@@ -128,7 +129,11 @@ impl Report {
     /// When the output cannot be written.
     pub(crate) fn print(&self, format: Format, to: &mut impl Write) -> io::Result<()> {
         match format {
-            Format::Text => self.print_text(&mut EscapedText(to)),
+            Format::Text => {
+                let mut text = Vec::new();
+                self.print_text(&mut EscapedText(&mut text))?;
+                to.write_all(fit(&String::from_utf8_lossy(&text), &io::stdout()).as_bytes())
+            }
             Format::Json => writeln!(to, "{}", escape_json(&serde_json::to_string_pretty(self)?)),
         }
     }
@@ -198,7 +203,7 @@ fn lines(
 /// Returns the reasons why the run is not a valid measurement (design, section 1.6). `benchmark` is the reason why its
 /// results cannot be submitted, if any.
 fn not_a_measurement(args: &BenchArgs, benchmark: Option<String>) -> Vec<String> {
-    let engine = (!args.sut.computes()).then(|| format!("the {} engine computes nothing", args.sut));
+    let engine = (!args.engine.computes()).then(|| format!("the {} engine computes nothing", args.engine));
     let loadgen = (args.loadgen == LoadgenChoice::Native).then(|| "LoadGen is Regatta's own".to_owned());
     engine.into_iter().chain(loadgen).chain(benchmark).collect()
 }

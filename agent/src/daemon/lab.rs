@@ -100,6 +100,12 @@ fn enrolled_lab(config: &AgentConfig) -> Result<Option<Lab>, Failure> {
             broker_address(&enrolment.broker).map_err(|why| Failure::could_not(LabError::Broker(why)))?
         }
     };
+    if let Some(difference) = enrolment
+        .as_ref()
+        .and_then(|enrolment| enrolment.other_name(&config.name))
+    {
+        tracing::warn!("{difference}");
+    }
     if !broker.tls && !broker.is_loopback() {
         tracing::warn!(
             "PLAIN MQTT to {}: anyone on the network can read and forge what is sent (allow_plain)",

@@ -50,7 +50,6 @@ use self::{
 use crate::{
     build_info::AGENT_VERSION,
     cli::ServeArgs,
-    config::AgentConfig,
     exit::{self, Failure},
     identity::DeviceIdentity,
 };
@@ -76,7 +75,7 @@ enum StartError {
 /// When the daemon cannot start: the configuration does not parse (2), or the state directory or key cannot be used
 /// (3).
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
-    let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
+    let (config, _) = args.config.load()?;
     let state_dir = |source| {
         Failure::could_not(StartError::StateDir {
             path: config.state_dir.clone(),

@@ -1,4 +1,5 @@
-//! `regatta-agent enroll`: enrols the device with a token and stores the coordinator's response.
+//! `regatta-agent enroll`: enrols the device with a token and stores the coordinator's response. A device without a configuration gets
+//! one.
 
 use std::{
     fs,
@@ -8,7 +9,8 @@ use std::{
     time::Duration,
 };
 
-use regatta_text::EscapedText;
+use regatta_output::fit;
+use regatta_text::escape_lines;
 use regatta_wire::enrolment::{EnrolPurpose, EnrolmentToken};
 
 use super::{
@@ -17,7 +19,6 @@ use super::{
 };
 use crate::{
     cli::EnrollArgs,
-    config::AgentConfig,
     exit::{self, Failure},
     identity::DeviceIdentity,
 };
@@ -33,7 +34,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// A token or configuration that does not parse (2); a coordinator that cannot be reached or refuses (3).
 pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     let token: EnrolmentToken = read_token(&args.token)?.parse().map_err(Failure::usage)?;
-    let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
+    let (config, new) = args.config.load_or_create(&host_name())?;
     fs::create_dir_all(&config.state_dir).map_err(|e| {
         let state_dir = config.state_dir.display();
         anyhow::Error::from(e).context(format!("the state directory {state_dir} cannot be used"))
@@ -51,16 +52,29 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
         EnrolError::Exchange(error) => Failure::could_not(error),
         EnrolError::Keep(error) => Failure::could_not(error),
     })?;
-    // Standard output may be closed.
-    let _ = writeln!(
-        EscapedText(std::io::stdout()),
-        "enrolled as {} ({}), broker {}, certificate until {}",
+    let mut lines = vec![format!(
+        "enrolled as {} ({})\nbroker {}, certificate until {}",
         enrolment.name,
         identity.id(),
         enrolment.broker,
         enrolment.not_after
-    );
+    )];
+    if let Some(new) = new {
+        new.write(&enrolment.name)?;
+        let (path, command) = (new.path.display(), new.serve_command());
+        lines.push(format!("wrote {path}; start the agent:\n  {command}"));
+    } else if let Some(difference) = enrolment.other_name(&config.name) {
+        lines.push(difference);
+    }
+    let text = lines.join("\n");
+    // Standard output may be closed.
+    let _ = writeln!(io::stdout(), "{}", fit(&escape_lines(&text), &io::stdout()));
     Ok(exit::OK)
+}
+
+/// The machine's own name, until the lab's is known.
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Uses a token, and retries after a pause while the coordinator is temporarily unable to answer.

@@ -71,7 +71,7 @@ impl FirstBoot {
         let refused = |why: &dyn std::fmt::Display| {
             Attempt::Refused(format!("enrolment with the waiting token failed: {why}"))
         };
-        let not_yet = |error: anyhow::Error| Attempt::NotYet(format!("{error:#}; trying on"));
+        let not_yet = |error: anyhow::Error| Attempt::NotYet(format!("{error:#}; trying again"));
         let token: EnrolmentToken = text.parse().map_err(|e| refused(&e))?;
         let identity = DeviceIdentity::load_or_create(&self.state_dir.join("device.key"))
             .map_err(|error| not_yet(error.into()))?;

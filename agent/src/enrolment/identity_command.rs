@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::Enrolment;
 use crate::{
     cli::{Format, IdentityArgs},
-    config::AgentConfig,
     exit::{self, Failure},
     identity::DeviceIdentity,
 };
@@ -40,7 +39,7 @@ struct EnrolmentDocument {
 /// # Errors
 /// A configuration that does not parse (2); a key or an enrolment that cannot be read (3).
 pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
-    let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
+    let (config, _) = args.config.load()?;
     let key = config.state_dir.join("device.key");
     let identity = if key.try_exists().map_err(anyhow::Error::from)? {
         Some(DeviceIdentity::load_or_create(&key).map_err(Failure::could_not)?)

@@ -146,6 +146,17 @@ impl Enrolment {
         Ok(enrolment)
     }
 
+    /// Reports a configured name that is not the one in the lab.
+    pub(crate) fn other_name(&self, configured: &str) -> Option<String> {
+        (configured != self.name).then(|| {
+            format!(
+                "agent.toml calls this device `{configured}`, but the lab calls it `{}`, and that name counts; hint: write the same name \
+                 into agent.toml",
+                self.name
+            )
+        })
+    }
+
     /// Returns the SHA-256 of the lab authority's certificate.
     fn authority_fingerprint(&self) -> Result<[u8; 32], EnrolmentError> {
         Ok(Sha256::digest(self.authority()?).into())

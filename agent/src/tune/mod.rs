@@ -23,7 +23,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
-use regatta_config::{known, system::SystemRequest};
+use regatta_config::system::SystemRequest;
 use regatta_fsutil::regular_file;
 use regatta_text::EscapedText;
 use regatta_types::{
@@ -57,14 +57,14 @@ const MULTI_STREAM_SAMPLES: usize = 8;
 /// # Errors
 /// [`Failure`] when the search cannot start or the file cannot be written.
 pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
-    if args.out.exists() && !args.force {
+    if args.output.exists() && !args.force {
         return Err(Failure::usage(anyhow!(
-            "{} exists already; hint: name another file with --out, or replace it with --force",
-            args.out.display()
+            "{} exists already; hint: name another file with --output, or replace it with --force",
+            args.output.display()
         )));
     }
     let mut facts = FactsReader::of_this_machine().read();
-    if args.sut == EngineKind::Tensorrt {
+    if args.engine == EngineKind::Tensorrt {
         facts.gpus = gpus::read_gpus();
     }
     let fixed: BTreeMap<String, String> = args.settings.iter().cloned().collect();
@@ -86,7 +86,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
     let limit = Duration::from_millis(args.limit.millis());
     let mut all_found = true;
     let searches: Vec<(&String, Scenario)> = args
-        .model
+        .benchmark
         .iter()
         .flat_map(|model| args.scenario.iter().map(move |&scenario| (model, scenario)))
         .collect();
@@ -97,7 +97,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
         all_found &= tuning.search(model, *scenario, left)?;
     }
     tuning.write()?;
-    say(&format!("written: {}\n", args.out.display()));
+    say(&format!("written: {}\n", args.output.display()));
     Ok(if all_found { exit::OK } else { exit::NO })
 }
 
@@ -119,18 +119,18 @@ impl Tuning<'_> {
     fn search(&mut self, model: &str, scenario: Scenario, limit: Duration) -> Result<bool, Failure> {
         let args = self.args;
         let benchmark = bench::choice::benchmark(&bench::choice::Named {
-            sut: args.sut,
+            sut: args.engine,
             model,
             file: args.data.benchmark_file.as_deref(),
             counts: args.data.total_samples.zip(args.data.performance_samples),
         })?;
         let seeds = self.seeds(&benchmark, scenario)?;
         let machine = self.machine_for(&benchmark)?;
-        let space = Space::new(args.sut, scenario, &machine, &self.fixed, &seeds);
+        let space = Space::new(args.engine, scenario, &machine, &self.fixed, &seeds);
         if space.names().next().is_none() {
             return Err(Failure::usage(anyhow!(
                 "the {} engine has nothing to tune in {scenario}",
-                args.sut
+                args.engine
             )));
         }
         let trials = self.trials(&benchmark, scenario, &space, limit)?;
@@ -146,7 +146,7 @@ impl Tuning<'_> {
                 self.finished,
                 part.text()
             );
-            failure = failure.take().or(file::write(&args.out, &text).err());
+            failure = failure.take().or(file::write(&args.output, &text).err());
         };
         let mut search = Search {
             space: &space,
@@ -199,7 +199,7 @@ impl Tuning<'_> {
             benchmark: &benchmark.name,
             scenario,
             power: self.args.power_setting,
-            engine: self.args.sut,
+            engine: self.args.engine,
             measured,
             space,
             trials,
@@ -212,7 +212,7 @@ impl Tuning<'_> {
     fn machine_for(&self, benchmark: &Benchmark) -> Result<Machine, Failure> {
         let args = self.args;
         let mut machine = self.machine.clone();
-        if args.no_build && args.sut == EngineKind::Tensorrt {
+        if args.no_build && args.engine == EngineKind::Tensorrt {
             let scratch = args.data.scratch.as_deref();
             let model = scratch.unwrap_or(Path::new("")).join(&benchmark.model.file);
             machine.engines = Some(EnginesHere::of(&engine_cache(scratch), &model)?);
@@ -233,7 +233,7 @@ impl Tuning<'_> {
             benchmark,
             scenario,
             power: self.args.power_setting,
-            engine: self.args.sut,
+            engine: self.args.engine,
         };
         Ok(vec![bench::system::chosen(name, &request)?.settings])
     }
@@ -249,16 +249,11 @@ impl Tuning<'_> {
         let text = match &self.args.mlperf_conf {
             Some(path) => regular_file::read_text(path)
                 .with_context(|| format!("--mlperf-conf names {}, which cannot be read", path.display()))?,
-            None => {
-                let newest = known::newest_round_conf()
-                    .map_err(Failure::could_not)?
-                    .context("no round is built into this program")?;
-                newest.render(&benchmark.mlperf_conf)
-            }
+            None => bench::newest_mlperf_conf(benchmark)?,
         };
         fs::write(&conf, text).with_context(|| format!("cannot write {}", conf.display()))?;
         let program = env::current_exe().context("the path of this program is unknown")?;
-        let builds = self.args.sut == EngineKind::Tensorrt && !self.args.no_build;
+        let builds = self.args.engine == EngineKind::Tensorrt && !self.args.no_build;
         let builder = builds.then(|| Builder {
             program: program.clone(),
             directory: self.directory.to_owned(),
@@ -305,12 +300,12 @@ impl Tuning<'_> {
     fn write(&self) -> Result<(), Failure> {
         let partial = (!self.reasons.is_empty()).then(|| self.reasons.join("; "));
         let text = format!("{}{}", self.head.text(partial.as_deref()), self.finished);
-        file::write(&self.args.out, &text).map_err(|error| self.cannot_write(error))
+        file::write(&self.args.output, &text).map_err(|error| self.cannot_write(error))
     }
 
     fn cannot_write(&self, error: io::Error) -> Failure {
         Failure::could_not(
-            anyhow::Error::new(error).context(format!("cannot write {}", self.args.out.display())),
+            anyhow::Error::new(error).context(format!("cannot write {}", self.args.output.display())),
         )
     }
 }
@@ -321,7 +316,7 @@ fn machine(
     fixed: &BTreeMap<String, String>,
 ) -> Result<Machine, Failure> {
     let spec = EngineSpec {
-        kind: args.sut,
+        kind: args.engine,
         settings: fixed.clone(),
     };
     let settings = HarnessSettings::try_from(&spec).map_err(Failure::usage)?;
@@ -337,7 +332,7 @@ fn machine(
     let cores = cores.max(settings.engine.max_dlas.unwrap_or(0));
     Ok(Machine {
         cpus: usize::try_from(facts.cpus).unwrap_or(1).max(1),
-        dlas: if args.sut == EngineKind::Sim {
+        dlas: if args.engine == EngineKind::Sim {
             modelled
         } else {
             cores

@@ -160,7 +160,7 @@ impl Trials {
         let mut words = self.words.clone();
         words.extend(["--user-conf".to_owned(), conf.display().to_string()]);
         for (name, value) in self.fixed.iter().chain(settings) {
-            words.extend(["--setting".to_owned(), format!("{name}={value}")]);
+            words.extend(["--set".to_owned(), format!("{name}={value}")]);
         }
         let report = self.report(&words, length)?;
         self.engine = Some(report.engine.clone());

@@ -93,7 +93,9 @@ impl Broker {
         let listener = TcpListener::bind(listen)
             .await
             .map_err(|source| match source.kind() {
-                io::ErrorKind::AddrInUse => BrokerError::PortInUse(listen),
+                io::ErrorKind::AddrInUse => {
+                    BrokerError::PortInUse(listen, crate::port_holder::PortHolder::of(listen))
+                }
                 _ => BrokerError::Listen {
                     address: listen,
                     source,
@@ -223,7 +225,8 @@ impl Shared {
     fn tell_refused(&self, from: SocketAddr, error: &io::Error) {
         let is_tls = error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>());
         if is_tls && self.refusals.try_take(()) {
-            tracing::warn!(%from, "the TLS handshake with the broker failed: {error}");
+            tracing::warn!(%from, "the TLS handshake with the broker failed; hint: a device of another lab must enroll here first");
+            tracing::debug!(%from, "the TLS handshake with the broker failed: {error}");
         }
     }
 

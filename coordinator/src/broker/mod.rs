@@ -20,12 +20,14 @@ pub(crate) use acceptor::Acceptor;
 pub(crate) use embedded::Broker;
 pub(crate) use intake::INBOX_CAPACITY;
 
+use crate::port_holder::PortHolder;
+
 /// The reason the broker did not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BrokerError {
     /// Another program uses the port.
-    #[error("the embedded broker cannot listen on {0}: another program has that port")]
-    PortInUse(SocketAddr),
+    #[error("the embedded broker cannot listen on {0}: {1} has that port")]
+    PortInUse(SocketAddr, PortHolder),
     /// The broker cannot listen on the address.
     #[error("the embedded broker cannot listen on {address}")]
     Listen {

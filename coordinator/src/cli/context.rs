@@ -4,12 +4,14 @@ use std::{
     borrow::Cow,
     io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use clap::{
     ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
+use regatta_output::fit;
 use regatta_text::{escape_json, escape_lines};
 use serde::Serialize;
 
@@ -126,7 +128,7 @@ impl Context {
 
     /// Whether progress may be drawn on the terminal.
     pub(crate) fn is_lively(&self) -> bool {
-        io::stderr().is_terminal()
+        io::stderr().is_terminal() && !is_quiet()
     }
 }
 
@@ -150,9 +152,9 @@ fn failure(error: WorkspaceError) -> Failure {
     }
 }
 
-/// Prints text for people to standard output; what would steer the terminal is escaped.
+/// Prints text for people to standard output, wrapped to a terminal. What would control the terminal is escaped.
 pub(crate) fn say(text: &str) -> io::Result<()> {
-    print(&escape_lines(text))
+    print(&fit(&escape_lines(text), &io::stdout()))
 }
 
 /// Prints a document to standard output as it is. A reader that has left (`| head`) is no error.
@@ -163,8 +165,22 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Tells on standard error how things are going: progress, not results.
+/// Whether `--quiet` was given.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Switches [`tell`] and progress off for the rest of the process.
+pub(super) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+pub(super) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints progress, not results, to standard error, unless `--quiet` was given.
 pub(crate) fn tell(text: &str) {
-    // Nobody is left to tell when standard error is gone.
-    let _ = writeln!(io::stderr(), "{}", escape_lines(text));
+    if !is_quiet() {
+        // The text is lost when standard error is closed.
+        let _ = writeln!(io::stderr(), "{}", fit(&escape_lines(text), &io::stderr()));
+    }
 }

@@ -1,6 +1,6 @@
 //! `regatta device`: who is in the fleet. Letting in and removing stand in [`super::membership`].
 
-use std::slice;
+use std::{collections::BTreeMap, slice};
 
 use jiff::Timestamp;
 use regatta_types::RunId;
@@ -51,6 +51,7 @@ struct DeviceDocument<'a> {
     labels: &'a [DeviceLabel],
     agent: &'a str,
     engines: Vec<&'static str>,
+    unavailable_engines: BTreeMap<&'static str, &'static str>,
     first_seen: &'a str,
     last_seen: &'a str,
     facts: serde_json::Value,
@@ -68,6 +69,10 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             labels: &row.labels,
             agent: &row.agent,
             engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
+            unavailable_engines: tables::unavailable(row)
+                .into_iter()
+                .map(|(engine, reason)| (engine.as_str(), reason))
+                .collect(),
             first_seen: &row.first_seen,
             last_seen: &row.last_seen,
             // As the device sent it, even if that is no JSON.

@@ -12,7 +12,7 @@ use crate::{
 pub(crate) fn with_hint(error: anyhow::Error, workspace: &Workspace) -> Failure {
     let config = workspace.root().join(CONFIG_FILE);
     let hint = match error.downcast_ref() {
-        Some(BrokerError::PortInUse(_)) => Some(format!(
+        Some(BrokerError::PortInUse(..)) => Some(format!(
             "set another port with `listen` in {}, or use that program with `broker = \"mqtt://...\"` if it is a broker",
             config.display()
         )),
@@ -23,7 +23,7 @@ pub(crate) fn with_hint(error: anyhow::Error, workspace: &Workspace) -> Failure 
             .then(|| "end it first, or use it as it is".to_owned())
     });
     let hint = hint.or_else(|| {
-        matches!(error.downcast_ref(), Some(EnrolmentError::PortInUse(_)))
+        matches!(error.downcast_ref(), Some(EnrolmentError::PortInUse(..)))
             .then(|| format!("set another port with `enrol_listen` in {}", config.display()))
     });
     let hint = hint.or_else(|| {

@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// The device's name
     name: String,
     /// Where the files are written [default: image-NAME]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "output", alias = "out", value_name = "DIR")]
     out: Option<PathBuf>,
     /// The board's processor
     #[arg(long, value_name = "ARCH", default_value = "arm64", value_parser = ["arm64", "amd64"])]

@@ -25,9 +25,14 @@ pub(super) struct Args {
     /// Where the broker listens, TLS only
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8883")]
     listen: SocketAddr,
-    /// Where devices enrol
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8884")]
-    enrol_listen: SocketAddr,
+    /// Where devices enroll
+    #[arg(
+        long,
+        alias = "enrol-listen",
+        value_name = "ADDRESS:PORT",
+        default_value = "0.0.0.0:8884"
+    )]
+    enroll_listen: SocketAddr,
     /// Where devices get models and data over HTTPS
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8885")]
     assets_listen: SocketAddr,
@@ -55,7 +60,8 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     if !is_host(&host) {
         return Err(Failure::misuse(format!(
             "--host is the name or address of this machine, without scheme and port, not `{host}`"
-        )));
+        ))
+        .hint("--listen, --enroll-listen and --assets-listen set the ports"));
     }
     let keys = Keys::create(&root.join(KEYS)).map_err(|error| {
         Failure::from(error).hint("name with --workspace a directory that can be made and holds no keys yet")
@@ -64,7 +70,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let config = NewConfig {
         external,
         listen: args.listen,
-        enrol_listen: args.enrol_listen,
+        enrol_listen: args.enroll_listen,
         assets_listen: args.assets_listen,
         host: host.clone(),
     };
@@ -88,8 +94,9 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         "devices reach this machine as {host} (`host` in {CONFIG_FILE})\n\
          next:\n  \
            {serve}\n  \
-           {deploy}    # for every board; or, where it is brought in by hand:\n  \
-           {add}"
+           {deploy}\n  \
+           {add}\n\
+         (`device deploy` brings a board in over SSH; `device add` prints a token for one that is set up by hand)"
     ));
     say(&text)?;
     Ok(exit::OK)

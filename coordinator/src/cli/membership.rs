@@ -87,7 +87,7 @@ pub(super) fn add(
             "\nstart `regatta serve` first: it answers the device"
         };
         format!(
-            "on the device, once, until {}:\n  regatta-agent enroll --config agent.toml {}{note}",
+            "on the device, once, until {}:\n  regatta-agent enroll {}{note}",
             tables::time(&made.expires),
             document.token
         )

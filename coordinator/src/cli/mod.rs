@@ -4,6 +4,7 @@ mod accuracy;
 mod asset;
 mod audit;
 mod benchmark;
+mod completions;
 mod confirm;
 mod context;
 mod data;
@@ -26,6 +27,7 @@ mod progress;
 mod quickstart;
 mod report;
 mod resolve;
+mod round;
 mod run;
 mod run_document;
 mod runs;
@@ -33,6 +35,7 @@ mod serve;
 mod settings;
 mod status;
 mod submission;
+mod system;
 mod verify;
 mod wait;
 
@@ -47,10 +50,10 @@ pub(crate) use resolve::resolve;
 pub(crate) use run_document::document as run_document;
 pub(crate) use serve::runtime;
 
-use crate::exit::{self, CommandResult, Failure};
+use regatta_output::{EVERYWHERE, LogOptions};
+use tracing::level_filters::LevelFilter;
 
-/// The heading under which help lists the options of every command.
-const EVERYWHERE: &str = "Options of every command";
+use crate::exit::{self, CommandResult, Failure};
 
 /// Runs MLPerf Inference on fleets of devices: starts runs, collects their logs and judges them.
 #[derive(Debug, Parser)]
@@ -75,6 +78,8 @@ struct Cli {
         help_heading = EVERYWHERE
     )]
     format: Format,
+    #[command(flatten)]
+    log: LogOptions,
     #[command(subcommand)]
     command: Command,
 }
@@ -106,6 +111,12 @@ enum Command {
     /// Lists benchmarks with their rounds, scenarios and targets, and what of them is here
     #[command(subcommand)]
     Benchmark(benchmark::Command),
+    /// Lists the rounds of MLPerf Inference with their benchmarks and audits
+    #[command(subcommand)]
+    Round(round::Command),
+    /// Lists the systems: how boards run benchmarks
+    #[command(subcommand)]
+    System(system::Command),
     /// Shows where a benchmark's data set and model are published
     #[command(subcommand)]
     Data(data::Command),
@@ -125,6 +136,10 @@ enum Command {
     /// Stages, infers, checks, truncates and packs submission trees
     #[command(subcommand)]
     Submission(submission::Command),
+    /// Prints the completions of a shell
+    Completions(completions::CompletionArgs),
+    /// Writes a man page for every command
+    Man(completions::ManArgs),
 }
 
 /// Executes the command of this process's command line and returns its exit code.
@@ -145,6 +160,13 @@ pub fn run() -> CommandResult {
             };
         }
     };
+    cli.log.start(match cli.command {
+        Command::Serve => LevelFilter::INFO,
+        _ => LevelFilter::WARN,
+    });
+    if cli.log.is_quiet() {
+        context::be_quiet();
+    }
     let context = Context {
         workspace: cli.workspace,
         format: cli.format,
@@ -164,6 +186,8 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Settings(command) => settings::run(&command, context),
         Command::Asset(command) => asset::run(&command, context),
         Command::Benchmark(command) => benchmark::run(&command, context),
+        Command::Round(command) => round::run(&command, context),
+        Command::System(command) => system::run(&command, context),
         Command::Data(command) => data::run(&command, context),
         Command::Prep(args) => prep::run(&args, context),
         Command::Accuracy(args) => accuracy::run(&args, context),
@@ -171,5 +195,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Meter(command) => meter::run(&command, context),
         Command::Power(command) => power::run(&command, context),
         Command::Submission(command) => submission::run(&command, context),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => completions::man(&args),
     }
 }

@@ -28,11 +28,16 @@ use crate::{
 pub(super) struct Args {
     /// The benchmark
     benchmark: String,
-    /// Where the data set lies as published [default: data/BENCHMARK below --out; what comes with Regatta lays itself there]
+    /// Where the data set lies as published [default: data/BENCHMARK below --output; what comes with Regatta lays itself there]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// The scratch directory, as MLPERF_SCRATCH_PATH names it [default: the workspace's]
-    #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
+    #[arg(
+        long = "output",
+        alias = "out",
+        value_name = "DIR",
+        env = "MLPERF_SCRATCH_PATH"
+    )]
     out: Option<PathBuf>,
     /// Type of the samples: fp32, fp16 or int8 [default: the benchmark's]
     #[arg(long, value_name = "TYPE")]
@@ -107,7 +112,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         (None, Some(workspace)) => workspace.scratch(),
         (None, None) => {
             return Err(Failure::misuse("no directory for the samples was named")
-                .hint("name the scratch directory with --out or MLPERF_SCRATCH_PATH, or a workspace with --workspace"));
+                .hint("name the scratch directory with --output or MLPERF_SCRATCH_PATH, or a workspace with --workspace"));
         }
     };
     let form = match (args.dtype, args.layout) {

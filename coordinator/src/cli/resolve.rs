@@ -163,14 +163,24 @@ fn system(
 ) -> Result<Option<SystemValues>, Failure> {
     /// The name that selects no system's values.
     const NONE: &str = "none";
+    /// The name that selects the device's own system.
+    const AUTO: &str = "auto";
     let systems = catalogue.systems();
+    let own = || systems.of_device(facts.module.as_deref(), || facts.clone(), requested);
     match words.system.as_deref() {
         Some(NONE) => Ok(None),
+        Some(AUTO) => own().map(Some).ok_or_else(|| {
+            Failure::misuse(format!(
+                "no system file is for this device and {}, and the generic rule is only for tensorrt",
+                requested.benchmark.name
+            ))
+            .hint("leave out --system, or name one that `regatta system list` shows")
+        }),
         Some(name) => {
-            let chosen = systems.named(name, &format!("`{NONE}`"), requested);
+            let chosen = systems.named(name, &format!("`{AUTO}`, `{NONE}`"), requested);
             chosen.map(Some).map_err(Failure::usage)
         }
-        None => Ok(systems.of_device(facts.module.as_deref(), || facts.clone(), requested)),
+        None => Ok(own()),
     }
 }
 

@@ -24,6 +24,18 @@ use crate::{
 
 /// Flags of `run`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta run --benchmark digits --scenario Offline --test-run
+      one run of 60 s on the only device
+  regatta run --device all --benchmark digits --scenario SingleStream,Offline --mode AccuracyOnly,PerformanceOnly
+      every device, each scenario in both modes
+  regatta run --device boat-1 --benchmark resnet50 --scenario Offline --engine tensorrt --set gpu_batch_size=16 --state MaxP
+      with an engine setting, at the highest clocks
+  regatta run --device boat-1 --benchmark digits --scenario Server --conf target_qps=500 --repeat 3 --no-wait
+      three runs at a given rate; `regatta runs watch` shows them
+  regatta run plan.toml --dry-run
+      what a file of requests would queue")]
 pub(super) struct Args {
     /// A plan: several requests in one file
     #[arg(value_name = "PLAN.toml", conflicts_with_all = ["benchmark", "scenario", "mode"])]
@@ -54,7 +66,7 @@ pub(super) struct Args {
     /// Which LoadGen: native, official or official:REVISION [default: native]
     #[arg(long)]
     loadgen: Option<String>,
-    /// Whose values for the benchmark are taken: a system's name, a file that ends in .toml, or none
+    /// Whose values for the benchmark are taken: a system's name, a file that ends in .toml, auto for the device's own, or none
     /// [default: the device's own system, where there is one]
     #[arg(long, value_name = "SYSTEM")]
     system: Option<String>,

@@ -35,7 +35,7 @@ pub(super) enum Command {
         /// Its id, the beginning or end of it, or `last`
         run: String,
         /// The directory to make
-        #[arg(long, value_name = "DIR")]
+        #[arg(long = "output", alias = "out", value_name = "DIR")]
         out: PathBuf,
     },
     /// Verifies runs: the device's signature, and the hash of every file

@@ -1,10 +1,7 @@
 //! `regatta serve`: runs the daemon in the foreground until a signal ends it.
 
 use anyhow::Context as _;
-use regatta_text::EscapedLog;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::Level;
-use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::{Context, context::say, with_hint};
 use crate::{
@@ -16,7 +13,6 @@ use crate::{
 
 pub(super) fn run(context: &Context) -> CommandResult {
     let workspace = context.open()?;
-    start_log();
     runtime()?.block_on(serve(&workspace))
 }
 
@@ -26,16 +22,7 @@ async fn serve(workspace: &Workspace) -> CommandResult {
         .map_err(|error| with_hint(error, workspace))?;
     // Before this line the signal ends the process at once, also while it waits for a locked store.
     let mut terminate = signal(SignalKind::terminate())?;
-    say(&format!(
-        "serving {} at {}",
-        workspace.root().display(),
-        daemon.address()
-    ))?;
-    if let Some(enrolment) = daemon.enrolment() {
-        say(&format!(
-            "devices enrol at {enrolment}, with a token of `regatta device add`"
-        ))?;
-    }
+    say(&addresses(&daemon, workspace))?;
     let fault = tokio::select! {
         interrupted = tokio::signal::ctrl_c() => { interrupted?; None }
         _ = terminate.recv() => None,
@@ -52,6 +39,30 @@ async fn serve(workspace: &Workspace) -> CommandResult {
     }
 }
 
+/// Describes what is served at which address.
+fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
+    let mut lines = vec![format!(
+        "serving {} at {}",
+        workspace.root().display(),
+        daemon.address()
+    )];
+    if let Some(address) = daemon.enrolment() {
+        lines.push(format!(
+            "devices enroll at {address}, with a token of `regatta device add`"
+        ));
+    }
+    if let Some(address) = daemon.assets() {
+        lines.push(format!("devices get models and data at https://{address}"));
+    }
+    if daemon.enrolment().is_some() {
+        lines.push(format!(
+            "devices reach this machine as {}",
+            workspace.config().host
+        ));
+    }
+    lines.join("\n")
+}
+
 /// The runtime for the network. Two threads are enough, because disk access and hashing have their own.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
@@ -59,20 +70,4 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .enable_all()
         .build()
         .context("cannot start the network's threads")
-}
-
-/// Logs to standard error. `REGATTA_LOG` sets Regatta's own level (error, warn, info, debug or trace). The libraries log only errors.
-fn start_log() {
-    let level = std::env::var("REGATTA_LOG")
-        .ok()
-        .and_then(|level| level.parse().ok());
-    let ours = Targets::new()
-        .with_default(Level::ERROR)
-        .with_target("regatta", level.unwrap_or(Level::INFO));
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(|| EscapedLog(std::io::stderr()))
-        // Colours are escape sequences too.
-        .with_ansi(false)
-        .with_target(false);
-    tracing_subscriber::registry().with(lines).with(ours).init();
 }

@@ -9,6 +9,7 @@ use rustix::fs::statvfs;
 use super::{Context, device::listen};
 use crate::{
     exit::{self, CommandResult, Failure},
+    keys::Keys,
     runs::count_runs_not_in_store,
     store::{DeviceRow, RunRow, Store},
     tables::{self, BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus},
@@ -58,10 +59,19 @@ fn gather(context: &Context, workspace: &Workspace, store: &Store) -> Result<Lab
         queued: open.iter().filter(|run| run.spec_sha256.is_none()).count(),
         in_progress: open.iter().filter(|run| run.spec_sha256.is_some()).count(),
         devices,
+        authority_until: authority_end(workspace)?.map(|end| end.to_string()),
         attention: Vec::new(),
     };
     status.attention = attention(&status, &rows, context, workspace, store)?;
     Ok(status)
+}
+
+/// Returns when the certificate of the lab's authority ends.
+fn authority_end(workspace: &Workspace) -> Result<Option<Timestamp>, Failure> {
+    if !workspace.config().tls {
+        return Ok(None);
+    }
+    Ok(Keys::load(&workspace.keys())?.authority().not_after())
 }
 
 fn device(row: &DeviceRow, open: &[RunRow], members: &BTreeMap<DeviceId, String>) -> DeviceStatus {
@@ -160,6 +170,16 @@ fn attention(
                 tables::time(&end.to_string())
             ));
         }
+    }
+    let authority = status
+        .authority_until
+        .as_ref()
+        .and_then(|end| end.parse::<Timestamp>().ok());
+    if let Some(end) = authority.filter(|end| end.duration_since(now) < ENDS_SOON) {
+        found.push(format!(
+            "the certificate of the lab's authority ends at {}: make a new lab with `regatta init`, and enroll every device there",
+            tables::time(&end.to_string())
+        ));
     }
     for row in rows.iter().filter(|row| row.duplicated) {
         found.push(format!(

@@ -109,6 +109,11 @@ impl Daemon {
         self.enrolment.as_ref().map(enrolment::Listener::address)
     }
 
+    /// The address of the asset server, in a lab with keys.
+    pub(crate) fn assets(&self) -> Option<std::net::SocketAddr> {
+        self.assets.as_ref().map(assets::Server::address)
+    }
+
     /// Waits until a part ends by itself, and returns its name.
     pub(crate) async fn watch(&self) -> String {
         loop {

@@ -44,7 +44,9 @@ impl Listener {
         TcpListener::bind(listen)
             .await
             .map_err(|source| match source.kind() {
-                io::ErrorKind::AddrInUse => EnrolmentError::PortInUse(listen),
+                io::ErrorKind::AddrInUse => {
+                    EnrolmentError::PortInUse(listen, crate::port_holder::PortHolder::of(listen))
+                }
                 _ => EnrolmentError::Listen {
                     address: listen,
                     source,

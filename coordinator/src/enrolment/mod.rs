@@ -14,14 +14,16 @@ pub(crate) use desk::{Desk, Place};
 pub(crate) use listener::Listener;
 pub(crate) use token::{NewToken, TokenError, TokenRequest, check_name, issue};
 
+use crate::port_holder::PortHolder;
+
 /// The reason why the listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EnrolmentError {
     /// Another program uses the port.
-    #[error("enrolments cannot be taken at {0}: another program has that port")]
-    PortInUse(SocketAddr),
+    #[error("devices cannot enroll at {0}: {1} has that port")]
+    PortInUse(SocketAddr, PortHolder),
     /// The listener cannot listen on the address.
-    #[error("enrolments cannot be taken at {address}")]
+    #[error("devices cannot enroll at {address}")]
     Listen {
         /// The address.
         address: SocketAddr,

@@ -59,6 +59,14 @@ pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store:
         agent: printable(&hello.agent, LABEL),
         ..hello.clone()
     };
+    let was_online = store.device(&hello.device)?.is_some_and(|device| device.online);
+    match (was_online, hello.online) {
+        (false, true) => {
+            tracing::info!(device = %hello.device, agent = %hello.agent, "{} connected", hello.name)
+        }
+        (true, false) => tracing::info!(device = %hello.device, "{} disconnected", hello.name),
+        _ => {}
+    }
     store.all_or_nothing(|store| {
         if !hello.online {
             return if store.device(&hello.device)?.is_some() {

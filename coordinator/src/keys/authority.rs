@@ -153,6 +153,11 @@ impl Authority {
         key
     }
 
+    /// When the authority's certificate expires. `None` if it does not parse.
+    pub(crate) fn not_after(&self) -> Option<Timestamp> {
+        super::validity::not_after(&self.der)
+    }
+
     /// SHA-256 of the authority's certificate, as in tokens.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         Sha256::digest(&self.der).into()

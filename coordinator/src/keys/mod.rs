@@ -13,6 +13,7 @@
 mod authority;
 mod private_key;
 mod tls;
+mod validity;
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},

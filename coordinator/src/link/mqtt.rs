@@ -234,7 +234,7 @@ impl Connector {
         let mut heard = Instant::now();
         loop {
             let Ok(event) = timeout_at(heard + LONGEST_SILENCE, connection.events.poll()).await else {
-                tracing::warn!(address = %self.address, "lost the broker: no message for {LONGEST_SILENCE:?}");
+                tracing::warn!(address = %self.address, "lost the broker, which was silent for {LONGEST_SILENCE:?}; trying again");
                 break;
             };
             if matches!(event, Ok(Event::Incoming(_))) {
@@ -255,7 +255,8 @@ impl Connector {
                 Err(rumqttc::ConnectionError::RequestsDone) => break,
                 Err(error) => {
                     if !*self.stopped.borrow() {
-                        tracing::warn!(address = %self.address, "lost the broker: {error}");
+                        tracing::warn!(address = %self.address, "lost the broker; trying again");
+                        tracing::debug!("the connection to the broker failed: {error}");
                     }
                     break;
                 }

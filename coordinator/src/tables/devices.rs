@@ -2,7 +2,7 @@
 
 use comfy_table::{ContentArrangement, Table};
 use regatta_text::escape;
-use regatta_types::documents::{DeviceFacts, GpuFacts};
+use regatta_types::documents::{DeviceFacts, EngineKind, GpuFacts};
 use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table, words};
@@ -116,6 +116,9 @@ pub(crate) fn device(device: &DeviceRow) -> String {
     for (name, value) in rows {
         table.add_row([cell(name), cell(value)]);
     }
+    for (engine, reason) in unavailable(device) {
+        table.add_row([cell("cannot run"), cell(format!("{engine}: {reason}"))]);
+    }
     match device.reported_facts() {
         Ok(facts) => add_facts(&mut table, &facts),
         Err(error) => {
@@ -138,6 +141,24 @@ fn joined(labels: &[DeviceLabel]) -> String {
     words.join(", ")
 }
 
+/// Returns the engines that cannot run on a device, with the reason.
+pub(crate) fn unavailable(device: &DeviceRow) -> Vec<(EngineKind, &'static str)> {
+    let has_gpu = device.reported_facts().is_ok_and(|facts| !facts.gpus.is_empty());
+    let reason = |engine: EngineKind| {
+        if !device.engines.contains(&engine) {
+            Some("this build of the agent does not have it")
+        } else if engine == EngineKind::Tensorrt && !has_gpu {
+            Some("CUDA finds no GPU on the device")
+        } else {
+            None
+        }
+    };
+    let engines = EngineKind::ALL.into_iter();
+    engines
+        .filter_map(|engine| Some((engine, reason(engine)?)))
+        .collect()
+}
+
 fn add_facts(table: &mut Table, facts: &DeviceFacts) {
     let rows = [
         ("host", facts.hostname.clone()),
@@ -152,6 +173,14 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
     for (name, value) in rows {
         table.add_row([cell(name), cell(value)]);
     }
+    let loadgens = ["native".to_owned()].into_iter();
+    let loadgens = loadgens.chain(
+        facts
+            .loadgens
+            .iter()
+            .map(|revision| format!("official:{revision}")),
+    );
+    table.add_row([cell("LoadGens"), cell(loadgens.collect::<Vec<_>>().join(", "))]);
     for (number, gpu) in facts.gpus.iter().enumerate() {
         let whose = if gpu.integrated { "shared" } else { "its own" };
         let memory = words::bytes(gpu.memory_bytes);

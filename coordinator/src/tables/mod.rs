@@ -16,11 +16,14 @@ mod status;
 mod tests;
 mod words;
 
+use std::io;
+
 pub(crate) use assets::assets;
 pub(crate) use audits::{accuracy_delta, audit, compared_scores};
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
-use console::Term;
-pub(crate) use devices::{device, devices, labels};
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
+};
+pub(crate) use devices::{device, devices, labels, unavailable};
 pub(crate) use meters::meters;
 pub(crate) use power::{energy, power_session, power_sessions, preflight};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};
@@ -52,7 +55,7 @@ fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
 
 /// The width of the terminal, if results go to one.
 fn terminal_columns() -> Option<u16> {
-    Term::stdout().size_checked().map(|(_, columns)| columns)
+    regatta_output::columns(&io::stdout()).and_then(|columns| u16::try_from(columns).ok())
 }
 
 /// Returns whether a table fits the terminal.
@@ -78,14 +81,55 @@ fn right(text: impl ToString) -> Cell {
     cell(text).set_alignment(CellAlignment::Right)
 }
 
-/// Creates a table of plain text.
+/// Formats plain text as a table. On a terminal that is too narrow for every column's longest word, formats a paragraph per row.
 pub(crate) fn plain<const N: usize>(
     headline: [&str; N],
     lines: impl IntoIterator<Item = [String; N]>,
 ) -> String {
+    let lines: Vec<[String; N]> = lines.into_iter().collect();
     let mut table = table(headline);
-    for line in lines {
-        table.add_row(line.map(cell));
+    for line in &lines {
+        table.add_row(line.each_ref().map(cell));
     }
-    table.to_string()
+    for column in 0..N {
+        let cells = lines.iter().map(|line| line[column].as_str());
+        let words = cells.chain([headline[column]]).flat_map(str::split_whitespace);
+        let longest = words.map(|word| escape(word).chars().count()).max().unwrap_or(0);
+        if let Some(column) = table.column_mut(column) {
+            let padded = u16::try_from(longest + 2).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
+        }
+    }
+    let formatted = table.trim_fmt();
+    if fits(&formatted) {
+        formatted
+    } else {
+        paragraphs(headline, &lines)
+    }
+}
+
+/// Formats each row as its first value, and every other value with its name on an indented line.
+fn paragraphs<const N: usize>(headline: [&str; N], lines: &[[String; N]]) -> String {
+    let widest = headline.iter().map(|name| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for line in lines {
+        let mut values = headline.iter().zip(line);
+        if let Some((_, first)) = values.next() {
+            text.push_str(&format!("{}\n", escape(first)));
+        }
+        for (name, value) in values.filter(|(_, value)| !value.is_empty()) {
+            let line = format!("  {name:<widest$}  {}", escape(value));
+            text.push_str(&hanging(&line, widest + 4));
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// Wraps a line to the terminal, its further parts indented by `indent` columns.
+fn hanging(line: &str, indent: usize) -> String {
+    let columns = terminal_columns().map_or(usize::MAX, usize::from);
+    let (label, value) = line.split_at_checked(indent).unwrap_or((line, ""));
+    let wrapped = regatta_text::wrap(value, columns.saturating_sub(indent).max(1))
+        .replace('\n', &format!("\n{:indent$}", ""));
+    format!("{label}{wrapped}\n")
 }

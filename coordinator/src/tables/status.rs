@@ -26,6 +26,8 @@ pub(crate) struct LabStatus {
     pub(crate) in_progress: usize,
     /// The devices, by name.
     pub(crate) devices: Vec<DeviceStatus>,
+    /// When the certificate of the lab's authority ends, RFC 3339 UTC. `None` in a lab without keys.
+    pub(crate) authority_until: Option<String>,
     /// What needs attention.
     pub(crate) attention: Vec<String>,
 }
@@ -147,11 +149,16 @@ pub(super) fn status_at(lab: &LabStatus, now: Timestamp) -> String {
             format!("{} in progress, {} queued", lab.in_progress, lab.queued),
         ),
     ];
-    if let Some((end, name)) = certificates.min() {
-        lines.push((
-            "certificates",
-            format!("the first ends at {} ({})", words::time(end), escape(name)),
-        ));
+    if let Some(end) = &lab.authority_until {
+        let mut text = format!("the lab's until {}", words::day(end));
+        if let Some((end, name)) = certificates.min() {
+            text.push_str(&format!(
+                ", the first device's ({}) until {}",
+                escape(name),
+                words::day(end)
+            ));
+        }
+        lines.push(("certificates", text));
     }
     lines.push((
         "tokens",
@@ -238,6 +245,7 @@ mod tests {
                 name: "boat-9".to_owned(),
                 expires: "2026-11-23T07:00:00Z".to_owned(),
             }],
+            authority_until: Some("2056-01-01T00:00:00Z".to_owned()),
             queued: 6,
             in_progress: 1,
             devices: vec![

@@ -25,6 +25,11 @@ pub(crate) fn time(stored: &str) -> String {
     format!("{} UTC", to_the_second.trim_end_matches('Z').replace('T', " "))
 }
 
+/// Formats a time of the store as a day.
+pub(crate) fn day(stored: &str) -> &str {
+    stored.split('T').next().unwrap_or(stored)
+}
+
 /// Returns how many seconds ago a time of the store is.
 pub(crate) fn age(stored: &str, now: Timestamp) -> Option<i64> {
     let then: Timestamp = stored.parse().ok()?;

@@ -257,8 +257,9 @@ impl Config {
 
 /// Returns whether a text can be the host in an address.
 pub(crate) fn is_host(text: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
-    !text.is_empty() && text.len() <= 255 && text.chars().all(allowed)
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let is_name = !text.is_empty() && text.len() <= 255 && text.chars().all(allowed);
+    is_name || text.parse::<std::net::Ipv6Addr>().is_ok()
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ impl FactsReader {
             load_average: self.load_average(),
             gpus: self.gpus.clone(),
             heartbeat_ms: None,
+            loadgens: Vec::new(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Search for plug-ins, and selection among several. It opens none: it uses the file names and the `.json` files beside them.
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -97,6 +98,15 @@ impl SearchPath {
             found.extend(here);
         }
         Ok(found)
+    }
+
+    /// Returns the revision of every plug-in on the path, each once. A directory that cannot be read has none.
+    #[must_use]
+    pub fn revisions(&self) -> Vec<String> {
+        let plugins = self.plugins().unwrap_or_default();
+        let revisions = plugins.iter().filter_map(|path| revision_of(path));
+        let unique: BTreeSet<&str> = revisions.collect();
+        unique.into_iter().map(str::to_owned).collect()
     }
 
     fn missing(&self, requested: Option<&str>, others: Vec<PathBuf>) -> PluginError {

@@ -7,9 +7,11 @@ mod escaped_output;
 mod escaped_text;
 mod human_duration;
 mod nearest;
+mod wrapped_text;
 
 pub use error_chain::ErrorChain;
 pub use escaped_output::{EscapedLog, EscapedText};
 pub use escaped_text::{Escaped, escape, escape_json, escape_lines};
 pub use human_duration::{HumanDuration, InvalidDuration};
 pub use nearest::nearest;
+pub use wrapped_text::wrap;

@@ -1,6 +1,7 @@
 //! Encodes the daemon's announcements: topic, payload and quality of service of each. It does not decide when they are
 //! due.
 
+use regatta_loadgen_official::SearchPath;
 use regatta_types::{RunId, documents::DeviceFacts};
 use regatta_wire::{
     message::{Examined, Heartbeat, Hello, Inventory, Message, StateReport},
@@ -17,6 +18,7 @@ use crate::{
 pub(crate) fn hello(device: &Device, runs: Vec<RunId>, online: bool) -> Publication {
     let facts = DeviceFacts {
         heartbeat_ms: u64::try_from(device.config().heartbeat.as_millis()).ok(),
+        loadgens: SearchPath::from_environment().revisions(),
         ..device.facts().read()
     };
     let mut hello = Hello {

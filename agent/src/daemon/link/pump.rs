@@ -6,6 +6,7 @@
 //! broker must acknowledge. After two intervals of silence, the pump drops the connection.
 
 use std::{
+    collections::BTreeSet,
     convert::Infallible,
     io,
     sync::atomic::{AtomicU64, Ordering},
@@ -84,21 +85,25 @@ enum End {
 impl Pump {
     /// Runs until the link is closed. `broker` is the broker's name in log messages.
     pub(super) async fn run(mut self, broker: String) {
-        let (mut pause, mut warned) = (FIRST_PAUSE, false);
+        let mut pause = FIRST_PAUSE;
+        // What was reported since the last connection.
+        let mut reported = BTreeSet::new();
         for connection in 1_u64.. {
             match self.connect_once(connection).await {
                 End::Closed => return,
                 End::Lost { error, was_connected } => {
                     if was_connected {
-                        (pause, warned) = (FIRST_PAUSE, false);
+                        pause = FIRST_PAUSE;
+                        reported.clear();
                         if self.events.send(Incoming::Disconnected).await.is_err() {
                             return;
                         }
                     }
-                    if !warned {
-                        tracing::warn!("{}", connection_failure::describe(&error, was_connected, &broker));
+                    let failure = connection_failure::describe(&error, was_connected, &broker);
+                    if !reported.contains(&failure) {
+                        tracing::warn!("{failure}");
                         tracing::debug!("the MQTT client reports: {error}");
-                        warned = true;
+                        reported.insert(failure);
                     }
                 }
             }

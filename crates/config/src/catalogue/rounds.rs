@@ -43,11 +43,14 @@ impl RoundCatalogue {
         names.into_iter().map(|name| self.named(Some(name))).collect()
     }
 
-    /// Returns the round with a name, in any case. Without a name, returns the newest built-in one.
+    /// Returns the round with a name, in any case and also without the `v`. Without a name, returns the newest built-in one.
     ///
     /// # Errors
     /// [`CatalogueError::Unknown`] with the known names.
     pub fn named(&self, name: Option<&str>) -> Result<&Round, CatalogueError> {
+        let with_v = name.filter(|name| name.starts_with(|c: char| c.is_ascii_digit()));
+        let with_v = with_v.map(|name| format!("v{name}"));
+        let name = with_v.as_deref().or(name);
         let own = name.and_then(|name| {
             let mut rounds = self.rounds.iter();
             rounds.find(|round| round.name.eq_ignore_ascii_case(name))

@@ -78,6 +78,19 @@ impl SystemCatalogue {
         Ok(Self(files))
     }
 
+    /// Returns every system with its file, as far as an earlier one has not the same name.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &System)> {
+        let is_first = |number: usize, file: &SystemFile| {
+            self.0
+                .iter()
+                .take(number)
+                .all(|earlier| earlier.system.name != file.system.name)
+        };
+        let files = self.0.iter().enumerate();
+        let files = files.filter(move |(number, file)| is_first(*number, file));
+        files.map(|(_, file)| (file.name.as_str(), &file.system))
+    }
+
     /// Returns the values of the system that the user names. `name` is a system's name, or the path of a file that ends in `.toml`.
     /// `words` are further names that the caller accepts, for the error text.
     ///

@@ -1,0 +1,134 @@
+//! Checks JSON documents against a JSON schema (draft 2020-12). It knows the keywords that the repository's schemas use, and refuses a
+//! schema with any other.
+
+use serde_json::Value;
+
+/// Keywords that describe and do not check.
+const DESCRIBING: [&str; 5] = ["$schema", "$id", "$defs", "title", "description"];
+
+/// Returns how `document` differs from the definition `name` of `schema`, one line per finding.
+///
+/// # Panics
+/// Panics when the schema has no such definition, or uses an unknown keyword.
+#[must_use]
+pub fn findings(document: &Value, schema: &Value, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let rules = definition(schema, name);
+    check(document, rules, schema, name, &mut found);
+    found
+}
+
+fn definition<'a>(schema: &'a Value, name: &str) -> &'a Value {
+    let found = schema["$defs"].get(name);
+    found.unwrap_or_else(|| panic!("the schema has no definition `{name}`"))
+}
+
+fn check(value: &Value, rules: &Value, schema: &Value, at: &str, found: &mut Vec<String>) {
+    let rules = rules
+        .as_object()
+        .unwrap_or_else(|| panic!("{at}: a schema is an object"));
+    for (keyword, rule) in rules {
+        match keyword.as_str() {
+            "$ref" => {
+                let name = rule.as_str().and_then(|path| path.strip_prefix("#/$defs/"));
+                check(
+                    value,
+                    definition(schema, name.expect("a local reference")),
+                    schema,
+                    at,
+                    found,
+                );
+            }
+            "type" => {
+                let allowed: Vec<&str> = match rule {
+                    Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+                    one => one.as_str().into_iter().collect(),
+                };
+                let actual = type_of(value);
+                let is_number = actual == "integer" && allowed.contains(&"number");
+                if !is_number && !allowed.contains(&actual) {
+                    found.push(format!("{at} is {actual}, expected {}", allowed.join(" or ")));
+                }
+            }
+            "enum" => {
+                if !rule.as_array().expect("an array").contains(value) {
+                    found.push(format!("{at} is {value}, expected one of {rule}"));
+                }
+            }
+            "required" => {
+                for key in rule
+                    .as_array()
+                    .expect("an array")
+                    .iter()
+                    .filter_map(Value::as_str)
+                {
+                    if value.is_object() && value.get(key).is_none() {
+                        found.push(format!("{at} has no `{key}`"));
+                    }
+                }
+            }
+            "properties" => {
+                for (key, rules) in rule.as_object().expect("an object") {
+                    if let Some(value) = value.get(key) {
+                        check(value, rules, schema, &format!("{at}.{key}"), found);
+                    }
+                }
+            }
+            "additionalProperties" => {
+                assert_eq!(rule, &Value::Bool(false), "{at}: only `false` is known");
+                for key in value.as_object().into_iter().flat_map(|object| object.keys()) {
+                    if rules["properties"].get(key).is_none() {
+                        found.push(format!("{at} has an unknown `{key}`"));
+                    }
+                }
+            }
+            "items" => {
+                for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+                    check(item, rule, schema, &format!("{at}[{index}]"), found);
+                }
+            }
+            keyword => assert!(DESCRIBING.contains(&keyword), "{at}: unknown keyword `{keyword}`"),
+        }
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_keyword_finds_its_violation() {
+        let schema = json!({ "$defs": {
+            "list": { "type": "object", "required": ["runs"], "additionalProperties": false,
+                "properties": { "runs": { "type": "array", "items": { "$ref": "#/$defs/run" } } } },
+            "run": { "type": "object", "properties": {
+                "state": { "enum": ["VALID"] }, "took": { "type": ["number", "null"] } } },
+        } });
+        let good = json!({ "runs": [{ "state": "VALID", "took": 1 }, { "took": null }] });
+        assert_eq!(findings(&good, &schema, "list"), Vec::<String>::new());
+        let bad = json!({ "runs": [{ "state": "GOOD", "took": "1 s" }], "more": 1 });
+        assert_eq!(
+            findings(&bad, &schema, "list"),
+            [
+                "list has an unknown `more`",
+                "list.runs[0].state is \"GOOD\", expected one of [\"VALID\"]",
+                "list.runs[0].took is string, expected number or null",
+            ]
+        );
+        assert_eq!(findings(&json!({}), &schema, "list"), ["list has no `runs`"]);
+    }
+}
