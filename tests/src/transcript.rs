@@ -16,7 +16,7 @@ pub const COLUMNS: u16 = 80;
 const ROWS: u16 = 600;
 
 /// The units behind a number that is masked.
-const UNITS: [&str; 12] = [
+const UNITS: [&str; 13] = [
     "s",
     "ms",
     "us",
@@ -28,7 +28,8 @@ const UNITS: [&str; 12] = [
     "samples/s",
     "queries/s",
     "min",
-    "files",
+    "bytes",
+    "wake-ups",
 ];
 
 /// A session in a directory.
@@ -156,6 +157,7 @@ impl Transcript {
         for (part, mask) in &self.masks {
             text = text.replace(part, mask);
         }
+        let text = without_run_ids(&text);
         text.lines().map(masked_line).collect::<Vec<_>>().join("\n")
     }
 }
@@ -180,6 +182,27 @@ fn screen(bytes: &str) -> String {
     text.trim_end().trim_start_matches('\n').to_owned()
 }
 
+/// Masks the ids of runs, also within paths.
+fn without_run_ids(text: &str) -> String {
+    let mut masked = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("-7") {
+        // 8 and 4 digits are before the version, and 3, 4 and 12 behind it.
+        let begin = at.checked_sub(13);
+        let id = begin.and_then(|begin| rest.get(begin..begin + 36));
+        let is_id = id.is_some_and(|id| {
+            id.matches('-').count() == 4 && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
+        });
+        let (shown, end) = match begin {
+            Some(begin) if is_id => (format!("{}RUN", &rest[..begin]), begin + 36),
+            _ => (rest[..at + 2].to_owned(), at + 2),
+        };
+        masked.push_str(&shown);
+        rest = &rest[end..];
+    }
+    masked + rest
+}
+
 /// Masks what differs between sessions, and shortens the gaps of tables, whose columns are as wide as their content.
 fn masked_line(line: &str) -> String {
     let indent = line.len() - line.trim_start_matches(' ').len();
@@ -194,6 +217,9 @@ fn masked_line(line: &str) -> String {
 fn masked_cell(cell: &str) -> String {
     if cell.starts_with('─') {
         return "──".to_owned();
+    }
+    if cell.len() > 1 && cell.chars().all(|c| c.is_ascii_digit()) {
+        return "N".to_owned();
     }
     let words: Vec<&str> = cell.split(' ').collect();
     let masked = words
@@ -213,8 +239,8 @@ fn masked_word(word: &str, next: Option<&str>) -> String {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || allowed.contains(c))
     };
     let unit = next.map(|next| next.trim_matches(is_quote));
-    let mask = if core.len() == 36 && core.matches('-').count() == 4 {
-        "RUN"
+    let mask = if core.starts_with("regatta-enrol://") && core.len() > 80 {
+        "TOKEN"
     } else if core.len() == 10 && only(core, "-") {
         "DATE"
     } else if core.len() >= 8 && core.contains('T') && only(&core.replace(['T', 'Z'], ""), "-:.") {
@@ -242,6 +268,8 @@ mod tests {
         let line = "until 2026-11-24 04:42:25 UTC (a7ddd8293881aab85499b851633e9b33), round v6.1";
         assert_eq!(masked_line(line), "until DATE TIME UTC (HEX), round v6.1");
         assert_eq!(masked_line("  597 of 256 stay"), "  597 of 256 stay");
+        let path = "lab/runs/01a206e6-7aa5-776e-b52e-70395e541eff a-7 end";
+        assert_eq!(without_run_ids(path), "lab/runs/RUN a-7 end");
         assert_eq!(screen("one\r\x1b[Ktwo\r\n"), "two");
     }
 }

@@ -103,7 +103,6 @@ impl Session {
             fs::create_dir(&home).unwrap();
             let added = self.json(&format!("regatta device add {name}"));
             let token = added["token"].as_str().expect("a token").to_owned();
-            self.transcript.mask(&token, "TOKEN");
             self.transcript.export("HOME", home.to_str().unwrap());
             if name == DEVICES[0] {
                 refused(&self.transcript.run("regatta-agent serve"), 2);
@@ -154,10 +153,10 @@ impl Session {
         succeeded(&self.transcript.run("regatta asset add --benchmark digits"));
         let all = "--scenario SingleStream,MultiStream,Server,Offline --mode AccuracyOnly,PerformanceOnly";
         let line = format!("regatta run --device boat-1 --benchmark digits {all} --duration 1s");
-        measured(&self.transcript.run_measured(&line, &["run  device"]));
+        measured(&self.transcript.run_measured(&line, &["run  of"]));
         // The simulated engine's figures hardly depend on the machine.
         let sim = "regatta run --device boat-2 --benchmark digits --scenario SingleStream --engine sim --duration 1s --quiet";
-        measured(&self.transcript.run_measured(sim, &["run  device"]));
+        measured(&self.transcript.run_measured(sim, &["run  of"]));
         succeeded(&self.transcript.run("regatta runs show last"));
         succeeded(&self.transcript.run("regatta runs export last --output exported"));
         succeeded(&self.transcript.run("regatta runs verify exported"));
@@ -174,13 +173,9 @@ impl Session {
                     .clone()
                     .all(|run| run["accuracy"]["value"].as_f64() > Some(97.0))
         );
-        measured(
-            &self
-                .transcript
-                .run_measured("regatta runs list", &["run  device"]),
-        );
+        measured(&self.transcript.run_measured("regatta runs list", &["run  of"]));
         let audit = "regatta audit run test04 --device boat-1 --benchmark digits --scenario SingleStream";
-        measured(&self.transcript.run_measured(audit, &["run  device"]));
+        measured(&self.transcript.run_measured(audit, &["run  of"]));
     }
 
     fn submission(&mut self) {
