@@ -184,23 +184,20 @@ fn screen(bytes: &str) -> String {
 
 /// Masks the ids of runs, also within paths.
 fn without_run_ids(text: &str) -> String {
+    let is_id =
+        |id: &str| id.matches('-').count() == 4 && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     let mut masked = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find("-7") {
-        // 8 and 4 digits are before the version, and 3, 4 and 12 behind it.
-        let begin = at.checked_sub(13);
-        let id = begin.and_then(|begin| rest.get(begin..begin + 36));
-        let is_id = id.is_some_and(|id| {
-            id.matches('-').count() == 4 && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
-        });
-        let (shown, end) = match begin {
-            Some(begin) if is_id => (format!("{}RUN", &rest[..begin]), begin + 36),
-            _ => (rest[..at + 2].to_owned(), at + 2),
-        };
-        masked.push_str(&shown);
-        rest = &rest[end..];
+    while let Some(first) = rest.chars().next() {
+        if rest.get(..36).is_some_and(is_id) {
+            masked.push_str("RUN");
+            rest = &rest[36..];
+        } else {
+            masked.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
     }
-    masked + rest
+    masked
 }
 
 /// Masks what differs between sessions, and shortens the gaps of tables, whose columns are as wide as their content.
@@ -243,9 +240,7 @@ fn masked_word(word: &str, next: Option<&str>) -> String {
         "TOKEN"
     } else if core.len() == 10 && only(core, "-") {
         "DATE"
-    } else if core.len() >= 8 && core.contains('T') && only(&core.replace(['T', 'Z'], ""), "-:.") {
-        "TIME"
-    } else if core.len() == 8 && only(core, ":") && core.contains(':') {
+    } else if core.len() >= 8 && core.contains([':', 'T']) && only(&core.replace(['T', 'Z'], ""), "-:.") {
         "TIME"
     } else if core.len() >= 8 && is_hex(core) {
         "HEX"

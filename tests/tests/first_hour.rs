@@ -2,7 +2,7 @@
 //! mistakes on the way. The golden file has what the user sees at 80 columns. Whether a loaded machine is fast enough to be VALID is left
 //! out. `docs/first-hour.md` is the same for people: this test executes its commands.
 
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "test code")]
 
 use std::{
     fs,
