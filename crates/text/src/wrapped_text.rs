@@ -5,7 +5,8 @@ use std::borrow::Cow;
 /// The program whose commands are copied from messages.
 const COMMAND: &str = "regatta";
 
-/// Wraps every line of `text` that is longer than `columns` at blanks. The parts of a line keep its indentation.
+/// Wraps every line of `text` that is longer than `columns` at blanks. The parts of a line keep its indentation; behind a label with a gap
+/// they keep that of its value.
 ///
 /// A word is never broken, and neither is a span in backquotes, which readers copy. A line that is a command of Regatta's stays as it is,
 /// too.
@@ -27,26 +28,37 @@ fn wrap_line(line: &str, columns: usize) -> String {
     {
         return line.to_owned();
     }
-    let indent = &line[..line.len() - content.len()];
-    let mut wrapped = String::with_capacity(line.len() + 16);
+    let begin = line.len() - content.len();
+    let (label, value) = line.split_at(begin + label_bytes(content));
+    let indent = " ".repeat(width(label));
+    let mut wrapped = label.to_owned();
     let mut length = 0;
-    for word in words(content) {
+    for word in words(value) {
         let needed = width(word);
         if length == 0 {
-            wrapped.push_str(indent);
-            length = width(indent) + needed;
+            length = indent.len() + needed;
         } else if length + 1 + needed <= columns {
             wrapped.push(' ');
             length += 1 + needed;
         } else {
             wrapped.truncate(wrapped.trim_end_matches(' ').len());
             wrapped.push('\n');
-            wrapped.push_str(indent);
-            length = width(indent) + needed;
+            wrapped.push_str(&indent);
+            length = indent.len() + needed;
         }
         wrapped.push_str(word);
     }
     wrapped
+}
+
+/// Returns the bytes of a label at the beginning of a line, with the gap of two blanks or more behind it. 0 if there is none.
+fn label_bytes(content: &str) -> usize {
+    /// The most bytes of a label.
+    const LONGEST: usize = 16;
+    let gap = content.find("  ").filter(|gap| *gap <= LONGEST);
+    gap.map_or(0, |gap| {
+        content.len() - content[gap..].trim_start_matches(' ').len()
+    })
 }
 
 /// Splits at single blanks outside of backquotes. Further blanks become empty words.
@@ -82,13 +94,18 @@ mod tests {
             "regatta: the broker is\ngone\n  start it again with\n  `regatta serve --workspace lab`\n  there\nend"
         );
         assert_eq!(wrap("name   columns stay", 40), "name   columns stay");
+        let labelled = "figures    early stopping estimate";
+        assert_eq!(
+            wrap(labelled, 20),
+            "figures    early\n           stopping\n           estimate"
+        );
         let command = "  regatta run --benchmark digits --scenario Offline";
         assert_eq!(wrap(command, 20), command);
     }
 
     proptest! {
         #[test]
-        fn only_blanks_change(text in "[a-zé` ]{0,80}", columns in 1_usize..40) {
+        fn only_blanks_change(text in "([a-zé`]{1,9} ){0,12}", columns in 1_usize..40) {
             let wrapped = wrap(&text, columns).into_owned();
             let without = |text: &str| text.chars().filter(|c| !" \n".contains(*c)).collect::<String>();
             prop_assert_eq!(without(&text), without(&wrapped));
