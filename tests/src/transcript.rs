@@ -240,7 +240,9 @@ fn masked_word(word: &str, next: Option<&str>) -> String {
         "TOKEN"
     } else if core.len() == 10 && only(core, "-") {
         "DATE"
-    } else if core.len() >= 8 && core.contains([':', 'T']) && only(&core.replace(['T', 'Z'], ""), "-:.") {
+    } else if (core.contains('T') && core.len() >= 8 || core.len() == 8 && core.contains(':'))
+        && only(&core.replace(['T', 'Z'], ""), "-:.")
+    {
         "TIME"
     } else if core.len() >= 8 && is_hex(core) {
         "HEX"
