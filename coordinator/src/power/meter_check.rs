@@ -100,9 +100,7 @@ fn idle(load: IdleLoad) -> PreflightLine {
         ),
         amps if amps < LOW_AMPS => PreflightLine::passed(
             subject,
-            format!(
-                "{found}; under {LOW_AMPS} A ranging is reported to be unreliable: `regatta power check` shows uncertain samples"
-            ),
+            format!("{found}; users report unreliable ranging under {LOW_AMPS} A (power-dev issue 253)"),
         ),
         _ => PreflightLine::passed(subject, found),
     }

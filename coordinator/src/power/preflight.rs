@@ -87,6 +87,11 @@ impl Preflight<'_> {
                 continue;
             }
             match probe {
+                Err(error) if machine.is_lost() => lines.push(PreflightLine::failed(
+                    format!("{role}connection"),
+                    error,
+                    "check the network, and run the same command again",
+                )),
                 Err(error) => lines.push(PreflightLine::failed(
                     format!("{role}Python"),
                     error,

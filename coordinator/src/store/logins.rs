@@ -32,3 +32,20 @@ impl Store {
             .optional()?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_deployment_gives_the_login() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("regatta.db")).unwrap();
+        let device: DeviceId = "1c61500a84dec57d86b5e1f3caa2abe2".parse().unwrap();
+        assert_eq!(store.login(&device).unwrap(), None);
+        for login in ["nvidia@orin", "nvidia@orin:2222"] {
+            store.keep_login(&device, login).unwrap();
+            assert_eq!(store.login(&device).unwrap().as_deref(), Some(login));
+        }
+    }
+}

@@ -6,7 +6,7 @@ use regatta_submission::check::power::SessionEnergy;
 use regatta_text::{escape, escape_lines};
 use serde_json::Value;
 
-use super::{cell, table, words};
+use super::{cell, table};
 use crate::{
     power::{PreflightLine, SessionRecord},
     store::PowerSessionRow,
@@ -101,7 +101,7 @@ pub(crate) fn power_sessions(rows: &[PowerSessionRow]) -> String {
     if rows.is_empty() {
         return "no power sessions yet".to_owned();
     }
-    let mut table = table(["session", "meter", "benchmark", "scenario", "begun", "result"]);
+    let mut table = table(["session", "meter", "run", "result"]);
     super::keep_whole(&mut table, 0);
     for row in rows {
         let result = match (&row.verdict, &row.reason, &row.ended) {
@@ -117,9 +117,7 @@ pub(crate) fn power_sessions(rows: &[PowerSessionRow]) -> String {
         table.add_row([
             cell(&row.id),
             cell(&row.meter),
-            cell(&row.benchmark),
-            cell(&row.scenario),
-            cell(words::time(&row.begun)),
+            cell(format!("{} {}", row.benchmark, row.scenario)),
             cell(result),
         ]);
     }

@@ -111,7 +111,7 @@ impl Link {
         }
     }
 
-    fn give_up(&self, error: &io::Error) {
+    fn give_up(&self, error: &dyn std::error::Error) {
         self.lost.replace(Some(error.to_string()));
         self.session.set_patience(NO_PATIENCE);
     }
@@ -135,10 +135,14 @@ impl Link {
             text: "\"$@\"",
             words,
         };
+        if let Some(why) = self.lost() {
+            let doing = doing.to_owned();
+            return Err(LinkLost { doing, why });
+        }
         self.session.set_patience(RUN_PATIENCE);
         let output = script.run(&self.session, &mut io::empty());
         self.session.set_patience(PATIENCE);
-        let output = output?;
+        let output = output.inspect_err(|error| self.give_up(error))?;
         Ok(match output.code {
             0 => Ok(output.out),
             _ => Err(output.error_text()),

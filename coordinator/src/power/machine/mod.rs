@@ -40,6 +40,11 @@ impl Machine {
             .map_or_else(|| "this machine".to_owned(), |link| link.login().to_owned())
     }
 
+    /// Whether its connection no longer answers.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.lost().is_some())
+    }
+
     /// Whether both are this machine.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         self.link.is_none() && other.link.is_none()
