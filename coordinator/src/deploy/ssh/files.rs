@@ -54,13 +54,18 @@ impl RemoteFiles {
     /// As the server reports.
     pub(crate) fn make_directories(&self, path: &str) -> io::Result<()> {
         let path = Path::new(path);
-        if self.0.stat(path).is_ok_and(|stat| stat.is_dir()) {
+        let is_there = || self.0.stat(path).is_ok_and(|stat| stat.is_dir());
+        if is_there() {
             return Ok(());
         }
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             self.make_directories(&parent.to_string_lossy())?;
         }
-        Ok(self.0.mkdir(path, 0o700)?)
+        match self.0.mkdir(path, 0o700) {
+            // Another session has made it meanwhile.
+            Err(_) if is_there() => Ok(()),
+            made => Ok(made?),
+        }
     }
 
     /// Writes a file.
