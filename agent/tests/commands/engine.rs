@@ -240,7 +240,7 @@ fn the_real_tensorrt_refuses_with_its_own_words() {
     );
     let dla = place.refused(&["build", "--onnx", "digits.onnx", "--dla-core", "0"], 2);
     assert!(
-        dla.contains("DLA core 0 was asked for") && dla.contains("finds 0 here"),
+        dla.contains("DLA core 0 was requested") && dla.contains("finds 0 here"),
         "{dla}"
     );
     let input = ["build", "--onnx", "digits.onnx", "--input-dtype"];
@@ -286,7 +286,7 @@ fn placement_on_dla_is_reported_and_fallback_can_be_refused() {
         2,
     );
     assert!(
-        none.contains("DLA core 1 was asked for, but TensorRT 8.5.2 finds 0 here: this version drives DLA where the chip has it"),
+        none.contains("DLA core 1 was requested, but TensorRT 8.5.2 finds 0 here: this version drives DLA where the chip has it"),
         "{none}"
     );
     let shown = place.engine(&build);

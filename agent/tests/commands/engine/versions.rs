@@ -54,12 +54,12 @@ fn what_a_version_lacks_is_refused_by_name() {
         (
             "100800",
             "--dla-core 0 --precision fp16",
-            "DLA core 0 was asked for, but TensorRT 10.8.0 finds 0 here: this version drives no DLA: 10.8 to 11.4.0 do not".to_owned(),
+            "DLA core 0 was requested, but TensorRT 10.8.0 finds 0 here: this version drives no DLA: 10.8 to 11.4.0 do not".to_owned(),
         ),
         (
             "110400",
             "--dla-core 0",
-            "DLA core 0 was asked for, but TensorRT 11.4.0 finds 0 here: this version drives no DLA: 10.8 to 11.4.0 do not".to_owned(),
+            "DLA core 0 was requested, but TensorRT 11.4.0 finds 0 here: this version drives no DLA: 10.8 to 11.4.0 do not".to_owned(),
         ),
     ] {
         let message = refused(version, flags);
