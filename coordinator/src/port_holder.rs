@@ -73,8 +73,10 @@ mod tests {
     #[test]
     fn the_holder_of_a_port_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let PortHolder(held) = PortHolder::of(listener.local_addr().unwrap());
-        assert_eq!(held.map(|(_, id)| id), Some(std::process::id()));
+        // A busy machine's table may miss an entry while it is read.
+        let mut looks = (0..100).map(|_| PortHolder::of(listener.local_addr().unwrap()).0);
+        let held = looks.find_map(|held| held.map(|(_, id)| id));
+        assert_eq!(held, Some(std::process::id()));
         let other = TcpListener::bind("127.0.0.1:0").unwrap();
         let free = other.local_addr().unwrap();
         drop(other);

@@ -150,10 +150,10 @@ pub(super) fn status_at(lab: &LabStatus, now: Timestamp) -> String {
         ),
     ];
     if let Some(end) = &lab.authority_until {
-        let mut text = format!("the lab's until {}", words::day(end));
+        let mut text = format!("lab until {}", words::day(end));
         if let Some((end, name)) = certificates.min() {
             text.push_str(&format!(
-                ", the first device's ({}) until {}",
+                ", first device ({}) until {}",
                 escape(name),
                 words::day(end)
             ));
