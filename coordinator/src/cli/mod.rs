@@ -4,6 +4,7 @@ mod accuracy;
 mod asset;
 mod audit;
 mod benchmark;
+mod calibration_list;
 mod completions;
 mod confirm;
 mod context;

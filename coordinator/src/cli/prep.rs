@@ -17,7 +17,7 @@ use regatta_types::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::Context;
+use super::{Context, calibration_list};
 use crate::{
     exit::{self, CommandResult, Failure},
     workspace::Workspace,
@@ -100,6 +100,9 @@ struct Document<'a> {
     clipped: u64,
     dir: PathBuf,
     map: PathBuf,
+    /// `null` for a list of one's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration_list: Option<Option<String>>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
@@ -130,6 +133,10 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     if args.verify {
         return verify(args, benchmark, form, &out, &mut progress, context);
     }
+    let list = args.calibration.as_deref();
+    let calibration_list = list
+        .map(|list| calibration_list::published_name(benchmark, list))
+        .transpose()?;
     let PrepReport {
         samples,
         unchanged,
@@ -146,6 +153,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         clipped,
         dir,
         map,
+        calibration_list,
     };
     let has_published_scale = args.scale.is_none() && args.calibration_cache.is_none();
     context.print(&document, || text(&document, has_published_scale))?;
@@ -353,6 +361,10 @@ fn text(made: &Document<'_>, has_published_scale: bool) -> String {
     );
     if made.map.is_file() {
         text.push_str(&format!("\nlabels in {}", made.map.display()));
+    }
+    if let Some(name) = &made.calibration_list {
+        text.push('\n');
+        text.push_str(&calibration_list::describe(benchmark, name.as_deref()));
     }
     if made.clipped > 0 {
         let clipped = made.clipped;
