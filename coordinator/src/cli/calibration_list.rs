@@ -27,13 +27,12 @@ pub(super) fn published_name(benchmark: &Benchmark, path: &Path) -> Result<Optio
     }))
 }
 
-/// Describes a list by its [`published_name`].
-pub(super) fn describe(benchmark: &Benchmark, name: Option<&str>) -> String {
+/// Describes a list of a benchmark by its [`published_name`].
+pub(super) fn describe(benchmark: &str, name: Option<&str>) -> String {
     match name {
         Some(name) => format!("calibration list: {name}, as published by MLCommons"),
         None => format!(
-            "calibration list: not a published one of {}; the closed division requires one of those that `regatta data show` lists",
-            benchmark.name
+            "calibration list: not a published one of {benchmark}; the closed division requires one of those that `regatta data show` lists"
         ),
     }
 }
@@ -62,7 +61,7 @@ mod tests {
         std::fs::write(file.path(), "ILSVRC2012_val_00000010.JPEG\n").unwrap();
         let name = published_name(&benchmark, file.path()).unwrap();
         assert_eq!(name, None);
-        assert!(describe(&benchmark, None).contains("not a published one of resnet50"));
+        assert!(describe("resnet50", None).contains("not a published one of resnet50"));
         assert!(published_name(&benchmark, Path::new("/nonexistent")).is_err());
     }
 }

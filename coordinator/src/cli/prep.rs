@@ -364,7 +364,7 @@ fn text(made: &Document<'_>, has_published_scale: bool) -> String {
     }
     if let Some(name) = &made.calibration_list {
         text.push('\n');
-        text.push_str(&calibration_list::describe(benchmark, name.as_deref()));
+        text.push_str(&calibration_list::describe(made.benchmark, name.as_deref()));
     }
     if made.clipped > 0 {
         let clipped = made.clipped;

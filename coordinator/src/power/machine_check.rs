@@ -199,7 +199,7 @@ impl MachineCheck<'_> {
                 subject,
                 format!("{port} is in use"),
                 format!(
-                    "end the program that uses it (`ss -tlnp` shows it), or give the meter another {option}"
+                    "wait if a session uses it; else end the program that `ss -tlnp` shows, or give the meter another {option}"
                 ),
             ),
         }

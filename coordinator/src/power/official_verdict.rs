@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io,
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::Path,
     process::{Command, Stdio},
     thread,
@@ -26,7 +27,7 @@ pub(crate) struct OfficialCheck {
     pub(crate) passed: bool,
 }
 
-/// What the official checker says.
+/// The official checker's result.
 #[derive(Debug)]
 pub(crate) struct OfficialVerdict {
     /// The checks, in order.
@@ -38,7 +39,7 @@ impl OfficialVerdict {
     /// Runs the program `checker`. Its output is kept in the file `output`.
     ///
     /// # Errors
-    /// When it does not start, or does not end in time.
+    /// When it does not start, does not end in time, or is killed.
     pub(crate) fn of(python: &Path, checker: &Path, session: &Path, output: &Path) -> io::Result<Self> {
         let file = File::create(output)?;
         let mut process = Command::new(python)
@@ -49,6 +50,8 @@ impl OfficialVerdict {
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)
+            // Ctrl-C interrupts Regatta between sessions, and not the verdict on a session.
+            .process_group(0)
             .spawn()?;
         let begun = Instant::now();
         let status = loop {
@@ -67,6 +70,13 @@ impl OfficialVerdict {
             }
             thread::sleep(PAUSE);
         };
+        if let Some(signal) = status.signal() {
+            return Err(io::Error::other(format!(
+                "{} was killed by signal {signal}, and the session is not judged; `regatta power check {}` judges it",
+                checker.display(),
+                session.display()
+            )));
+        }
         Ok(Self::read(
             &String::from_utf8_lossy(&fs::read(output)?),
             status.success(),
@@ -120,6 +130,17 @@ mod tests {
         assert_eq!(fewer.summary(), "10 checks passed; it reported 10 of 11");
         let failed = good.replacen("[x]", "[ ]", 1);
         assert!(!OfficialVerdict::read(&failed, true).passes());
+    }
+
+    #[test]
+    fn a_killed_checker_is_no_verdict() {
+        let directory = tempfile::tempdir().unwrap();
+        let checker = directory.path().join("check.py");
+        fs::write(&checker, "kill -KILL $$\n").unwrap();
+        let output = directory.path().join("output");
+        let result = OfficialVerdict::of(Path::new("sh"), &checker, directory.path(), &output);
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("killed by signal 9"), "{error}");
     }
 
     #[test]

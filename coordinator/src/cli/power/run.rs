@@ -73,7 +73,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         return Err(Failure::misuse("name a scenario with --scenario"));
     };
     let device = &first.spec.device;
-    let sessions = Sessions {
+    let mut sessions = Sessions {
         workspace: &workspace,
         store: &store,
         rules,
@@ -96,14 +96,31 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
     let runtime = runtime()?;
     let interrupted = watch_for_interrupts(&runtime)?;
     let mut records = Vec::new();
+    let mut failure = None;
     for draft in &drafts {
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
-        records.push(sessions.make(draft, &interrupted)?);
+        if !records.is_empty() {
+            // A connection of the session before may be lost.
+            match Machines::reach(&args.machines, &meter.settings, device, &store) {
+                Ok(machines) => sessions.machines = machines,
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        match sessions.make(draft, &interrupted) {
+            Ok(record) => records.push(record),
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        }
     }
     let left = drafts.len() - records.len();
-    if left > 0 {
+    if left > 0 && failure.is_none() {
         tell(&format!(
             "interrupted: {left} of {} sessions were not begun",
             drafts.len()
@@ -118,7 +135,11 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
             .collect::<Vec<_>>()
             .join("\n\n")
     })?;
-    Ok(if passed { exit::OK } else { exit::NO })
+    match failure {
+        // The records of the sessions before are printed already.
+        Some(error) => Err(error),
+        None => Ok(if passed { exit::OK } else { exit::NO }),
+    }
 }
 
 /// The drafts of the sessions, one per scenario.

@@ -35,6 +35,9 @@ use crate::{
     workspace::Workspace,
 };
 
+/// The director and the system under test of a session.
+type Hosts = (Box<dyn Director>, Box<dyn SystemUnderTest>);
+
 /// What the sessions of a command share.
 pub(super) struct Sessions<'a> {
     pub(super) workspace: &'a Workspace,
@@ -177,11 +180,7 @@ impl Sessions<'_> {
     }
 
     /// Director and system under test, with the session's directories on them.
-    fn hosts(
-        &self,
-        id: &str,
-        directory: &Path,
-    ) -> Result<(Box<dyn Director>, Box<dyn SystemUnderTest>), SessionError> {
+    fn hosts(&self, id: &str, directory: &Path) -> Result<Hosts, SessionError> {
         let Machines { director, system, .. } = &self.machines;
         let local = |machine: &Machine| {
             PowerDev::elsewhere(Path::new(&machine.power_dev), Default::default(), Vec::new())

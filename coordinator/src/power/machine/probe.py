@@ -1,7 +1,7 @@
 # Reports what a power session needs to know of this machine, as one line of JSON. It changes nothing.
 import hashlib, json, os, shutil, socket, struct, sys, time
 
-asked = json.loads(sys.argv[1])
+request = json.loads(sys.argv[1])
 EPOCH_1900 = 2208988800
 
 
@@ -46,9 +46,23 @@ def meter(path):
     return "usable" if os.access(path, os.R_OK | os.W_OK) else "not permitted"
 
 
+def in_use(port):
+    # Without a connection, which would disturb a session of somebody else.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tcp.bind(("", port))
+            return False
+        except OSError:
+            return True
+
+
 def connection(address, port, seconds):
+    # Over IPv4, as the official client connects.
     try:
-        socket.create_connection((address, port), seconds).close()
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+            tcp.settimeout(seconds)
+            tcp.connect((address, port))
         return "open"
     except ConnectionRefusedError:
         return "refused"
@@ -93,13 +107,13 @@ found = {
     "python": list(sys.version_info[:2]),
     "debug": "MLPP_DEBUG" in os.environ,
     "boot_id": first_line("/proc/sys/kernel/random/boot_id"),
-    "power_dev": power_dev(asked["power_dev"]),
-    "ptd": program(asked["ptd"]) if asked["ptd"] else None,
-    "meter": meter(asked["meter"]) if asked["meter"] else None,
-    "ports_in_use": [port for port in asked["ports"] if connection("127.0.0.1", port, 0.1) == "open"],
-    "reach": connection(asked["reach"][0], asked["reach"][1], 4) if asked["reach"] else None,
-    "ntp": ntp(asked["ntp"]),
-    "free_mib": free_mib(asked["directory"]),
-    "left_over": left_over(asked["left_over"]) if asked["left_over"] else [],
+    "power_dev": power_dev(request["power_dev"]),
+    "ptd": program(request["ptd"]) if request["ptd"] else None,
+    "meter": meter(request["meter"]) if request["meter"] else None,
+    "ports_in_use": [port for port in request["ports"] if in_use(port)],
+    "reach": connection(request["reach"][0], request["reach"][1], 4) if request["reach"] else None,
+    "ntp": ntp(request["ntp"]),
+    "free_mib": free_mib(request["directory"]),
+    "left_over": left_over(request["left_over"]) if request["left_over"] else [],
 }
 print(json.dumps(found))
