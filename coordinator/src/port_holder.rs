@@ -5,7 +5,7 @@ use std::{fmt, fs, net::SocketAddr, path::Path};
 /// The state `LISTEN` in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 
-/// The program that listens on a port. `Display` names it, or says `another program`.
+/// The program that listens on a port. `Display` is its name, or `another program`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PortHolder(Option<(String, u32)>);
 

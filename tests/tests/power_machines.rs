@@ -327,7 +327,7 @@ fn a_session_of_three_machines(bench: &Bench) {
             "{part}"
         );
     }
-    // PTDaemon was asked before it began, and live watts came over the connection.
+    // PTDaemon was queried before it began, and live watts came over the connection.
     let words = printed(&output);
     assert!(
         words.contains("ok    meter identity: YokogawaWT310E") && words.contains("ok    idle load: "),
@@ -386,7 +386,7 @@ fn a_command_that_is_killed(bench: &Bench) {
     let output: Output = bench.session("command").output().expect("regatta starts");
     let words = printed(&output);
     assert!(
-        words.contains("ended without a word") && words.contains("files of earlier sessions"),
+        words.contains("ended without a result") && words.contains("files of earlier sessions"),
         "{words}"
     );
 }

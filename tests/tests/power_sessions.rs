@@ -397,7 +397,7 @@ fn a_command_that_is_killed(lab: &Lab, power_dev: &Path) {
     });
     let output = session(lab, "killed").output().expect("regatta starts");
     assert!(
-        printed(&output).contains("ended without a word"),
+        printed(&output).contains("ended without a result"),
         "{}",
         printed(&output)
     );

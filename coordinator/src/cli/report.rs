@@ -30,7 +30,7 @@ pub(super) fn report(rows: &[RunRow], replaced: &[RunRow], context: &Context) ->
         if let Some(audit) = &audit {
             say(audit)?;
         }
-        // The line of an audit says why it failed. LoadGen's own reasons are not in it.
+        // The line of an audit has the reason of its failure. LoadGen's own reasons are not in it.
         let is_invalid = row
             .outcome
             .as_ref()

@@ -1,4 +1,4 @@
-//! What is checked before a session begins, within seconds: each line says what was found, and what to do where it does not do.
+//! The checks before a session begins, within seconds: each line has what was found and, after a failure, the remedy.
 
 use std::path::Path;
 

@@ -136,7 +136,7 @@ impl Holder {
         })
     }
 
-    /// Whether `own`, a process of this namespace and boot, can tell if this one still exists.
+    /// Whether `own`, a process of this namespace and boot, can see this one.
     fn is_comparable_with(&self, own: &Self) -> bool {
         match self.boot == own.boot {
             true => self.namespace == own.namespace,

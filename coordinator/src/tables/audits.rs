@@ -104,7 +104,7 @@ pub(crate) fn accuracy_delta(delta: &AccuracyDelta) -> String {
 
 /// The official script's message when it refuses to compare, and the two values that differ.
 fn refusal(audit: &AuditResult) -> Option<String> {
-    // The first line says that the script verifies performance.
+    // The first line names the script that verifies performance.
     let refusal = audit.speeds.iter().skip(1).last();
     let refusal = refusal.filter(|line| audit.scores.is_none() && *line != "TEST PASS")?;
     Some(match &audit.mismatch {

@@ -14,7 +14,7 @@ pub(crate) fn meters(rows: &[MeterRow]) -> String {
         let used_by = match &row.lease {
             None => "-".to_owned(),
             Some(lease) => match lease.state() {
-                LeaseState::Stale => format!("nobody: session {} ended without a word", lease.session),
+                LeaseState::Stale => format!("nobody: session {} ended without a result", lease.session),
                 LeaseState::Held => format!("session {}, process {}", lease.session, lease.pid()),
                 LeaseState::Unknown => format!("session {} elsewhere", lease.session),
             },

@@ -52,7 +52,7 @@ pub(crate) fn state(row: &RunRow) -> &'static str {
     }
 }
 
-/// Returns the figure that the round's checker reports. Without it LoadGen's headline says what it is: a latency that has no estimate by early
+/// Returns the figure that the round's checker reports. Without it, LoadGen's headline names its figure: a latency that has no estimate by early
 /// stopping has its percentile beside it, a rate that it is not judged.
 pub(crate) fn figure(row: &RunRow) -> Option<String> {
     let outcome = row.outcome.as_ref()?;
@@ -173,7 +173,7 @@ pub(crate) fn result(row: &RunRow) -> String {
     }
 }
 
-/// Returns the result with the time that LoadGen ran. A failed or aborted run has only its state here; the report after the wait says why.
+/// Returns the result with the time that LoadGen ran. A failed or aborted run has only its state here; the report after the wait has the reason.
 pub(crate) fn result_and_time(row: &RunRow, now: Timestamp) -> String {
     let result = |row: &RunRow| match has_result(row) {
         true => result(row),

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::Path};
 use regatta_prep::{accuracy::LabelType, squad_feature_cache, squad_labels};
 use regatta_types::benchmark::{Benchmark, Metric};
 
-/// What the placeholders in options stand for.
+/// The values of the placeholders in options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paths<'a> {
     /// `{log}`

@@ -66,7 +66,7 @@ pub(in crate::cli) struct Args {
     /// SSH port
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Private key to log in with; may stand more than once
+    /// Private key to log in with; can be repeated
     #[arg(long, value_name = "FILE")]
     identity: Vec<PathBuf>,
     /// Host to go through
@@ -75,7 +75,7 @@ pub(in crate::cli) struct Args {
     /// Reads the password, for the login and for sudo, from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
-    /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; may stand more than once
+    /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; can be repeated
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Vec<String>,
     /// Enrols a board here that is enrolled in another lab

@@ -24,13 +24,13 @@ pub(super) struct MachineArgs {
     /// The Python interpreter of the official client on the device
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     device_python: String,
-    /// Private key to log in with; may stand more than once
+    /// Private key to log in with; can be repeated
     #[arg(long, value_name = "FILE")]
     identity: Vec<PathBuf>,
     /// Reads the password of the logins from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
-    /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; may stand more than once
+    /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; can be repeated
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Vec<String>,
 }

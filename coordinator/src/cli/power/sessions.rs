@@ -79,7 +79,7 @@ impl Sessions<'_> {
         let lease = MeterLease::take(self.store, &self.meter.name, &id)?;
         if let Some(ended) = lease.ended() {
             tell(&format!(
-                "session {} ended without a word; its lease of {} has ended too",
+                "session {} ended without a result; its lease of {} has ended too",
                 ended.session, self.meter.name
             ));
         }

@@ -73,7 +73,7 @@ pub(crate) struct SquadSource {
 }
 
 impl SquadSource {
-    /// Reads both files in `directory`. What the files are is checked before their hashes, because that says more.
+    /// Reads both files in `directory`. Checks what the files are before their hashes, because that error is clearer.
     ///
     /// # Errors
     /// [`SquadError`] names the file.

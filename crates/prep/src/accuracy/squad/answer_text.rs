@@ -1,4 +1,4 @@
-//! The words of a text that an answer's tokens stand for, as `get_final_text` of the reference's `accuracy-squad.py` finds them.
+//! The words of a text from which an answer's tokens come, as `get_final_text` of the reference's `accuracy-squad.py` finds them.
 
 use crate::squad::{is_python_space, words};
 
