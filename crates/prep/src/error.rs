@@ -215,14 +215,14 @@ pub enum PrepError {
         #[source]
         source: io::Error,
     },
-    /// A manifest does not have a line for each sample.
-    #[error("{path} has {lines} lines for {expected} samples; hint: copy it again", path = path.display())]
+    /// A manifest does not have a line for each file of the samples.
+    #[error("{path} has {lines} lines for {expected} files; hint: copy it again", path = path.display())]
     ManifestLength {
         /// The file.
         path: PathBuf,
         /// Its number of lines.
         lines: usize,
-        /// The number of samples.
+        /// The number of files.
         expected: usize,
     },
     /// A required file is neither bundled nor below the scratch directory.

@@ -39,7 +39,7 @@ impl Verification {
 ///
 /// # Errors
 /// [`PrepError`] when the samples are incomplete, the manifest cannot be read, a line of it is invalid, or it has not a line
-/// for each sample.
+/// for each file.
 pub fn verify_samples(
     dir: &Path,
     manifest: Option<&Path>,
@@ -60,7 +60,7 @@ pub fn verify_samples(
     }
     let (mut differing, mut missing) = (Vec::new(), Vec::new());
     let total = entries.len();
-    let expected = complete_set(dir)?;
+    let expected = files_of_complete_set(dir)?;
     if expected != total {
         return Err(PrepError::ManifestLength {
             path: manifest,
@@ -86,8 +86,8 @@ pub fn verify_samples(
     })
 }
 
-/// Returns the number of samples in `dir`, which must be complete.
-fn complete_set(dir: &Path) -> Result<usize, PrepError> {
+/// Returns the number of files of the samples in `dir`, which must be complete: one per sample, or one per input if there are several.
+fn files_of_complete_set(dir: &Path) -> Result<usize, PrepError> {
     SampleSet::check_whole(dir)?;
     let path = dir.join(SampleSet::FILE);
     let unreadable = |source| PrepError::Document {
@@ -96,7 +96,10 @@ fn complete_set(dir: &Path) -> Result<usize, PrepError> {
     };
     let document = regular_file::read(&path, LARGEST_MANIFEST).map_err(unreadable)?;
     let set = SampleSet::from_json(&document).map_err(|error| unreadable(io::Error::other(error)))?;
-    Ok(set.samples)
+    Ok(match set.tensors.len() {
+        0 | 1 => set.samples,
+        inputs => inputs,
+    })
 }
 
 /// Splits a line into hash and file name below the samples' directory.

@@ -244,7 +244,7 @@ fn runs_that_are_not_what_they_claim_are_observed() {
     insta::assert_snapshot!(observed.join("\n"), @r"
     effective_test_mode is `PerformanceOnly`, not `AccuracyOnly`
     loadgen_version is `4.1 @ 0000`, not `5.1 @ 0123456789`
-    the summary says `AccuracyOnly`, effective_test_mode in the detail log is `PerformanceOnly`
+    the summary has `AccuracyOnly`, effective_test_mode in the detail log is `PerformanceOnly`
     ");
 }
 
