@@ -90,17 +90,18 @@ impl Terminal {
         self.shown()
     }
 
-    /// Waits until `text` appears in the output after the previously awaited text.
+    /// Waits until `text` appears in the output after the previously awaited text. A space also matches a line break, because long
+    /// messages are wrapped.
     ///
     /// # Panics
     /// Panics when it does not appear.
     pub fn wait_for(&mut self, text: &str) {
         let from = self.read;
-        let at = |shown: String| shown.get(from..).and_then(|new| new.find(text));
+        let end = |shown: String| end_of(text, shown.get(from..)?);
         eventually(&format!("`{text}` at the terminal"), PATIENCE_S, || {
-            at(self.shown()).is_some()
+            end(self.shown()).is_some()
         });
-        self.read = from + at(self.shown()).unwrap_or_default() + text.len();
+        self.read = from + end(self.shown()).unwrap_or_default();
     }
 
     /// Types keys: `\n` is Enter, `\x03` is Ctrl-C.
@@ -180,4 +181,23 @@ impl Drop for Terminal {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Returns the end of the first place in `shown` that has the words of `text`, with any white space where `text` has a space.
+fn end_of(text: &str, shown: &str) -> Option<usize> {
+    let mut places = shown.char_indices().filter_map(|(at, _)| shown.get(at..));
+    let rest = places.find_map(|place| after(text, place))?;
+    Some(shown.len() - rest.len())
+}
+
+/// Returns what follows `text` at the beginning of `shown`.
+fn after<'a>(text: &str, shown: &'a str) -> Option<&'a str> {
+    text.chars().try_fold(shown, |rest, expected| {
+        if expected == ' ' {
+            let trimmed = rest.trim_start();
+            (trimmed.len() < rest.len()).then_some(trimmed)
+        } else {
+            rest.strip_prefix(expected)
+        }
+    })
 }
