@@ -313,7 +313,9 @@ mod tests {
             let mut file = npy("<f4", &[1, 8, 8], &[]);
             file[at] = byte;
             // The agent's reader keeps any type name, which its callers check, so it may accept what npyz refuses.
-            if let (Ok(ours), Some(theirs)) = (read(&file), oracle(&file)) {
+            if let (Ok(mut ours), Some(theirs)) = (read(&file), oracle(&file)) {
+                // npyz reads the old name `a` of byte strings as `S`.
+                ours.descr = ours.descr.replace('a', "S");
                 prop_assert_eq!(ours, theirs);
             }
         }

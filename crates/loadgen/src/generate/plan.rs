@@ -303,7 +303,7 @@ impl<'a> QuerySource<'a> {
         self.remaining = self.remaining.checked_sub(1)?;
         let start = self.order.next();
         let due_ns = self.next_due_ns;
-        self.next_due_ns += self.gaps.next();
+        self.next_due_ns = self.next_due_ns.saturating_add(self.gaps.next());
         Some((&self.set[start..start + self.samples_per_query], due_ns))
     }
 }

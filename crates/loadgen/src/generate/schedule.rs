@@ -95,7 +95,8 @@ impl QueryTarget {
         while due < self.duration_ns || queries < minimum {
             queries += 1;
             due = next_due;
-            next_due += gaps.next();
+            // A tiny rate gives gaps of up to `i64::MAX`.
+            next_due = i64::saturating_add(next_due, gaps.next());
             if let Some(step) = self.step
                 && queries >= minimum
                 && due < self.duration_ns
@@ -119,6 +120,17 @@ fn to_ns(seconds: f64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tiny_rate_ends_at_the_last_nanosecond() {
+        let target = QueryTarget {
+            duration_ns: 1_000,
+            minimum: 3,
+            step: None,
+        };
+        let extent = target.extent(&Gaps::poisson(1, 1e-300).unwrap());
+        assert_eq!((extent.queries, extent.end_ns), (3, i64::MAX));
+    }
 
     proptest::proptest! {
         /// Compares the closed form for constant intervals with LoadGen's loop.
