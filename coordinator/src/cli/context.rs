@@ -180,7 +180,12 @@ pub(super) fn is_quiet() -> bool {
 /// Prints progress, not results, to standard error, unless `--quiet` was given.
 pub(crate) fn tell(text: &str) {
     if !is_quiet() {
-        // The text is lost when standard error is closed.
-        let _ = writeln!(io::stderr(), "{}", fit(&escape_lines(text), &io::stderr()));
+        notify(text);
     }
+}
+
+/// Prints a question, a warning or the reason of a refusal to standard error, also with `--quiet`.
+pub(crate) fn notify(text: &str) {
+    // The text is lost when standard error is closed.
+    let _ = writeln!(io::stderr(), "{}", fit(&escape_lines(text), &io::stderr()));
 }

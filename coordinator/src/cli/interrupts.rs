@@ -1,10 +1,10 @@
-//! Counts Ctrl-C while a command waits, so that the command decides what it means.
+//! Ctrl-C and the other signals that end a program, counted or noted, so that the command decides what they mean.
 
 use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -67,4 +67,25 @@ impl Interrupts {
         }
         true
     }
+}
+
+/// Returns a flag that is set by Ctrl-C, by SIGTERM, and by SIGHUP, which comes when a terminal or its SSH login is closed.
+///
+/// # Errors
+/// Returns an error when the system refuses a signal.
+pub(super) fn end_requested(runtime: &Runtime) -> io::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let _entered = runtime.enter();
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ] {
+        let (flag, mut signal) = (Arc::clone(&flag), signal(kind)?);
+        runtime.spawn(async move {
+            signal.recv().await;
+            flag.store(true, Ordering::Relaxed);
+        });
+    }
+    Ok(flag)
 }

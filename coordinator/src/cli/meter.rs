@@ -4,7 +4,7 @@ use regatta_power::{ptd, server_conf as conf};
 use regatta_text::escape;
 use serde_json::{Value, json};
 
-use super::{Context, context::tell, submission::inputs::rounds};
+use super::{Context, context::notify, submission::inputs::rounds};
 use crate::{
     deploy::ssh::Destination,
     exit::{self, CommandResult, Failure},
@@ -25,7 +25,7 @@ pub(super) enum Command {
         /// The meter's name
         name: String,
     },
-    /// Ends the lease of a session whose process has ended where it cannot be seen from here
+    /// Ends the lease of a session whose process has ended on another machine or in another container
     Free {
         /// The meter's name
         name: String,
@@ -188,7 +188,7 @@ fn expect_usable(settings: &MeterSettings, context: &Context) -> Result<(), Fail
         if read.is_none() {
             return Err(Failure::misuse(&finding.text).hint(&finding.hint));
         }
-        tell(&format!("{}; hint: {}", finding.text, finding.hint));
+        notify(&format!("{}; hint: {}", finding.text, finding.hint));
     }
     Ok(())
 }

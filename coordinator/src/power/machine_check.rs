@@ -131,13 +131,13 @@ impl MachineCheck<'_> {
         self.passed("debug switch", found)
     }
 
-    /// What sessions without a connection at their end have left.
+    /// The directories of sessions that lost their connection. A complete session may be in them.
     fn left_over(&self) -> Option<PreflightLine> {
         let directory = self.machine.sessions()?;
         let count = self.probe.left_over.len();
         (count > 0).then(|| {
             let found =
-                format!("{count} in {directory}; remove them with `rm -r` unless their sessions still run");
+                format!("{count} in {directory}, perhaps with a complete session: copy it before you remove them with `rm -r`");
             self.passed("files of earlier sessions", found)
         })
     }

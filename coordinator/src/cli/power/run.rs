@@ -8,7 +8,7 @@ use regatta_config::catalogue::Catalogue;
 use serde_json::{Value, json};
 
 use super::{
-    super::{Context, context::tell, meter::unknown, quickstart::watch_for_interrupts, resolve, runtime},
+    super::{Context, context::notify, interrupts, meter::unknown, resolve, runtime},
     machines::{MachineArgs, Machines},
     sessions::Sessions,
 };
@@ -46,7 +46,7 @@ pub(in crate::cli) struct RunArgs {
     /// Another length of each run, such as 3s
     #[arg(long, value_name = "T")]
     duration: Option<String>,
-    /// Whose values for the benchmark are taken
+    /// The system with the settings for the benchmark
     #[arg(long, value_name = "SYSTEM")]
     system: Option<String>,
     /// The state that the device is set to for both runs: MaxP, MaxQ or as-is [default: as-is]
@@ -94,7 +94,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         );
     }
     let runtime = runtime()?;
-    let interrupted = watch_for_interrupts(&runtime)?;
+    let interrupted = interrupts::end_requested(&runtime)?;
     let mut records = Vec::new();
     let mut failure = None;
     for draft in &drafts {
@@ -121,8 +121,8 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
     }
     let left = drafts.len() - records.len();
     if left > 0 && failure.is_none() {
-        tell(&format!(
-            "interrupted: {left} of {} sessions were not begun",
+        notify(&format!(
+            "interrupted: {left} of {} sessions did not start",
             drafts.len()
         ));
     }

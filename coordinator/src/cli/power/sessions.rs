@@ -18,7 +18,10 @@ use regatta_power::{
 use regatta_types::RunId;
 
 use super::{
-    super::{context::tell, lookup},
+    super::{
+        context::{notify, tell},
+        lookup,
+    },
     machines::Machines,
     session_report::{SessionReporter, failure},
 };
@@ -38,7 +41,7 @@ use crate::{
 /// The director and the system under test of a session.
 type Hosts = (Box<dyn Director>, Box<dyn SystemUnderTest>);
 
-/// What the sessions of a command share.
+/// The state that the sessions of a command share.
 pub(super) struct Sessions<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) store: &'a Store,
@@ -84,7 +87,9 @@ impl Sessions<'_> {
             ));
         }
         let preflight = self.preflight(draft)?;
-        tell(&tables::preflight(&preflight.lines));
+        // The lines are the reason when one of them has failed.
+        let print = if preflight.passed() { tell } else { notify };
+        print(&tables::preflight(&preflight.lines));
         let boot_id = preflight.boot_id.clone().filter(|_| preflight.passed());
         let boot_id = boot_id.ok_or_else(|| {
             Failure::could_not("a session cannot succeed: see the lines above; nothing was started")
@@ -165,7 +170,10 @@ impl Sessions<'_> {
             meter: self.meter,
             machine: system.name(),
             draft,
-            obstacles: self.obstacles(requested.iter().map(|(_, run)| *run))?,
+            obstacles: self
+                .obstacles(requested.iter().map(|(_, run)| *run))
+                // The session is complete, and its record is written in any case.
+                .unwrap_or_else(|error| vec![format!("the markers of its runs cannot be read: {error}")]),
             runs: requested,
         };
         let record = SessionRecord::write(&plan.directory, &facts, judged)?;
@@ -240,7 +248,7 @@ impl Sessions<'_> {
     }
 }
 
-/// Gives the client the logs of a run, on whichever machine it is.
+/// Passes the logs of a run to the client, on this machine or over SSH.
 fn hand_over(system: &Machine, logs: String) -> HandOver<'static> {
     let link = system.link.as_ref().map(Rc::clone);
     Box::new(move |part: Part, from: &Path| match &link {

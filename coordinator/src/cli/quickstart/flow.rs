@@ -12,10 +12,6 @@ use std::{
 
 use regatta_config::catalogue::Catalogue;
 use regatta_types::{Mode, RunId, Scenario, documents::RunPhase};
-use tokio::{
-    runtime::Runtime,
-    signal::unix::{SignalKind, signal},
-};
 
 use super::{
     agent::{self, Agent},
@@ -25,7 +21,7 @@ use super::{
     subject::{BENCHMARK, EDGE},
 };
 use crate::{
-    cli::{self, View},
+    cli::{self, View, interrupts},
     daemon::Daemon,
     exit::{self, CommandResult, Failure},
     runs::{Words, repetitions},
@@ -66,7 +62,7 @@ pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
     }
 
     let runtime = cli::runtime()?;
-    let interrupted = watch_for_interrupts(&runtime)?;
+    let interrupted = interrupts::end_requested(&runtime)?;
     let daemon = runtime
         .block_on(Daemon::start(&workspace))
         .map_err(|error| cli::with_hint(error, &workspace))?;
@@ -85,20 +81,6 @@ pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
     // The agent has ended by now in any case, so the broker gets its last message.
     runtime.block_on(daemon.stop())?;
     outcome
-}
-
-/// Returns a flag that SIGINT and SIGTERM set.
-pub(in crate::cli) fn watch_for_interrupts(runtime: &Runtime) -> std::io::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let _entered = runtime.enter();
-    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-        let (flag, mut signal) = (Arc::clone(&flag), signal(kind)?);
-        runtime.spawn(async move {
-            signal.recv().await;
-            flag.store(true, Ordering::Relaxed);
-        });
-    }
-    Ok(flag)
 }
 
 pub(super) struct Session<'a> {

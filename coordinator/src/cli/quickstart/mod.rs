@@ -14,7 +14,6 @@ mod subject;
 use std::path::PathBuf;
 
 pub(super) use agent::find_or_build;
-pub(super) use flow::watch_for_interrupts;
 
 use regatta_text::HumanDuration;
 

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         Context,
-        context::{shell_word, tell},
+        context::{notify, shell_word},
         lookup::RunDevices,
     },
     power_sessions,
@@ -201,11 +201,11 @@ fn prompt_for_answers(findings: &[StagingFinding], answers: &mut Answers) -> Res
     else {
         return Ok(false);
     };
-    tell("The runs do not tell these; an empty line leaves one open.");
+    notify("The runs do not have these values. An empty line leaves one open.");
     let mut lines = io::stdin().lock().lines();
     let mut new_answers = Vec::new();
     for question in questions {
-        tell(&format!("{}:", words(question)));
+        notify(&format!("{}:", words(question)));
         let Some(line) = lines.next().transpose()? else {
             break;
         };
@@ -217,14 +217,14 @@ fn prompt_for_answers(findings: &[StagingFinding], answers: &mut Answers) -> Res
     }
     if !new_answers.is_empty() {
         let kept = as_file(&new_answers);
-        tell(&format!(
+        notify(&format!(
             "Keep these in the answers file for the next time:\n\n{kept}"
         ));
     }
     Ok(!new_answers.is_empty())
 }
 
-/// A question as it is asked.
+/// The text of a question.
 fn words(question: &Question) -> String {
     match question {
         Question::Submitter => "submitter".to_owned(),

@@ -125,10 +125,10 @@ impl RemoteFiles {
         Ok(bytes)
     }
 
-    /// Fetches the regular files of a directory and of those below it.
+    /// Fetches a directory of files and directories.
     ///
     /// # Errors
-    /// As both sides report. Names with path separators are refused.
+    /// As both sides report. Names with path separators, links and other special files are refused.
     pub(crate) fn fetch(&self, path: &str, to: &Path) -> io::Result<()> {
         self.fetch_within(Path::new(path), to, DEEPEST)
     }
@@ -149,9 +149,14 @@ impl RemoteFiles {
                     )));
                 }
                 file.sync_all()?;
+            } else {
+                return Err(io::Error::other(format!(
+                    "{} is neither a file nor a directory within {DEEPEST} levels",
+                    path.display()
+                )));
             }
         }
-        Ok(())
+        File::open(to)?.sync_all()
     }
 
     /// Removes a directory with everything in it. A directory that does not exist is no error.

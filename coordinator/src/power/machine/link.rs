@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     io,
     net::IpAddr,
+    path::Path,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -14,9 +15,9 @@ use crate::deploy::{
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest time for a program that looks at the machine: it waits for NTP and PTDaemon.
+/// The longest wait in a program that looks at the machine, which waits for NTP and PTDaemon, and in fetching a session.
 const RUN_PATIENCE: Duration = Duration::from_secs(90);
-/// The wait for an answer of a connection that is lost: what is closed over it is not waited for.
+/// The wait for an answer on a lost connection. It is short, so that closing files and programs takes no time.
 const NO_PATIENCE: Duration = Duration::from_millis(50);
 /// The interval at which a connection must show that it answers.
 const PROOF: Duration = Duration::from_secs(5);
@@ -26,7 +27,7 @@ const COMPARISONS: usize = 5;
 const CLOCK: &str =
     "import sys, time\nfor _ in iter(sys.stdin.readline, ''): print(repr(time.time()), flush=True)";
 
-/// A machine that cannot be connected with.
+/// The error when a machine cannot be reached over SSH.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinkError {
     /// The login failed.
@@ -93,7 +94,7 @@ impl Link {
         &self.files
     }
 
-    /// Why the connection no longer answers. Looks every few seconds.
+    /// Returns why the connection no longer answers. Checks it every few seconds.
     pub(crate) fn lost(&self) -> Option<String> {
         if self.lost.borrow().is_none() && self.answered.get().elapsed() > PROOF {
             match self.files.expect_answer() {
@@ -104,7 +105,7 @@ impl Link {
         self.lost.borrow().clone()
     }
 
-    /// Takes note of an error of the login's files: after one of time there is no connection.
+    /// Records an SFTP error. A timeout means that the connection is lost.
     pub(crate) fn note(&self, error: &io::Error) {
         if error.kind() == io::ErrorKind::TimedOut {
             self.give_up(error);
@@ -123,6 +124,17 @@ impl Link {
     pub(crate) fn start(&self, doing: &str, words: &[&str]) -> Result<RemoteProgram, LinkLost> {
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         self.session.start(doing, &format!("exec {}", words.join(" ")))
+    }
+
+    /// Fetches a directory. The wait for each answer is long, because the files may be a whole session.
+    ///
+    /// # Errors
+    /// As both sides report.
+    pub(crate) fn fetch(&self, from: &str, to: &Path) -> io::Result<()> {
+        self.session.set_patience(RUN_PATIENCE);
+        let fetched = self.files.fetch(from, to);
+        self.session.set_patience(PATIENCE);
+        fetched
     }
 
     /// Runs a program to its end. Returns its output, or its error text.

@@ -80,8 +80,12 @@ impl SystemUnderTest for RemoteSystem {
 
     fn collect(&mut self, directory: &Path) -> Result<(), SessionError> {
         self.uncollected.set(true);
-        let fetched = self.link.files().fetch(&self.output(), directory);
-        fetched.map_err(|error| self.failed("fetching the session's files", &error))?;
+        let fetched = self.link.fetch(&self.output(), directory);
+        fetched.map_err(|error| SessionError::Uncollected {
+            machine: self.link.login().to_owned(),
+            directory: self.output(),
+            source: error,
+        })?;
         self.uncollected.set(false);
         Ok(())
     }

@@ -27,6 +27,19 @@ pub enum SessionError {
         /// The reason.
         reason: String,
     },
+    /// The session's files on the system under test could not be fetched.
+    #[error(
+        "the session's files could not be fetched and stay on {machine} in {directory}; `regatta power check` judges a copy"
+    )]
+    Uncollected {
+        /// The machine, in words.
+        machine: String,
+        /// The directory there.
+        directory: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
     /// The system refused a file or a program.
     #[error("cannot use {}", path.display())]
     Io {
