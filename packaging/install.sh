@@ -53,11 +53,13 @@ done
 for file in bin/*; do put "${file#bin/}"; done
 cp regatta-agent.service "$units/$unit"
 if [ -d man ]; then
-    mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
-    cp man/*.1 "$share/man/man1/"
-    cp completions/regatta-agent.bash "$share/bash-completion/completions/regatta-agent"
-    cp completions/_regatta-agent "$share/zsh/site-functions/"
-    cp completions/regatta-agent.fish "$share/fish/vendor_completions.d/"
+    # The agent runs without them, so they do not end an upgrade.
+    mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" "$share/fish/vendor_completions.d" &&
+        cp man/*.1 "$share/man/man1/" &&
+        cp completions/regatta-agent.bash "$share/bash-completion/completions/regatta-agent" &&
+        cp completions/_regatta-agent "$share/zsh/site-functions/" &&
+        cp completions/regatta-agent.fish "$share/fish/vendor_completions.d/" ||
+        say "the man pages and completions could not be installed in $share"
 fi
 if [ ! -e "$config" ]; then
     sed -e "s/^name = .*/name = \"$(hostname)\"/" -e "s|^state_dir = .*|state_dir = \"$state\"|" agent.example.toml >"$config"

@@ -103,6 +103,12 @@ impl NewConfig {
         }
     }
 
+    /// Removes the file again.
+    pub(crate) fn remove(&self) {
+        // A file that stays is reported by the next enrolment when its name differs.
+        let _ = std::fs::remove_file(&self.path);
+    }
+
     /// Writes the file for a device of this name. A later call replaces an earlier one.
     ///
     /// # Errors

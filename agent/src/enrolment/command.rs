@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     cli::EnrollArgs,
+    config::AgentConfig,
     exit::{self, Failure},
     identity::DeviceIdentity,
 };
@@ -35,23 +36,14 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     let token: EnrolmentToken = read_token(&args.token)?.parse().map_err(Failure::usage)?;
     let (config, new) = args.config.load_or_create(&host_name())?;
-    fs::create_dir_all(&config.state_dir).map_err(|e| {
-        let state_dir = config.state_dir.display();
-        anyhow::Error::from(e).context(format!("the state directory {state_dir} cannot be used"))
-    })?;
-    let owner = fs::metadata(&config.state_dir).map(|of| of.uid());
-    if owner.is_ok_and(|owner| owner != rustix::process::geteuid().as_raw()) {
-        let state_dir = config.state_dir.display();
-        return Err(Failure::usage(anyhow::anyhow!(
-            "{state_dir} belongs to another user, who could not read the enrolment; hint: run this as that user, with `sudo -u`"
-        )));
+    let enrolled = enroll_with(&token, &config);
+    if enrolled.is_err()
+        && let Some(new) = &new
+    {
+        // The lab's name is not known, so the next attempt writes the file again.
+        new.remove();
     }
-    let identity =
-        DeviceIdentity::load_or_create(&config.state_dir.join("device.key")).map_err(Failure::could_not)?;
-    let enrolment = enrol_patiently(&token, &config.state_dir, &identity).map_err(|error| match error {
-        EnrolError::Exchange(error) => Failure::could_not(error),
-        EnrolError::Keep(error) => Failure::could_not(error),
-    })?;
+    let (identity, enrolment) = enrolled?;
     let mut lines = vec![format!(
         "enrolled as {} ({})\nbroker {}, certificate until {}",
         enrolment.name,
@@ -70,6 +62,28 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     // Standard output may be closed.
     let _ = writeln!(io::stdout(), "{}", fit(&escape_lines(&text), &io::stdout()));
     Ok(exit::OK)
+}
+
+/// Uses the token for a device with this configuration.
+fn enroll_with(token: &EnrolmentToken, config: &AgentConfig) -> Result<(DeviceIdentity, Enrolment), Failure> {
+    fs::create_dir_all(&config.state_dir).map_err(|e| {
+        let state_dir = config.state_dir.display();
+        anyhow::Error::from(e).context(format!("the state directory {state_dir} cannot be used"))
+    })?;
+    let owner = fs::metadata(&config.state_dir).map(|of| of.uid());
+    if owner.is_ok_and(|owner| owner != rustix::process::geteuid().as_raw()) {
+        let state_dir = config.state_dir.display();
+        return Err(Failure::usage(anyhow::anyhow!(
+            "{state_dir} belongs to another user, who could not read the enrolment; hint: run this as that user, with `sudo -u`"
+        )));
+    }
+    let identity =
+        DeviceIdentity::load_or_create(&config.state_dir.join("device.key")).map_err(Failure::could_not)?;
+    let enrolment = enrol_patiently(token, &config.state_dir, &identity).map_err(|error| match error {
+        EnrolError::Exchange(error) => Failure::could_not(error),
+        EnrolError::Keep(error) => Failure::could_not(error),
+    })?;
+    Ok((identity, enrolment))
 }
 
 /// The machine's own name, until the lab's is known.

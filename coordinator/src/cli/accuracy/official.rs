@@ -55,7 +55,9 @@ pub(super) fn run(
     let script = &std::path::absolute(script)?;
     let directory = keep_at(args, log);
     // Scripts that write answers expect the directory.
-    fs::create_dir_all(&directory)?;
+    let is_new = !directory.exists();
+    fs::create_dir_all(&directory)
+        .map_err(|error| Failure::could_not(format!("cannot make {}: {error}", directory.display())))?;
     let mut command = interpreter(args, script);
     command.args(arguments(args, benchmark, scratch, log, &directory)?);
     command.envs(script_options::environment(benchmark.accuracy.metric, script));
@@ -67,17 +69,19 @@ pub(super) fn run(
             .hint("`--python` or REGATTA_PYTHON names the Python that runs scripts in .py")
     })?;
     if !output.status.success() {
-        // It stays where it has other files.
-        let _ = fs::remove_dir(&directory);
+        if is_new {
+            // The failure itself is reported. What the script wrote is no result.
+            let _ = fs::remove_dir_all(&directory);
+        }
         let printed = String::from_utf8_lossy(&output.stderr);
         let last = printed.lines().rfind(|line| !line.trim().is_empty());
         return Err(Failure::could_not(format!(
             "{} ended with {}: {}",
             called(),
             output.status,
-            last.unwrap_or("it says nothing")
+            last.unwrap_or("it printed nothing")
         ))
-        .hint("nothing was kept; `--python` names another Python, and words behind `--` are the script's own options"));
+        .hint("its output was not kept; `--python` names another Python, and words behind `--` are the script's own options"));
     }
     official::keep(&directory, script, log, &output.stdout)?;
     Ok(ScriptOutput {
