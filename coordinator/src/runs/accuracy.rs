@@ -23,6 +23,9 @@ pub(crate) fn judge(
     if !figure.missing().is_empty() {
         tracing::warn!(missing = figure.missing().len(), log = %log.display(), "samples have no response");
     }
+    if figure.duplicates() > 0 {
+        tracing::warn!(duplicates = figure.duplicates(), log = %log.display(), "samples have several responses");
+    }
     let metric = match benchmark.accuracy.metric {
         Metric::Top1 => "top1",
         Metric::SquadF1 => "f1",

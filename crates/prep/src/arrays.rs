@@ -38,6 +38,12 @@ pub(crate) fn prepare(
     let before = std::fs::read(dir.join(SampleSet::FILE)).ok();
     begin(&dir)?;
     let inputs: Vec<ModelInput<'_>> = benchmark.model.inputs().collect();
+    if inputs.len() < 2 {
+        return Err(PrepError::UnsupportedSettings {
+            benchmark: benchmark.name.clone(),
+            reason: "arrays are for models with several inputs; others have a file per sample".to_owned(),
+        });
+    }
     let mut hashes = Vec::new();
     for (number, input) in inputs.iter().enumerate() {
         let name = input.name.ok_or_else(|| PrepError::UnsupportedSettings {

@@ -2,6 +2,7 @@
 //!
 //! Agent and coordinator exchange these types. The crate reads no files, touches no network and starts no run.
 
+pub mod accuracy_line;
 pub mod assets;
 pub mod benchmark;
 mod broker_address;

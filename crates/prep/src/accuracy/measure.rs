@@ -73,6 +73,15 @@ impl AccuracyFigure {
         }
     }
 
+    /// Returns the number of further responses to the same samples.
+    #[must_use]
+    pub const fn duplicates(&self) -> usize {
+        match self {
+            Self::Top1(top1) => top1.duplicates,
+            Self::Squad(score) => score.duplicates,
+        }
+    }
+
     /// Returns the indices of the samples without a response.
     #[must_use]
     pub fn missing(&self) -> &[usize] {

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use regatta_mllog::read::{AccuracyEntry, AccuracyLogError};
+use regatta_types::accuracy_line::top1_line;
 
 use super::label::{LabelError, LabelType};
 use crate::val_map::ValMap;
@@ -34,13 +35,7 @@ impl Top1 {
 
 impl fmt::Display for Top1 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "accuracy={:.3}%, good={}, total={}",
-            self.percent(),
-            self.good,
-            self.total
-        )
+        f.write_str(&top1_line(self.percent(), self.good, self.total))
     }
 }
 

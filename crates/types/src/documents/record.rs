@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AuditResult, RunState, WindowCost};
-use crate::{DeviceId, RunId, StreamName};
+use crate::{
+    DeviceId, RunId, StreamName,
+    accuracy_line::{squad_line, top1_line},
+};
 
 /// The coordinator's record of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,14 +98,8 @@ impl AccuracyResult {
     #[must_use]
     pub fn official_line(&self) -> String {
         match (self.metric.as_str(), self.correct) {
-            ("f1", Some(exact)) => {
-                let exact = 100.0 * exact as f64 / self.total as f64;
-                format!("{{\"exact_match\": {exact:?}, \"f1\": {:?}}}", self.value)
-            }
-            (_, Some(correct)) => format!(
-                "accuracy={:.3}%, good={correct}, total={}",
-                self.value, self.total
-            ),
+            ("f1", Some(exact)) => squad_line(exact as usize, self.total as usize, self.value),
+            (_, Some(correct)) => top1_line(self.value, correct as usize, self.total as usize),
             (metric, None) => format!("{metric}={}", self.value),
         }
     }

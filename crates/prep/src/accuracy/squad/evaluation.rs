@@ -5,6 +5,8 @@ use std::{
     fmt,
 };
 
+use regatta_types::accuracy_line::squad_line;
+
 use crate::squad::{Paragraph, Question, is_python_space, is_word};
 
 /// The accuracy of a run on SQuAD. Its `Display` is the line of the official script, which submission checkers search in
@@ -23,22 +25,9 @@ pub struct SquadScore {
     pub missing: Vec<usize>,
 }
 
-impl SquadScore {
-    /// Returns the questions with an exact answer in percent.
-    #[must_use]
-    pub fn exact_match(&self) -> f64 {
-        100.0 * self.exact as f64 / self.total as f64
-    }
-}
-
 impl fmt::Display for SquadScore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{{\"exact_match\": {:?}, \"f1\": {:?}}}",
-            self.exact_match(),
-            self.f1
-        )
+        f.write_str(&squad_line(self.exact, self.total, self.f1))
     }
 }
 

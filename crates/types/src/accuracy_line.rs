@@ -1,0 +1,14 @@
+//! The lines that reference scripts print for an accuracy, and that submission checkers search in `accuracy.txt`. Computes no accuracy.
+
+/// Returns the line of `accuracy-imagenet.py` for a top-1 accuracy in percent.
+#[must_use]
+pub fn top1_line(percent: f64, good: usize, total: usize) -> String {
+    format!("accuracy={percent:.3}%, good={good}, total={total}")
+}
+
+/// Returns the line of `accuracy-squad.py` for the questions with an exact answer and the F1 in percent.
+#[must_use]
+pub fn squad_line(exact: usize, total: usize, f1: f64) -> String {
+    let exact = 100.0 * exact as f64 / total as f64;
+    format!("{{\"exact_match\": {exact:?}, \"f1\": {f1:?}}}")
+}
