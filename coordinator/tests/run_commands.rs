@@ -22,6 +22,17 @@ use support::{
     mosquitto::Mosquitto,
 };
 
+/// A run for which the device must be named, and the settings.
+const OFFLINE: [&str; 7] = [
+    "run",
+    "--benchmark",
+    "digits",
+    "--scenario",
+    "Offline",
+    "--engine",
+    "null",
+];
+
 fn printed(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
@@ -356,16 +367,7 @@ fn labels_select_devices_and_their_runs() {
         assert_eq!(code, Some(2), "{errors}");
         errors
     };
-    let offline = [
-        "run",
-        "--benchmark",
-        "digits",
-        "--scenario",
-        "Offline",
-        "--engine",
-        "null",
-    ];
-    let run = |more: &[&'static str]| [&offline[..], more].concat();
+    let run = |more: &[&'static str]| [&OFFLINE[..], more].concat();
     let hint = refusal(&run(&["--device-label", "edge"]));
     assert!(
         hint.contains("no device has the label `edge`, or any other label"),
@@ -438,17 +440,7 @@ fn suggested_commands_name_the_workspace_and_can_be_pasted() {
         &["runs", "show", "abcdef"][..],
         &["runs", "watch", "nothing"],
         &["device", "show", "simulated"],
-        &[
-            "run",
-            "--benchmark",
-            "digits",
-            "--scenario",
-            "Offline",
-            "--engine",
-            "null",
-            "--set",
-            "a=1",
-        ],
+        &[&OFFLINE[..], &["--set", "a=1"]].concat(),
     ] {
         let (code, _, errors) = printed(&coordinator.output(words));
         assert_eq!(code, Some(2), "{errors}");

@@ -16,6 +16,7 @@ pub mod json_schema;
 mod lab;
 mod lab_commands;
 mod mosquitto;
+mod power_dev;
 mod process;
 pub mod raw_client;
 pub mod sshd;
@@ -27,6 +28,7 @@ pub use binaries::{agent, build_release_binaries, regatta};
 pub use finished_run::{LARGE_LOG, write_accuracy_log};
 pub use lab::{Broker, DEVICE, Lab, prefixed, succeed_output};
 pub use mosquitto::Mosquitto;
+pub use power_dev::power_dev;
 pub use process::Process;
 pub use regatta_test_support::{eventually, free_port};
 

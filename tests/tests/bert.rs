@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_test_support::{official_loadgen, oracle, small_bert};
+use regatta_test_support::{official_loadgen, oracle, small_bert, tree};
 use regatta_tests::{Broker, Lab, printed};
 use serde_json::{Value, json};
 
@@ -211,26 +211,11 @@ fn bert_goes_from_questions_to_a_staged_tree() {
     let words = ["submission", "stage", "--rehearsal", "--output"];
     let staged = lab.regatta().args(words).arg(&tree).output().unwrap();
     assert!(staged.status.success(), "{}", printed(&staged));
-    let kept = files_named(&tree, "accuracy.txt");
-    assert_eq!(kept.len(), 2, "{kept:?}");
-    for path in kept {
-        assert!(path.to_string_lossy().contains("/bert-99/"), "{path:?}");
-        assert!(
-            fs::read_to_string(&path).unwrap().starts_with(&expected),
-            "{path:?}"
-        );
+    let mut kept = tree::files(&tree);
+    kept.retain(|path, _| path.ends_with("/accuracy.txt"));
+    assert_eq!(kept.len(), 2, "{:?}", kept.keys());
+    for (path, text) in kept {
+        assert!(path.contains("/bert-99/"), "{path}");
+        assert!(text.starts_with(expected.as_bytes()), "{path}");
     }
-}
-
-fn files_named(directory: &Path, name: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files_named(&path, name));
-        } else if entry.file_name() == name {
-            found.push(path);
-        }
-    }
-    found
 }

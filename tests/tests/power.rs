@@ -3,14 +3,9 @@
 
 #![expect(clippy::expect_used, reason = "test code")]
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    thread,
-};
+use std::{fs, path::Path, process::Command, thread};
 
-use regatta_tests::{agent, regatta};
+use regatta_tests::{agent, power_dev, regatta};
 
 /// A rehearsal: what is different about it, its exit code, and what it must say.
 struct Case {
@@ -73,21 +68,6 @@ const CASES: [Case; 8] = [
         expected: &["PTDaemon did not listen within 30 s", "switch the meter on"],
     },
 ];
-
-/// The official programs: the user's checkout, or the one among the oracles.
-fn power_dev() -> Option<PathBuf> {
-    let named = std::env::var_os("REGATTA_POWER_DEV").map(PathBuf::from);
-    let oracle = std::env::var_os("REGATTA_ORACLES").map(|oracles| Path::new(&oracles).join("power-dev"));
-    let found = named
-        .or(oracle)
-        .filter(|directory| directory.join("compliance/check.py").is_file());
-    if found.is_none() {
-        println!(
-            "SKIPPED: rehearsals of power sessions: run tests/oracles/power-dev/checkout.sh, or set REGATTA_POWER_DEV"
-        );
-    }
-    found
-}
 
 #[test]
 fn rehearsals_pass_the_official_checker_or_say_why_not() {

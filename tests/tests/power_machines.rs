@@ -21,7 +21,7 @@ use std::{
 
 use regatta_power::ntp;
 use regatta_tests::{
-    Broker, Lab, Process, eventually, free_port, left_out, printed, regatta,
+    Broker, Lab, Process, eventually, free_port, left_out, power_dev, printed, regatta,
     sshd::{Likeness, SAILOR, Sshd},
     succeed_output,
 };
@@ -68,20 +68,6 @@ fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
     let meters = meters["meters"].as_array().expect("a list").clone();
     let leased: Vec<_> = meters.iter().filter(|meter| !meter["lease"].is_null()).collect();
     assert!(leased.is_empty(), "{leased:?}");
-}
-
-fn power_dev() -> Option<PathBuf> {
-    let named = std::env::var_os("REGATTA_POWER_DEV").map(PathBuf::from);
-    let oracle = std::env::var_os("REGATTA_ORACLES").map(|oracles| Path::new(&oracles).join("power-dev"));
-    let found = named
-        .or(oracle)
-        .filter(|directory| directory.join("compliance/check.py").is_file());
-    if found.is_none() {
-        println!(
-            "left out: power sessions: run tests/oracles/power-dev/checkout.sh, or set REGATTA_POWER_DEV"
-        );
-    }
-    found
 }
 
 /// Runs this test again in a network namespace of its own.
@@ -179,6 +165,18 @@ impl Bench {
             .output()
             .expect("regatta starts");
         assert!(added.status.success(), "{}", printed(&added));
+    }
+
+    /// Makes a session, which succeeds, and returns its record and all that was printed.
+    fn complete_session(&self, meter: &str) -> (Value, String) {
+        let mut command = self.session(meter);
+        let output = command
+            .args(["--format", "json"])
+            .output()
+            .expect("regatta starts");
+        assert!(output.status.success(), "{}", printed(&output));
+        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (document["sessions"][0].clone(), printed(&output))
     }
 
     fn session(&self, meter: &str) -> Command {
@@ -292,14 +290,7 @@ fn refused_before_it_begins(bench: &Bench) {
 
 fn a_session_of_three_machines(bench: &Bench) {
     bench.add_meter("good", bench.director.port, "");
-    let output = bench
-        .session("good")
-        .args(["--format", "json"])
-        .output()
-        .expect("regatta starts");
-    assert!(output.status.success(), "{}", printed(&output));
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let record = &document["sessions"][0];
+    let (record, words) = bench.complete_session("good");
     assert_eq!(record["verdict"], "rehearsal", "{record}");
     assert_eq!(record["official_summary"], "11 of 11 checks passed", "{record}");
     assert!(
@@ -328,16 +319,11 @@ fn a_session_of_three_machines(bench: &Bench) {
         );
     }
     // PTDaemon was queried before it began, and live watts came over the connection.
-    let words = printed(&output);
     assert!(
         words.contains("ok    meter identity: YokogawaWT310E") && words.contains("ok    idle load: "),
         "{words}"
     );
-    assert!(
-        printed(&output).contains(" W, the mean of "),
-        "{}",
-        printed(&output)
-    );
+    assert!(words.contains(" W, the mean of "), "{words}");
     let id = record["session"].as_str().expect("an id");
     for machine in [&bench.director, &bench.device] {
         let left = fs::read_dir(machine.home().join("regatta-power")).expect("the sessions' directory");
@@ -435,14 +421,7 @@ fn a_director_on_this_machine(bench: &Bench) {
         .output()
         .expect("regatta starts");
     assert!(added.status.success(), "{}", printed(&added));
-    let output = bench
-        .session("here")
-        .args(["--format", "json"])
-        .output()
-        .expect("regatta starts");
-    assert!(output.status.success(), "{}", printed(&output));
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let record = &document["sessions"][0];
+    let (record, _) = bench.complete_session("here");
     assert_eq!(record["official_summary"], "11 of 11 checks passed", "{record}");
     // `submission stage` finds a session by its id. Its other refusals are about the runs of this lab.
     let id = record["session"].as_str().expect("an id");

@@ -13,7 +13,7 @@ use std::{
 };
 
 use regatta_power::ntp;
-use regatta_tests::{Broker, Lab, Process, eventually, free_port, printed, regatta};
+use regatta_tests::{Broker, Lab, Process, eventually, free_port, power_dev, printed, regatta};
 use serde_json::Value;
 
 /// Set in the namespace.
@@ -61,21 +61,6 @@ fn sessions_are_recorded_and_leave_no_lease() {
     assert!(leases.is_empty(), "{leases:?}");
     let running = commands_with(&lab.workspace().join("power"));
     assert!(running.is_empty(), "{running:?}");
-}
-
-/// The official programs: the user's checkout, or the one among the oracles.
-fn power_dev() -> Option<PathBuf> {
-    let named = std::env::var_os("REGATTA_POWER_DEV").map(PathBuf::from);
-    let oracle = std::env::var_os("REGATTA_ORACLES").map(|oracles| Path::new(&oracles).join("power-dev"));
-    let found = named
-        .or(oracle)
-        .filter(|directory| directory.join("compliance/check.py").is_file());
-    if found.is_none() {
-        println!(
-            "left out: power sessions: run tests/oracles/power-dev/checkout.sh, or set REGATTA_POWER_DEV"
-        );
-    }
-    found
 }
 
 /// Runs this test again in a network namespace of its own.

@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use regatta_test_support::{oracle, small_resnet50};
+use regatta_test_support::{oracle, small_resnet50, tree};
 use regatta_tests::{Broker, Lab, printed, succeed_output};
 use serde_json::Value;
 
@@ -185,23 +185,10 @@ fn resnet50_goes_from_jpegs_to_a_staged_tree() {
         .output()
         .unwrap();
     assert!(staged.status.success(), "{}", printed(&staged));
-    let kept = files_named(&lab.workspace().join("tree"), "accuracy.txt");
-    assert_eq!(kept.len(), 1, "{kept:?}");
-    assert!(
-        fs::read_to_string(&kept[0]).unwrap().starts_with(&expected),
-        "{kept:?}"
-    );
-}
-
-fn files_named(directory: &Path, name: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files_named(&path, name));
-        } else if entry.file_name() == name {
-            found.push(path);
-        }
+    let mut kept = tree::files(&lab.workspace().join("tree"));
+    kept.retain(|path, _| path.ends_with("/accuracy.txt"));
+    assert_eq!(kept.len(), 1, "{:?}", kept.keys());
+    for (path, text) in kept {
+        assert!(text.starts_with(expected.as_bytes()), "{path}");
     }
-    found
 }

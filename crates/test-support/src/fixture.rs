@@ -314,12 +314,7 @@ pub mod onnx {
         let weights = (0..PIXELS)
             .flat_map(|pixel| (0..CLASSES).map(move |class| f32::from(u8::from(pixel % CLASSES == class))));
         let mut cast = node("Cast", &["masked"], "pixels");
-        cast.attribute = vec![AttributeProto {
-            name: "to".to_owned(),
-            r#type: attribute_proto::AttributeType::Int as i32,
-            i: i64::from(DataType::Float as i32),
-            ..AttributeProto::default()
-        }];
+        cast.attribute = vec![number("to", i64::from(DataType::Float as i32))];
         let graph = GraphProto {
             name: "three inputs".to_owned(),
             node: vec![
@@ -423,6 +418,26 @@ pub mod onnx {
             input: inputs.iter().map(|&input| input.to_owned()).collect(),
             output: vec![output.to_owned()],
             ..NodeProto::default()
+        }
+    }
+
+    /// Returns an attribute with a whole number.
+    pub fn number(name: &str, number: i64) -> AttributeProto {
+        AttributeProto {
+            name: name.to_owned(),
+            r#type: attribute_proto::AttributeType::Int as i32,
+            i: number,
+            ..AttributeProto::default()
+        }
+    }
+
+    /// Returns an attribute with several whole numbers.
+    pub fn numbers(name: &str, numbers: &[i64]) -> AttributeProto {
+        AttributeProto {
+            name: name.to_owned(),
+            r#type: attribute_proto::AttributeType::Ints as i32,
+            ints: numbers.to_vec(),
+            ..AttributeProto::default()
         }
     }
 

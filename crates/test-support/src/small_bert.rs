@@ -1,11 +1,9 @@
 //! A small network with BERT's inputs and outputs: the names, types and shapes of the reference's ONNX file, and one layer of
 //! self-attention with random weights between them.
 
-use tract_onnx::pb::{
-    AttributeProto, GraphProto, TensorProto, attribute_proto::AttributeType, tensor_proto::DataType,
-};
+use tract_onnx::pb::{GraphProto, TensorProto, tensor_proto::DataType};
 
-use crate::fixture::onnx::{encoded, free_value, node};
+use crate::fixture::onnx::{encoded, free_value, node, number, numbers};
 
 /// Tokens of a sample.
 const LENGTH: i64 = 384;
@@ -107,23 +105,5 @@ fn axis(name: &str, axis: i64) -> TensorProto {
         data_type: DataType::Int64 as i32,
         int64_data: vec![axis],
         ..TensorProto::default()
-    }
-}
-
-fn number(name: &str, number: i64) -> AttributeProto {
-    AttributeProto {
-        name: name.to_owned(),
-        r#type: AttributeType::Int as i32,
-        i: number,
-        ..AttributeProto::default()
-    }
-}
-
-fn numbers(name: &str, numbers: &[i64]) -> AttributeProto {
-    AttributeProto {
-        name: name.to_owned(),
-        r#type: AttributeType::Ints as i32,
-        ints: numbers.to_vec(),
-        ..AttributeProto::default()
     }
 }

@@ -1,11 +1,8 @@
 //! A small network with ResNet50's inputs and outputs: the reference's names, types and shapes, and random weights between them.
 
-use tract_onnx::pb::{
-    AttributeProto, GraphProto, NodeProto, TensorProto, attribute_proto::AttributeType,
-    tensor_proto::DataType,
-};
+use tract_onnx::pb::{GraphProto, NodeProto, TensorProto, tensor_proto::DataType};
 
-use crate::fixture::onnx::{encoded, node, value};
+use crate::fixture::onnx::{encoded, node, number, numbers, value};
 
 /// Class 0 is background.
 const CLASSES: i64 = 1001;
@@ -57,22 +54,4 @@ pub fn model() -> Vec<u8> {
         ],
         ..GraphProto::default()
     })
-}
-
-fn number(name: &str, number: i64) -> AttributeProto {
-    AttributeProto {
-        name: name.to_owned(),
-        r#type: AttributeType::Int as i32,
-        i: number,
-        ..AttributeProto::default()
-    }
-}
-
-fn numbers(name: &str, numbers: &[i64]) -> AttributeProto {
-    AttributeProto {
-        name: name.to_owned(),
-        r#type: AttributeType::Ints as i32,
-        ints: numbers.to_vec(),
-        ..AttributeProto::default()
-    }
 }
