@@ -1,4 +1,4 @@
-//! Wakes threads that wait for changes of the store. It carries no data, because the store has what there is to do. A thread that
+//! Wakes threads that wait for changes of the store. It carries no data, because the store has the pending work. A thread that
 //! misses a change looks again after a short pause.
 
 use std::{

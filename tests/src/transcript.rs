@@ -1,5 +1,5 @@
-//! A user's session as text: each command as it is typed, then the screen of 80 columns at its end. What differs between two sessions is
-//! masked: times, figures, random ids, ports.
+//! A user's session as text: each command as it is typed, then the screen of 80 columns at its end. It masks values that
+//! differ between sessions: times, figures, random ids, ports.
 
 use std::{
     collections::BTreeMap,

@@ -156,7 +156,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "connected with");
 
-    // A shim that was changed is mended, and a program that was cut short.
+    // A changed shim and a truncated program are repaired.
     fs::write(&shim, "another").unwrap();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
     assert_eq!(shim_version(), "0.1.0");
@@ -426,12 +426,12 @@ fn cut_when(port: u16, file: PathBuf) -> u16 {
     })
 }
 
-/// Carries one connection to `port` and cuts it after so many bytes.
+/// Carries one connection to `port` and cuts it after a number of bytes.
 fn cut_after(port: u16, bytes: u64) -> u16 {
     cut_by(port, bytes, |_| {})
 }
 
-/// Carries one connection to `port`, and cuts it after so many bytes or when `end` ends it, which is given its near side.
+/// Carries one connection to `port`, and cuts it after a number of bytes or when `end` ends it, which gets its near side.
 fn cut_by(port: u16, bytes: u64, end: impl FnOnce(&TcpStream) + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let here = listener.local_addr().unwrap().port();

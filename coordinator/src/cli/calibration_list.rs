@@ -1,5 +1,5 @@
 //! Recognises the published calibration lists by their SHA-256. The closed division allows only these for quantization
-//! (`inference_rules.adoc`, "Quantization"). A list of one's own is used as well.
+//! (`inference_rules.adoc`, "Quantization"). Other lists are accepted, too.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `regatta completions` and `regatta man`: completions of shells and man pages, generated from the command line's definition.
+//! `regatta completions` and `regatta man`: shell completions and man pages, generated from the command line's definition.
 
 use std::{fs, io, path::PathBuf};
 

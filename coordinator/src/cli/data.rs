@@ -151,7 +151,7 @@ impl FileState {
 struct DownloadPlace {
     path: PathBuf,
     state: FileState,
-    /// What is wrong with it.
+    /// The problem with the download.
     problem: Option<String>,
 }
 
@@ -200,7 +200,7 @@ const fn present(is_present: bool) -> FileState {
     }
 }
 
-/// Says what is wrong with a directory of images.
+/// Describes the problem with a directory of images.
 fn images_problem(benchmark: &Benchmark, images: &Path) -> Option<String> {
     let request = ImageRequest {
         benchmark,

@@ -28,7 +28,7 @@ use crate::{
 pub(super) struct Args {
     /// The benchmark
     benchmark: String,
-    /// Where the data set lies as published [default: data/BENCHMARK below --output; what comes with Regatta lays itself there]
+    /// Directory of the published data set [default: data/BENCHMARK below --output, where bundled data is unpacked]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// The scratch directory, as MLPERF_SCRATCH_PATH names it [default: the workspace's]

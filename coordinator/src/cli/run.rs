@@ -66,7 +66,7 @@ pub(super) struct Args {
     /// Which LoadGen: native, official or official:REVISION [default: native]
     #[arg(long)]
     loadgen: Option<String>,
-    /// Whose values for the benchmark are taken: a system's name, a file that ends in .toml, auto for the device's own, or none
+    /// The system with the settings for the benchmark: its name, a .toml file, auto for the device's own, or none
     /// [default: the device's own system, where there is one]
     #[arg(long, value_name = "SYSTEM")]
     system: Option<String>,

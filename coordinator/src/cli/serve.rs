@@ -39,7 +39,7 @@ async fn serve(workspace: &Workspace) -> CommandResult {
     }
 }
 
-/// Describes what is served at which address.
+/// Describes each service with its address.
 fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
     let mut lines = vec![format!(
         "serving {} at {}",

@@ -100,7 +100,7 @@ impl OfficialVerdict {
         }
     }
 
-    /// Whether it accepts the session: its exit code does, and it reported every check as passed.
+    /// Whether the official checker accepts the session: it exits with 0 and reports every check as passed.
     pub(crate) fn passes(&self) -> bool {
         self.accepts && self.checks.len() == CHECKS && self.checks.iter().all(|check| check.passed)
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::store::MeterSettings;
 
-/// What the checks look at.
+/// The input of the checks.
 pub(crate) struct Preflight<'a> {
     /// The meter's settings.
     pub(crate) settings: &'a MeterSettings,
@@ -53,7 +53,7 @@ impl PreflightResult {
 }
 
 impl Preflight<'_> {
-    /// Looks at everything.
+    /// Runs every check.
     pub(crate) fn check(&self) -> PreflightResult {
         let is_one = self.director.is_same_as(self.system);
         let (director_role, system_role) = if is_one {

@@ -1,8 +1,8 @@
-//! A checked line before a session: what was found, and what to do where it does not do.
+//! One result of the checks before a session: the finding and, after a failure, the remedy.
 
 use serde::Serialize;
 
-/// One checked line.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct PreflightLine {
     /// What was checked.
@@ -16,7 +16,7 @@ pub(crate) struct PreflightLine {
 }
 
 impl PreflightLine {
-    /// A line with which a session can succeed.
+    /// Returns the line of a check that passed.
     pub(crate) fn passed(subject: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             subject: subject.into(),
@@ -26,7 +26,7 @@ impl PreflightLine {
         }
     }
 
-    /// A line with which no session can succeed.
+    /// Returns the line of a check that failed.
     pub(crate) fn failed(
         subject: impl Into<String>,
         found: impl Into<String>,

@@ -35,7 +35,7 @@ const LONGEST_ABSENCE: Duration = Duration::from_secs(30);
 /// Gives the official client the logs of a part's run, which are in a directory of this machine.
 pub(crate) type HandOver<'a> = Box<dyn Fn(Part, &Path) -> io::Result<()> + 'a>;
 
-/// What the workload of a session needs.
+/// The inputs of a session's workload.
 pub(crate) struct RunOrder<'a> {
     /// The store.
     pub(crate) store: &'a Store,
@@ -157,7 +157,7 @@ impl<'a> RunWorkload<'a> {
         self.order.workspace.run(run).files()
     }
 
-    /// Checks that the run can still end: its coordinator serves, and its device is there.
+    /// Checks that the run can still end: the coordinator serves, and the device is online.
     fn expect_progress(&mut self, part: Part, run: RunId) -> Result<(), String> {
         if !self.order.workspace.is_served() {
             return Err("the coordinator has ended; start `regatta serve` again".to_owned());

@@ -25,7 +25,7 @@ pub(crate) struct SessionRecord {
     energy: Option<SessionEnergy>,
 }
 
-/// What is recorded of a session.
+/// The facts of a session that its record contains.
 pub(crate) struct SessionFacts<'a> {
     /// Its id.
     pub(crate) id: &'a str,
@@ -130,7 +130,7 @@ impl SessionRecord {
         self.texts("obstacles")
     }
 
-    /// What the checks found.
+    /// The findings of the checks.
     pub(crate) fn findings(&self) -> Vec<String> {
         self.texts("findings")
     }

@@ -11,14 +11,14 @@ use regatta_submission::{
 
 use super::official_verdict::OfficialVerdict;
 
-/// Comes in PTDaemon's answer to `Identify`, and nowhere else in the server's output.
+/// The mark of PTDaemon's answer to `Identify` in the server's output. No other line contains it.
 const IDENTITY: &str = ",version=";
 
 /// A verdict.
 pub(crate) struct SessionVerdict {
     /// The official checker's.
     pub(crate) official: OfficialVerdict,
-    /// What Regatta found: failed checks, and what the official ones overlook.
+    /// Regatta's findings: failed checks, and faults that the official checks overlook.
     pub(crate) findings: Vec<String>,
     /// The energy of the testing run.
     pub(crate) energy: Option<SessionEnergy>,

@@ -29,7 +29,7 @@ impl RateAdvice {
 
 /// Returns whether another rate can make a run VALID: a reason is about the rate, and no reason has another cause. Too few queries for
 /// early stopping follow from the rate.
-pub(super) fn is_mended_by_rate(reasons: &[String]) -> bool {
+pub(super) fn is_fixed_by_rate(reasons: &[String]) -> bool {
     let is_about_rate = |reason: &String| RateAdvice::of(reason).is_some();
     let follows = |reason: &String| reason.starts_with("Early stopping");
     reasons.iter().any(is_about_rate)
@@ -43,8 +43,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_reasons_about_the_rate_are_mended_by_a_rate() {
-        for (reasons, is_mended) in [
+    fn only_reasons_about_the_rate_are_fixed_by_a_rate() {
+        for (reasons, is_fixed) in [
             (
                 &["Decrease the expected latency so the loadgen pre-generates more queries."][..],
                 true,
@@ -80,7 +80,7 @@ mod tests {
             (&[], false),
         ] {
             let reasons: Vec<String> = reasons.iter().map(|&reason| reason.to_owned()).collect();
-            assert_eq!(is_mended_by_rate(&reasons), is_mended, "{reasons:?}");
+            assert_eq!(is_fixed_by_rate(&reasons), is_fixed, "{reasons:?}");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Removes recorded runs from the workspace: first the name of a run's directory, then its rows, then the files. A removal that was
-//! interrupted before the rows were removed is undone. It decides for no run whether it may be removed.
+//! interrupted before the rows were removed is undone. It does not decide whether a run may be removed.
 
 use std::{
     fs::{self, File},
@@ -16,7 +16,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The ending of a run's directory that is being removed. It is no run's name, so that an interrupted removal leaves no half run.
+/// The ending of a run's directory that is being removed. No run has such a name, so an interrupted removal leaves no incomplete run.
 const ASIDE: &str = "removed";
 
 /// The removal of runs. One process at a time removes runs of a workspace.

@@ -1,12 +1,12 @@
 //! Repeats INVALID runs whose rate was a guess. LoadGen plans the number of queries by the expected rate. The device's speed is known
-//! after the first run, so the same request is sent again with the rates that the run has shown. Noise is no reason to repeat a run.
+//! after the first run, so the same request is sent again with the rates that the run has shown. It does not repeat a run because of noise.
 
 use anyhow::Context as _;
 use regatta_conf::{Conf, Number};
 use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
 use regatta_types::documents::{Document as _, RunSpec};
 
-use super::{estimate::estimate, rate_advice::is_mended_by_rate};
+use super::{estimate::estimate, rate_advice::is_fixed_by_rate};
 use crate::{
     store::{RunDraft, RunRow, Store},
     workspace::Workspace,
@@ -16,7 +16,7 @@ use crate::{
 const DIFFERENCE: f64 = 0.1;
 
 /// Returns the drafts that repeat the INVALID runs among `rows`, each with the place of its run in `rows`. A run is repeated if another
-/// rate can mend it, and the measured rate differs from the tried one by more than 10 %. A rate from the user is never changed. Audits
+/// rate can fix it, and the measured rate differs from the tried one by more than 10 %. A rate from the user is never changed. Audits
 /// repeat a fixed spec and are not repeated here.
 ///
 /// # Errors
@@ -28,11 +28,11 @@ pub(crate) fn repetitions(
 ) -> anyhow::Result<Vec<(usize, RunDraft)>> {
     let mut found = Vec::new();
     for (place, row) in rows.iter().enumerate() {
-        let is_mendable = row
+        let is_fixable = row
             .outcome
             .as_ref()
-            .is_some_and(|outcome| outcome.valid == Some(false) && is_mended_by_rate(&outcome.reasons));
-        if is_mendable && row.audit().is_none() && has_other_rate(row, workspace, store)? {
+            .is_some_and(|outcome| outcome.valid == Some(false) && is_fixed_by_rate(&outcome.reasons));
+        if is_fixable && row.audit().is_none() && has_other_rate(row, workspace, store)? {
             found.push((place, row.draft.repeated()));
         }
     }

@@ -1,5 +1,5 @@
-//! Which submission trees were made with a run. The store has it for commands, and a file in the run's directory has it for a store that is
-//! rebuilt. Whether a tree still exists is for the reader to find out.
+//! The submission trees that were made with a run. The store has them for commands. A file in the run's directory has them for a store that
+//! is rebuilt. Callers must check whether a tree still exists.
 
 use std::{collections::BTreeSet, io, path::Path};
 

@@ -13,7 +13,7 @@ use super::{DeviceLabel, Result, Store, now, values};
 
 /// The longest interval of heartbeats that an agent's configuration allows.
 const LONGEST_HEARTBEAT_MS: u64 = 60_000;
-/// A shorter silence is no news, however often heartbeats come.
+/// The shortest silence that is reported, whatever the interval of heartbeats.
 const SHORTEST_SILENCE_S: u64 = 10;
 
 /// One device.

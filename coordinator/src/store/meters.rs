@@ -69,7 +69,7 @@ pub(crate) struct Lease {
     holder: Holder,
 }
 
-/// What is known of the process that holds a lease.
+/// The state of the process that holds a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseState {
     /// It runs.

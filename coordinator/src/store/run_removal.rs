@@ -22,7 +22,7 @@ pub(crate) struct RemovedRun {
     pub(crate) is_released: bool,
 }
 
-/// What became of a run that a user removes.
+/// The result of removing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunRemoval {
     /// Nothing was removed: the run has no record, or was reopened.

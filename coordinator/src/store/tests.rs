@@ -229,7 +229,7 @@ fn an_abandoned_run_keeps_its_abort_until_the_device_confirms_it() {
         };
         reported(last_heard, 1);
         assert!(store.give_up_run(run, "given up").unwrap());
-        // The retained state of before confirms nothing.
+        // An earlier retained state confirms nothing.
         assert_eq!(reported(last_heard, 1), usize::from(may_execute), "{last_heard}");
         assert_eq!(reported(RunPhase::Aborted, 2), 0);
     }

@@ -18,7 +18,7 @@ pub(crate) fn value(metric: &Metric) -> String {
         .to_owned()
 }
 
-/// Formats a number with so many significant digits. Digits before the point that are not significant become zeros.
+/// Formats a number with `digits` significant digits. Other digits before the point become zeros.
 pub(crate) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();

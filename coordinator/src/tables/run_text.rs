@@ -52,8 +52,8 @@ pub(crate) fn state(row: &RunRow) -> &'static str {
     }
 }
 
-/// Returns the figure that the round's checker reports. Without it, LoadGen's headline names its figure: a latency that has no estimate by early
-/// stopping has its percentile beside it, a rate that it is not judged.
+/// Returns the figure that the round's checker reports. Without that figure, returns LoadGen's own with a
+/// remark: the percentile of a latency without an estimate by early stopping, or `not judged` for a rate.
 pub(crate) fn figure(row: &RunRow) -> Option<String> {
     let outcome = row.outcome.as_ref()?;
     if let Some(judged) = &outcome.judged {

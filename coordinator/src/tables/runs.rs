@@ -130,7 +130,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     }
     if row.pending_abort.is_some() {
         lines.push(format!(
-            "abort      pending: {} aborts it when it is heard again",
+            "abort      pending: {} aborts it when it reconnects",
             run_text::device(row)
         ));
     }

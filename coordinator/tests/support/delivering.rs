@@ -27,7 +27,7 @@ pub const VALID: &[u8] = b"================================================\n\
     Samples per second: 4538.07\n\
     Result is : VALID\n";
 
-/// How often something goes wrong on the way: once in so many chunks; 0 is never.
+/// The fault rates: one chunk in N is affected; 0 is none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
     pub lose: u64,

@@ -11,7 +11,7 @@ const REAL: [&[u8]; 5] = [
     include_bytes!("fixtures/read/trace.json"),
 ];
 
-/// Gives the bytes to every reader, and holds them to the number of things that so many bytes can hold.
+/// Gives the bytes to every reader, and checks that none returns more entries than the bytes can hold.
 fn read_with_all(bytes: &[u8]) {
     drop(Summary::read(bytes));
     assert!(DetailReader::new(bytes).count() <= bytes.len());

@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// An accuracy run's log of so many megabytes, and an audit's log with every hundredth of its entries.
+/// An accuracy run's log of a given size in megabytes, and an audit's log with every hundredth of its entries.
 fn make(directory: &Path, megabytes: u64, bytes: usize) -> Result<(), Box<dyn Error>> {
     let open = |path: &str| -> Result<_, Box<dyn Error>> {
         let directory = directory.join(path);

@@ -34,7 +34,7 @@ pub(crate) const CONDITIONS: [Condition; 4] = [
 
 /// The processor of the issuing thread, in every condition.
 const TIMING_CPU: u64 = 0;
-/// What a live run logs, in each of so many steps a second: twice what the device is allowed to send.
+/// The log data of a live run per step, with several steps a second: twice what the device is allowed to send.
 const LIVE_STEP: usize = 64 * 1024;
 const LIVE_PAUSE: Duration = Duration::from_millis(125);
 

@@ -23,7 +23,7 @@ pub(crate) struct Between {
 }
 
 impl Between {
-    /// Begins to relay; connections are cut when so many bytes have gone down in all.
+    /// Begins to relay. Connections are cut after this number of bytes downstream in all.
     pub(crate) fn start(lab: &Lab, cut_at: &'static [u64]) -> Self {
         let port = assets_port(lab);
         let listener = TcpListener::bind(("127.0.0.2", port)).expect("an address of loopback");
@@ -57,12 +57,12 @@ impl Between {
         self.down.load(Ordering::Relaxed)
     }
 
-    /// Lets no more go down than so many bytes.
+    /// Limits the bytes downstream.
     pub(crate) fn hold_at(&self, bytes: u64) {
         self.hold_at.store(bytes, Ordering::Relaxed);
     }
 
-    /// Waits until so many bytes are held back.
+    /// Waits until this number of bytes is held back.
     pub(crate) fn wait_until_held(&self) {
         let at = self.hold_at.load(Ordering::Relaxed);
         eventually("a part to be here", 60, || self.down() >= at);

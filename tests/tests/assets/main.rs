@@ -140,7 +140,7 @@ fn a_cut_link_and_a_killed_agent_cost_nothing_that_was_here() {
 }
 
 #[test]
-fn wrong_bytes_are_not_kept_and_a_good_copy_mends_it() {
+fn wrong_bytes_are_not_kept_and_a_good_copy_replaces_them() {
     let mut lab = lab_of_a_bare_device();
     let _between = Between::start(&lab, &[]);
     let sha256 = add_bulk(&lab);

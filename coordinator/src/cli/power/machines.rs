@@ -44,7 +44,7 @@ pub(super) struct Machines {
 }
 
 impl Machines {
-    /// Connects with the machines that are not this one.
+    /// Connects to the machines of a session over SSH, except this one.
     pub(super) fn reach(
         args: &MachineArgs,
         meter: &MeterSettings,

@@ -116,7 +116,7 @@ pub(super) fn give_up(
             let text = format!("run {} is given up, with the files that have arrived", row.id);
             if may_execute(row) {
                 let device = run_text::device(row);
-                format!("{text}; {device} aborts it when it is heard again, and begins no other run before")
+                format!("{text}; {device} aborts it when it reconnects, before any other run")
             } else {
                 text
             }
@@ -166,7 +166,7 @@ fn unreachable(
         (None, None) => "it is not known here".to_owned(),
     };
     Ok(format!(
-        "{device} cannot be informed now ({why}): the run may still execute there, and is aborted when the device is heard again."
+        "{device} cannot be informed now ({why}): the run may still execute there, and is aborted when the device reconnects."
     ))
 }
 

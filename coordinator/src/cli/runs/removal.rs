@@ -82,7 +82,7 @@ pub(super) fn remove(
     }
     if let Some(row) = rows.iter().find(|row| !row.is_removable()) {
         return Err(Failure::misuse(format!(
-            "run {} may still execute on {}, which aborts it when it is heard again",
+            "run {} may still execute on {}, which aborts it when it reconnects",
             row.id,
             tables::run_text::device(row)
         ))
@@ -149,8 +149,7 @@ impl Selection {
                 kept.insert(row.id, reason);
             }
         }
-        // What refers to a run stays: audits that are not removed, also those that were just kept, and complete power
-        // sessions.
+        // A run is needed by audits that are not removed, including those just kept, and by complete power sessions.
         let mut needed = BTreeMap::new();
         let stays = |row: &&RunRow| !named.contains(&row.id) || kept.contains_key(&row.id);
         for row in store.runs()?.iter().filter(stays) {

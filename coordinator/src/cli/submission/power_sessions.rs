@@ -1,4 +1,4 @@
-//! The power sessions that `submission stage` is given: ids of the workspace's own, or directories.
+//! The power sessions of `submission stage --power`: ids of sessions in the workspace, or directories.
 
 use std::path::{Path, PathBuf};
 

@@ -41,7 +41,7 @@ pub(crate) enum SshError {
     },
     /// The host's key has changed.
     #[error(
-        "{to} has another host key than {place}: its {kind} key is {fingerprint} now, and somebody may be in between"
+        "{to} has another host key than {place}: its {kind} key is {fingerprint} now; another machine may intercept the connection"
     )]
     Changed {
         /// The host.

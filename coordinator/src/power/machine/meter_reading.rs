@@ -1,22 +1,22 @@
-//! What a meter shows before a session: the output of `meter_reading.py`, which runs on the director.
+//! The readings of a meter before a session: the output of `meter_reading.py`, which runs on the director.
 
 use serde::Deserialize;
 
 /// The program that reads the meter.
 pub(super) const READ_METER: &str = include_str!("meter_reading.py");
 
-/// What PTDaemon reports. Texts come from another machine.
+/// PTDaemon's report. Its texts come from another machine.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum MeterReading {
-    /// It answers.
+    /// PTDaemon answers.
     Read {
         /// Its answer to `Identify`: the meter's name, numbers, and `version=`.
         identity: String,
         /// The lines of samples in its log.
         samples: Vec<String>,
     },
-    /// It does not.
+    /// PTDaemon does not answer.
     Failed {
         /// The reason.
         error: String,

@@ -57,7 +57,7 @@ impl Machine {
             .map(|link| format!("{}/{SESSIONS}", link.home()))
     }
 
-    /// Looks at the machine.
+    /// Probes the machine.
     ///
     /// # Errors
     /// A sentence, when Python does not run there.
@@ -85,7 +85,7 @@ impl Machine {
         let words = [self.python.as_str(), "-c", program, &request];
         let output = match &self.link {
             Some(link) => link
-                .run("looking at the machine", &words)
+                .run("probing the machine", &words)
                 .map_err(|error| error.to_string())?
                 .map_err(|error| format!("{} fails: {error}", self.python))?,
             None => {

@@ -47,7 +47,7 @@ def meter(path):
 
 
 def in_use(port):
-    # Without a connection, which would disturb a session of somebody else.
+    # Without a connection, which would disturb another user's session.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
         tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

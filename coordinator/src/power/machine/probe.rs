@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The program that looks at a machine.
 pub(super) const PROBE: &str = include_str!("probe.py");
 
-/// What to look at.
+/// The paths, ports and servers that the probe examines.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ProbeRequest<'a> {
     /// The copy of power-dev.
@@ -28,7 +28,7 @@ pub(crate) struct ProbeRequest<'a> {
     pub(crate) left_over: Option<&'a str>,
 }
 
-/// What was found. Texts come from another machine.
+/// The probe's report. Its texts come from another machine.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Probe {
     pub(crate) python: (u32, u32),

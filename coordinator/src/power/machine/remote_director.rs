@@ -61,7 +61,7 @@ impl RemoteDirector {
         }
     }
 
-    /// The samples that are there. A file that is not there yet has none, and a lost connection is found by the server's end.
+    /// Reads the new samples on the director. A missing file has none. The server's end reports a lost connection.
     fn read_samples(&mut self) -> std::io::Result<Vec<f64>> {
         let files = self.link.files();
         for directory in files.directories(&self.temporary)? {

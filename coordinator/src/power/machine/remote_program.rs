@@ -16,7 +16,7 @@ use crate::deploy::ssh::{RemoteEnd, RemoteProgram};
 
 /// The interval of the empty lines that show the supervisor that Regatta is there.
 const HEARTBEAT: Duration = Duration::from_secs(2);
-/// The silence in seconds after which the supervisor ends its program. Shorter than what a dead connection takes to be noticed there.
+/// The silence in seconds after which the supervisor ends its program. That machine detects a dead connection later.
 const SILENCE: &str = "30";
 /// How long a program may take to end. The supervisor gives it 25 s.
 const PATIENCE: Duration = Duration::from_secs(35);

@@ -30,6 +30,7 @@ pub(crate) struct Finding {
     /// Why it matters.
     pub(crate) why: &'static str,
     /// The command that fixes it, if there is one.
+    // The key in the stable JSON.
     #[serde(rename = "mend")]
     pub(crate) fix: Option<String>,
 }

@@ -78,7 +78,7 @@ impl SystemCatalogue {
         Ok(Self(files))
     }
 
-    /// Returns every system with its file, as far as an earlier one has not the same name.
+    /// Returns every system with its file. Of systems with the same name, the first counts.
     pub fn all(&self) -> impl Iterator<Item = (&str, &System)> {
         let is_first = |number: usize, file: &SystemFile| {
             self.0

@@ -1,4 +1,4 @@
-//! Errors of files that are no plug-in of Regatta, and what the working directory cannot do to a run.
+//! Files that are not Regatta's plug-ins are refused, and the working directory does not affect a run.
 
 use std::{
     fs,

@@ -49,7 +49,7 @@ const VALUES: [&str; 12] = [
     "1e300",
 ];
 
-/// Of the runs that begin, one in so many is run: each takes LoadGen some ten milliseconds.
+/// One in N of the valid runs is executed, because each takes LoadGen about ten milliseconds.
 const ONE_IN: usize = 5;
 
 fn request(scenario: Scenario, line: &str, dir: &std::path::Path) -> RunRequest {

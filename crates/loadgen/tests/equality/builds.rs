@@ -1,4 +1,4 @@
-//! Builds of the official LoadGen, and what each does otherwise than 6.0.17 with libstdc++ 11.
+//! Builds of the official LoadGen, and how each differs from 6.0.17 with libstdc++ 11.
 
 use regatta_loadgen::rng::RngAbi;
 use regatta_types::Scenario;

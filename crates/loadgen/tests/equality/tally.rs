@@ -1,4 +1,4 @@
-//! Counts what was compared, and prints it as a table; `docs/loadgen.md` has its summary.
+//! Counts the comparisons and prints them as a table; `docs/loadgen.md` has its summary.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -237,7 +237,7 @@ fn overrides_have_bounds_too() {
     refused(|request| request.overrides.find_peak_decimals = Some(i32::MIN));
 }
 
-/// A count that comes in time, but not into memory, is reported with the setting that requires it.
+/// A count too large for memory is reported with the setting that requires it.
 #[test]
 fn what_memory_cannot_hold_is_refused() {
     let library = LibraryCounts {

@@ -47,7 +47,7 @@ const ANALYZER: &[&str] = &[
 /// Flags that PTDaemon has for interfaces.
 const INTERFACES: [&str; 5] = ["", "-n", "-g", "-y", "-U"];
 
-/// Reads a file and lists everything that is wrong with it; `rules` are the power rules of the round that the session is for.
+/// Reads a file and lists all its errors; `rules` are the power rules of the round that the session is for.
 /// Only the text is looked at: no program is started and no port is tried.
 #[must_use]
 pub fn lint(text: &str, rules: Option<&PowerRules>) -> (Option<ServerConf>, Vec<ConfFinding>) {

@@ -166,7 +166,7 @@ impl ServerConf {
         let ini = Ini::read(text)?;
         let file = File(&ini);
         let count = file.number("ptd", "analyzerCount")?.unwrap_or(1);
-        // Each needs a section of its own; so many sections are none.
+        // Each needs a section of its own, and no file has this many.
         let analyzers: Result<Vec<_>, _> = (1..=count.clamp(0, 1000))
             .map(|number| file.analyzer(&format!("analyzer{number}")))
             .collect();

@@ -1,4 +1,4 @@
-//! The machines of a session as the session uses them: the director with server and meter, and the system under test with the client.
+//! The machines of a session: the director with server and meter, and the system under test with the client.
 //! They may be one machine.
 
 use std::path::Path;

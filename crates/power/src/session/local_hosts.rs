@@ -109,7 +109,7 @@ impl SystemUnderTest for LocalSystem {
     }
 }
 
-/// An official program under its supervisor. No silence is too long: standard input closes when this process ends.
+/// An official program under its supervisor. Its supervisor accepts any silence, because standard input closes when this process ends.
 fn supervised(python: &Path, temporary: &Path, program: &Path) -> Command {
     let mut command = Command::new(python);
     command.args(["-c", SUPERVISOR, "0"]).arg(temporary);

@@ -16,7 +16,7 @@ pub trait Program {
     /// Returns how it ended, once it has.
     fn end(&mut self) -> Option<ProgramEnd>;
 
-    /// Ends it: interrupts it, waits for its end, and kills it if it continues.
+    /// Ends the program: interrupts it, waits for its end, and kills it if it continues.
     fn stop(&mut self);
 }
 
@@ -27,7 +27,7 @@ pub enum ProgramEnd {
     Succeeded,
     /// In any other way, in words.
     Failed(String),
-    /// It is not known: the connection to its machine was lost. The supervisor ends the program there.
+    /// The result is unknown: the connection to its machine was lost. The supervisor ends the program there.
     LinkLost(String),
 }
 

@@ -39,6 +39,7 @@ pub struct Finding {
     /// What is wrong, in a few words.
     pub message: String,
     /// How to fix it.
+    // The key in the stable JSON.
     #[serde(rename = "mend")]
     pub fix: String,
     /// The number of checks that found it.

@@ -122,7 +122,7 @@ pub(super) fn rehearsal(runs: &[&Run]) -> String {
 /// It has the reference script's form for the metric, and says that Regatta computed the value.
 pub(super) fn own_accuracy(found: &AccuracyResult) -> String {
     format!(
-        "REHEARSAL: Regatta's own reckoning, not the reference script's output\n{}\n",
+        "REHEARSAL: computed by Regatta, not the reference script's output\n{}\n",
         found.official_line()
     )
 }

@@ -78,7 +78,7 @@ fn a_rehearsal_needs_no_answers_and_says_what_it_is_in_every_place() {
         let text = read(&format!("{}/accuracy/accuracy.txt", result.directory));
         assert_eq!(
             text,
-            "REHEARSAL: Regatta's own reckoning, not the reference script's output\n\
+            "REHEARSAL: computed by Regatta, not the reference script's output\n\
              accuracy=98.995%, good=591, total=597\n"
         );
         assert_eq!(

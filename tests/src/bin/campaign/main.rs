@@ -225,7 +225,7 @@ impl Order {
     }
 }
 
-/// Runs labs, at most so many at a time, and prints the result of each.
+/// Runs labs, at most `parallel` at a time, and prints the result of each.
 fn run_labs(
     orders: Vec<Order>,
     parallel: usize,

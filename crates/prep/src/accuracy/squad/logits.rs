@@ -6,7 +6,7 @@ use crate::accuracy::LabelType;
 
 /// How many of the highest logits are combined.
 const BEST: usize = 20;
-/// What the reference assumes for tokens that a response lacks.
+/// The logit that the reference assumes for tokens missing from a response.
 const PADDING: f64 = -10000.0;
 
 /// A position in a sample, with its logit.

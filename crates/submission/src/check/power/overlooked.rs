@@ -1,4 +1,4 @@
-//! What the official checks of a session overlook: errors after the first warning, missing samples, two runs that do not belong together.
+//! Faults that the official session checks overlook: errors after the first warning, missing samples, two runs that do not belong together.
 
 use regatta_config::round::PowerRules;
 
@@ -48,7 +48,7 @@ pub fn overlooked(tree: &Tree, directory: &str, rules: &PowerRules) -> Vec<Strin
     found
 }
 
-/// Returns what is wrong with the samples of a run.
+/// Returns the fault in the samples of a run, if there is one.
 fn samples_finding(tree: &Tree, path: &str, log: &RunLog) -> Option<String> {
     let Some(window) = log.text("power_begin").zip(log.text("power_end")) else {
         return Some("the run's log has no power_begin or no power_end".to_owned());

@@ -44,7 +44,7 @@ pub(crate) struct MeanPower {
     pub(crate) disordered: bool,
 }
 
-/// Returns what is wrong with samples that PTDaemon takes about once per second, during the whole window and in order.
+/// Checks that PTDaemon's samples cover the whole window in order, about one per second. Returns the fault.
 pub(crate) fn finding(mean: Option<MeanPower>) -> Option<String> {
     match mean {
         None => Some("has no samples in the run's window".to_owned()),
