@@ -1,9 +1,16 @@
 //! A run as JSON, for every command that prints runs.
 
-use regatta_types::{RunId, documents::RunMarker};
+use regatta_types::{
+    RunId,
+    documents::{EndCause, RunMarker},
+};
 use serde::Serialize;
 
-use crate::{runs::markers, store::RunRow, tables::run_text};
+use crate::{
+    runs::{RunEnd, cause_of_end, markers},
+    store::RunRow,
+    tables::run_text,
+};
 
 /// A run as programs get it.
 #[derive(Serialize)]
@@ -24,6 +31,7 @@ pub(crate) struct RunDocument<'a> {
     markers: Vec<RunMarker>,
     phase: &'static str,
     reason: Option<&'a str>,
+    cause: Option<EndCause>,
     abort_pending: bool,
     recorded: Option<&'a str>,
     #[serde(flatten)]
@@ -49,6 +57,7 @@ pub(crate) fn document(row: &RunRow) -> RunDocument<'_> {
         markers: markers(row),
         phase: row.shown_phase().as_str(),
         reason: row.state.reason.as_deref(),
+        cause: RunEnd::of(row).and_then(|end| cause_of_end(&end)),
         abort_pending: row.pending_abort.is_some(),
         recorded: row.recorded.as_deref(),
         // Words and numbers are always JSON.

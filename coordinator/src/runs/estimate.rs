@@ -161,6 +161,7 @@ mod tests {
             },
             started: None,
             abort: None,
+            abandoned: None,
             pending_abort: None,
             lost: false,
             recorded: Some(String::new()),

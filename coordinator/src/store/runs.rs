@@ -38,6 +38,8 @@ pub(crate) struct RunRow {
     pub(crate) abort: Option<String>,
     /// The abort that the device of a given-up run must still confirm.
     pub(crate) pending_abort: Option<String>,
+    /// Why a user gave up its missing files.
+    pub(crate) abandoned: Option<String>,
     /// Whether the device no longer has it.
     pub(crate) lost: bool,
     /// When the run's record was written, RFC 3339 UTC.
@@ -69,6 +71,7 @@ fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         started: row.get("started")?,
         abort: row.get("abort")?,
         pending_abort: row.get("pending_abort")?,
+        abandoned: row.get("abandoned")?,
         lost: row.get("lost")?,
         recorded: row.get("recorded")?,
         outcome: values::optional_json(row, "outcome")?,

@@ -62,6 +62,7 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
         },
         started: (phase != RunPhase::Failed).then(|| "2026-11-22T07:03:18Z".to_owned()),
         abort: None,
+        abandoned: None,
         pending_abort: None,
         lost: false,
         recorded: outcome.as_ref().map(|_| String::new()),

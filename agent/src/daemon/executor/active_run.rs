@@ -3,7 +3,10 @@
 
 use std::{future::pending, io, path::Path, process::ExitStatus, time::Instant};
 
-use regatta_types::{RunId, documents::RunPhase};
+use regatta_types::{
+    RunId,
+    documents::{RunPhase, end_reason},
+};
 
 use super::{
     extras::Extras,
@@ -95,8 +98,8 @@ impl ActiveRun {
     /// # Errors
     /// The reason for the run's state, when the process cannot be started.
     pub(super) fn start_process(&mut self, scratch: Option<&Path>) -> Result<ProcessIdentity, String> {
-        let process = RunProcess::start(&self.dir, scratch)
-            .map_err(|e| format!("the run process cannot be started: {e}"))?;
+        let process =
+            RunProcess::start(&self.dir, scratch).map_err(|e| format!("{}: {e}", end_reason::NO_PROCESS))?;
         let identity = process.identity();
         self.process = Some(process);
         Ok(identity)
@@ -156,7 +159,7 @@ impl ActiveRun {
     /// Returns how the run ended, after the last event of the guard.
     pub(super) fn into_ending(self) -> Ending {
         self.ending
-            .unwrap_or_else(|| Ending::failed("the device's state guard ended early".to_owned()))
+            .unwrap_or_else(|| Ending::failed(end_reason::GUARD_ENDED.to_owned()))
     }
 
     /// Truncates the extras again, or for the first time if `free` bytes are too few. Returns whether this is the first

@@ -13,7 +13,10 @@ mod window_meter;
 use std::{future::pending, sync::Arc, time::Instant};
 
 use regatta_fsutil::free_space::free_bytes;
-use regatta_types::{RunId, documents::RunPhase};
+use regatta_types::{
+    RunId,
+    documents::{RunPhase, end_reason},
+};
 
 use self::{
     active_run::{ActiveRun, ActiveRunEvent},
@@ -124,7 +127,7 @@ impl Executor {
             cancelled: Arc::default(),
         };
         let download =
-            AssetDownload::start(start, order).map_err(|e| format!("the assets cannot be got: {e}"))?;
+            AssetDownload::start(start, order).map_err(|e| format!("{}: {e}", end_reason::NO_DOWNLOAD))?;
         self.download = Some(download);
         Ok(())
     }
@@ -143,7 +146,7 @@ impl Executor {
             .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
         self.reserve
             .set_aside()
-            .map_err(|e| format!("the device cannot keep the run: no space for its evidence: {e}"))?;
+            .map_err(|e| format!("{}: no space for its evidence: {e}", end_reason::NO_SPACE))?;
         let before = Box::new(device.facts().read());
         steps.push(ExecutionStep::Update(RunUpdate::FactsBefore(before)));
         let guard = StateGuard::start(WatchPlan {
@@ -153,7 +156,7 @@ impl Executor {
             files: start.dir.files(),
             timing_cpu: start.window_policy.timing_cpu,
         })
-        .map_err(|e| format!("the device's state cannot be watched: {e}"))?;
+        .map_err(|e| format!("{}: {e}", end_reason::STATE_UNWATCHED))?;
         steps.push(preparing(None));
         steps.push(ExecutionStep::Activated);
         self.active = Some(ActiveRun::new(start, guard));
@@ -242,7 +245,7 @@ impl Executor {
             }
             GuardEvent::Refused(reason) => active.restore_state(Some(Ending::failed(reason))),
             GuardEvent::Lost(reason) => {
-                let reason = format!("the device's state is no longer held: {reason}");
+                let reason = format!("{}: {reason}", end_reason::STATE_LOST);
                 active.end_early(Ending::failed(reason), now + self.config.abort_grace);
             }
             GuardEvent::Ended(proof) => {
@@ -258,7 +261,7 @@ impl Executor {
     /// Kills a process that could not be recorded, because a restarted daemon could not kill it. The run fails.
     pub(crate) fn reject_process(&mut self, error: anyhow::Error) {
         if let Some(active) = &mut self.active {
-            active.fail_process(format!("the run process cannot be recorded: {error:#}"));
+            active.fail_process(format!("{}: {error:#}", end_reason::PROCESS_UNRECORDED));
         }
     }
 
@@ -285,7 +288,7 @@ impl Executor {
             download.cancel();
         }
         if let Some(active) = &mut self.active {
-            let ending = Ending::failed("interrupted: the agent was stopped".to_owned());
+            let ending = Ending::failed(end_reason::AGENT_STOPPED.to_owned());
             active.end_early(ending, now + self.config.abort_grace);
         }
     }

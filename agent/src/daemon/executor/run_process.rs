@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_types::documents::end_reason;
 use rustix::process::{Pid, Signal};
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
@@ -158,17 +159,14 @@ pub(crate) fn describe_end(ended: &io::Result<ExitStatus>) -> String {
     match ended {
         Ok(status) => match (status.signal(), status.code()) {
             (Some(signal), _) => {
-                format!(
-                    "the run process was killed by signal {signal}{}",
-                    signal_name(signal)
-                )
+                format!("{}{signal}{}", end_reason::PROCESS_KILLED, signal_name(signal))
             }
             (None, Some(code)) => {
                 format!("the run process ended with exit code {code}; {RUN_LOG} may say why")
             }
             (None, None) => "the run process ended in an unknown way".to_owned(),
         },
-        Err(e) => format!("the run process cannot be waited for: {e}"),
+        Err(e) => format!("{}: {e}", end_reason::PROCESS_UNKNOWN),
     }
 }
 

@@ -3,7 +3,10 @@
 
 use std::io;
 
-use regatta_types::{RunId, documents::RunPhase};
+use regatta_types::{
+    RunId,
+    documents::{RunPhase, end_reason},
+};
 
 use super::{
     job::Ending,
@@ -53,10 +56,7 @@ pub(super) fn recover_run(id: RunId, dir: RunDir, storage: &Storage) -> Recovere
         tracing::warn!("run {id}: its process had outlived the daemon and was killed");
     }
     if was_cut_off(&run) {
-        let reason = format!(
-            "interrupted: the agent or the device went down while the run was {}",
-            run.phase()
-        );
+        let reason = format!("{} while the run was {}", end_reason::WENT_DOWN, run.phase());
         run.skip_revisions();
         run.end(Ending {
             phase: RunPhase::Failed,

@@ -9,7 +9,7 @@ use std::{
 
 use regatta_types::{
     RunId,
-    documents::{RunPhase, RunSpec},
+    documents::{RunPhase, RunSpec, end_reason},
 };
 use regatta_wire::message::{HeldRun, RunHolding, StateReport};
 
@@ -166,7 +166,7 @@ impl RunStore {
     pub(super) fn create(&mut self, id: RunId, spec: &RunSpec, spec_json: &[u8]) -> Result<(), String> {
         let job = Job::queued(self.next_arrival);
         let dir = RunDir::create(&self.dir, id, spec_json, &job)
-            .map_err(|e| format!("the device cannot keep the run: {:#}", anyhow::Error::from(e)))?;
+            .map_err(|e| format!("{}: {:#}", end_reason::NO_SPACE, anyhow::Error::from(e)))?;
         self.next_arrival = self.next_arrival.saturating_add(1);
         let run = Run::open(id, dir, job, WindowPolicy::from(spec), &self.storage);
         self.runs.insert(id, run);
@@ -214,11 +214,14 @@ impl RunStore {
             // If the free space is unknown, no run is removed.
             let (NoSpace::Disk { .. } | NoSpace::Spool { .. }, Some(oldest)) = (&error, oldest) else {
                 let error = anyhow::Error::from(error);
-                return Err(format!("the device cannot keep the run: {error:#}"));
+                return Err(format!("{}: {error:#}", end_reason::NO_SPACE));
             };
             tracing::warn!("run {oldest}: released by the coordinator, and makes room for another");
             if !self.remove(oldest) {
-                return Err("the device cannot keep the run: a released one cannot be removed".to_owned());
+                return Err(format!(
+                    "{}: a released one cannot be removed",
+                    end_reason::NO_SPACE
+                ));
             }
             events.push(RunEvent::Removed(oldest));
         }

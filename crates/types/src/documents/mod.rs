@@ -10,6 +10,7 @@ mod device_state;
 pub mod document_name;
 mod evidence;
 mod record;
+mod run_end;
 mod run_marker;
 mod run_spec;
 mod run_state;
@@ -21,6 +22,7 @@ pub use evidence::{
     Attempt, Clock, DeviceFacts, Evidence, FileProof, GpuFacts, LoadgenIdentity, TimingThread, WindowCost,
 };
 pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
+pub use run_end::{EndCause, end_reason};
 pub use run_marker::{RunMarker, SubmissionObstacle};
 pub use run_spec::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec};
 pub use run_state::{RunPhase, RunState};

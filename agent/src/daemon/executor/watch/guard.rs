@@ -10,7 +10,7 @@ use regatta_state::{
     message::ControlReport,
     state_request::{ClockSetting, StateRequest},
 };
-use regatta_types::documents::{ControlProof, StateProof};
+use regatta_types::documents::{ControlProof, StateProof, end_reason};
 
 use super::{column::HeldState, plan::WatchPlan};
 
@@ -57,7 +57,7 @@ impl Guard {
             self.helper = None;
             self.proof.after = by_control_name(self.board.read_all());
         }
-        outcome.map_err(|why| format!("the device is not in the state {name}: {why}"))
+        outcome.map_err(|why| format!("{} {name}: {why}", end_reason::STATE_REFUSED))
     }
 
     fn try_to_set(&mut self) -> Result<(), String> {

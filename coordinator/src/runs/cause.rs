@@ -1,0 +1,337 @@
+//! The cause of a run's end: whose failure it was, from the run's final state, its reason and its outcome. It decides what counts against a
+//! device's health, and which runs are worth another attempt. This file changes nothing.
+
+use regatta_types::{
+    Mode,
+    documents::{AccuracyResult, EndCause, RunPhase, end_reason},
+};
+
+use crate::store::{RunOutcome, RunRow};
+
+/// The end of a run, as far as its cause depends on it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunEnd<'a> {
+    /// The final phase.
+    pub(crate) phase: RunPhase,
+    /// The reason of the device or the coordinator.
+    pub(crate) reason: Option<&'a str>,
+    /// Whether the device no longer had the run.
+    pub(crate) is_lost: bool,
+    /// Whether a user gave up its files.
+    pub(crate) is_abandoned: bool,
+    /// The mode.
+    pub(crate) mode: Mode,
+    /// What the logs and the evidence show, if the run got that far.
+    pub(crate) outcome: Option<&'a RunOutcome>,
+}
+
+impl<'a> RunEnd<'a> {
+    /// Returns the end of a recorded run. `None` while the run is open.
+    pub(crate) fn of(run: &'a RunRow) -> Option<Self> {
+        run.is_over().then_some(Self {
+            phase: run.state.phase,
+            reason: run.state.reason.as_deref(),
+            is_lost: run.lost,
+            is_abandoned: run.abandoned.is_some(),
+            mode: run.mode,
+            outcome: run.outcome.as_ref(),
+        })
+    }
+}
+
+/// Reasons of failed runs by their beginning. The first match counts. Other reasons are [`EndCause::Workload`]: the run process and its
+/// engine compose them.
+const BEGINNINGS: [(&str, EndCause); 21] = [
+    (end_reason::AGENT_STOPPED, EndCause::Infrastructure),
+    (end_reason::WENT_DOWN, EndCause::Device),
+    (end_reason::GATE_CLOSED, EndCause::Precondition),
+    (end_reason::NO_SPACE, EndCause::Precondition),
+    (end_reason::NO_DOWNLOAD, EndCause::Device),
+    (end_reason::STATE_REFUSED, EndCause::Precondition),
+    (end_reason::STATE_LOST, EndCause::Device),
+    (end_reason::STATE_UNWATCHED, EndCause::Device),
+    (end_reason::GUARD_ENDED, EndCause::Device),
+    (end_reason::NO_PROCESS, EndCause::Device),
+    (end_reason::PROCESS_UNRECORDED, EndCause::Device),
+    (end_reason::PROCESS_UNKNOWN, EndCause::Device),
+    ("the device no longer has this run", EndCause::Device),
+    ("the device was removed", EndCause::Operator),
+    ("the device is not enrolled", EndCause::Precondition),
+    ("the device's enrolment cannot be used", EndCause::Device),
+    ("no data of the assets has arrived", EndCause::Infrastructure),
+    ("the coordinator refuses `", EndCause::Infrastructure),
+    ("no run needs them any more", EndCause::Operator),
+    ("cannot use ", EndCause::Device),
+    ("the sealing thread ended early", EndCause::Device),
+];
+
+/// Parts of reasons that decide wherever they are: errors of Linux and of CUDA that no benchmark causes.
+const PARTS: [(&str, EndCause); 15] = [
+    // EIO, ENXIO and ENODEV of a failing card or bus, EROFS after the kernel has remounted a damaged file system, EBADMSG and EUCLEAN of a
+    // damaged one.
+    ("(os error 5)", EndCause::Device),
+    ("(os error 6)", EndCause::Device),
+    ("(os error 19)", EndCause::Device),
+    ("(os error 30)", EndCause::Device),
+    ("(os error 74)", EndCause::Device),
+    ("(os error 117)", EndCause::Device),
+    // ENOSPC and EDQUOT.
+    ("(os error 28)", EndCause::Precondition),
+    ("(os error 122)", EndCause::Precondition),
+    ("MiB of assets are missing and", EndCause::Precondition),
+    (
+        "from the coordinator has another SHA-256",
+        EndCause::Infrastructure,
+    ),
+    ("CUDA_ERROR_ECC_UNCORRECTABLE", EndCause::Device),
+    ("CUDA_ERROR_HARDWARE_STACK_ERROR", EndCause::Device),
+    ("CUDA_ERROR_NO_DEVICE", EndCause::Device),
+    ("CUDA_ERROR_DEVICE_UNAVAILABLE", EndCause::Device),
+    ("cannot be flushed to disk", EndCause::Device),
+];
+
+/// The signal of a memory access that the hardware or the storage below a mapped file could not serve.
+const SIGBUS: u32 = 7;
+
+/// Returns the cause of a run's end, or `None` when the run has a good result.
+pub(crate) fn cause_of_end(end: &RunEnd<'_>) -> Option<EndCause> {
+    if end.is_abandoned {
+        return Some(EndCause::Operator);
+    }
+    match end.phase {
+        RunPhase::Aborted => Some(EndCause::Operator),
+        RunPhase::Done => cause_of_result(end),
+        // A run that is recorded in another phase was lost on the way.
+        _ => Some(cause_of_failure(end)),
+    }
+}
+
+/// Returns the cause of a failed run.
+fn cause_of_failure(end: &RunEnd<'_>) -> EndCause {
+    let Some(reason) = end.reason else {
+        return if end.is_lost {
+            EndCause::Device
+        } else {
+            EndCause::Workload
+        };
+    };
+    if let Some((_, cause)) = PARTS.iter().find(|(part, _)| reason.contains(part)) {
+        return *cause;
+    }
+    if let Some((_, cause)) = BEGINNINGS.iter().find(|(start, _)| reason.starts_with(start)) {
+        return *cause;
+    }
+    let signal = reason.strip_prefix(end_reason::PROCESS_KILLED);
+    let signal = signal.and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
+    if signal == Some(SIGBUS) {
+        EndCause::Device
+    } else {
+        EndCause::Workload
+    }
+}
+
+/// Returns the cause for a run that reached its end on the device, if its result is not good.
+fn cause_of_result(end: &RunEnd<'_>) -> Option<EndCause> {
+    let Some(outcome) = end.outcome else {
+        return Some(EndCause::Infrastructure);
+    };
+    if outcome.signed == Some(false) || !outcome.contradictions.is_empty() {
+        return Some(EndCause::Device);
+    }
+    if !outcome.complete || outcome.signed.is_none() {
+        return Some(if end.is_lost {
+            EndCause::Device
+        } else {
+            EndCause::Infrastructure
+        });
+    }
+    if outcome.valid == Some(false) {
+        return Some(EndCause::Invalid);
+    }
+    let is_reached = outcome.accuracy.as_ref().is_none_or(AccuracyResult::is_reached);
+    let is_passed = outcome.audit.as_ref().is_none_or(|audit| audit.passed);
+    (!outcome.has_passed(end.mode) || !is_reached || !is_passed).then_some(EndCause::Workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(reason: &str) -> RunEnd<'_> {
+        RunEnd {
+            phase: RunPhase::Failed,
+            reason: Some(reason),
+            is_lost: false,
+            is_abandoned: false,
+            mode: Mode::PerformanceOnly,
+            outcome: None,
+        }
+    }
+
+    #[test]
+    fn every_reason_of_a_failed_run_has_one_cause() {
+        use EndCause::{Device, Infrastructure, Operator, Precondition, Workload};
+        let io = |code: i32| {
+            format!(
+                "{}: {}",
+                end_reason::NO_PROCESS,
+                std::io::Error::from_raw_os_error(code)
+            )
+        };
+        let cases = [
+            (
+                format!("{} while the run was running", end_reason::WENT_DOWN),
+                Device,
+            ),
+            (end_reason::AGENT_STOPPED.to_owned(), Infrastructure),
+            (
+                format!("{}: soc 61.5 \u{b0}C", end_reason::GATE_CLOSED),
+                Precondition,
+            ),
+            (format!("{}: 12 MiB are free", end_reason::NO_SPACE), Precondition),
+            (
+                format!(
+                    "{}: {}",
+                    end_reason::NO_SPACE,
+                    std::io::Error::from_raw_os_error(5)
+                ),
+                Device,
+            ),
+            (
+                format!("{} MaxP: no helper", end_reason::STATE_REFUSED),
+                Precondition,
+            ),
+            (format!("{}: gpu_min changed", end_reason::STATE_LOST), Device),
+            (io(5), Device),
+            (io(30), Device),
+            (io(28), Precondition),
+            (format!("{}7 (SIGBUS)", end_reason::PROCESS_KILLED), Device),
+            (format!("{}11 (SIGSEGV)", end_reason::PROCESS_KILLED), Workload),
+            (format!("{}9 (SIGKILL)", end_reason::PROCESS_KILLED), Workload),
+            (
+                "the run process ended with exit code 3; run.log may say why".to_owned(),
+                Workload,
+            ),
+            (
+                "the engine failed: CUDA_ERROR_ECC_UNCORRECTABLE".to_owned(),
+                Device,
+            ),
+            ("the engine failed: out of tensors".to_owned(), Workload),
+            (
+                "the device no longer has this run: its state was lost".to_owned(),
+                Device,
+            ),
+            ("the device was removed".to_owned(), Operator),
+            (
+                "no data of the assets has arrived from lab:8885 for 10 minutes".to_owned(),
+                Infrastructure,
+            ),
+            (
+                "`m.onnx` from the coordinator has another SHA-256".to_owned(),
+                Infrastructure,
+            ),
+            (
+                "90 MiB of assets are missing and 3 MiB are free for them".to_owned(),
+                Precondition,
+            ),
+            (
+                "this agent has no tensorrt engine; it has tract".to_owned(),
+                Workload,
+            ),
+            (
+                "its spec has 9 bytes, more than a message can carry".to_owned(),
+                Workload,
+            ),
+        ];
+        for (reason, cause) in &cases {
+            assert_eq!(cause_of_end(&failed(reason)), Some(*cause), "{reason}");
+        }
+        let lost = RunEnd {
+            reason: None,
+            is_lost: true,
+            ..failed("")
+        };
+        assert_eq!(cause_of_end(&lost), Some(Device));
+        let abandoned = RunEnd {
+            is_abandoned: true,
+            ..lost
+        };
+        assert_eq!(cause_of_end(&abandoned), Some(Operator));
+        let aborted = RunEnd {
+            phase: RunPhase::Aborted,
+            ..failed("(os error 5)")
+        };
+        assert_eq!(cause_of_end(&aborted), Some(Operator));
+    }
+
+    #[test]
+    fn a_finished_run_is_judged_by_its_outcome() {
+        let good = RunOutcome {
+            valid: Some(true),
+            complete: true,
+            signed: Some(true),
+            ..RunOutcome::default()
+        };
+        let accuracy = AccuracyResult {
+            metric: "top1".to_owned(),
+            value: 90.0,
+            correct: Some(9),
+            total: 10,
+            target: Some(95.0),
+        };
+        let outcomes = [
+            (good.clone(), None),
+            (
+                RunOutcome {
+                    valid: Some(false),
+                    ..good.clone()
+                },
+                Some(EndCause::Invalid),
+            ),
+            (
+                RunOutcome {
+                    valid: None,
+                    ..good.clone()
+                },
+                Some(EndCause::Workload),
+            ),
+            (
+                RunOutcome {
+                    accuracy: Some(accuracy),
+                    ..good.clone()
+                },
+                Some(EndCause::Workload),
+            ),
+            (
+                RunOutcome {
+                    complete: false,
+                    ..good.clone()
+                },
+                Some(EndCause::Infrastructure),
+            ),
+            (
+                RunOutcome {
+                    signed: Some(false),
+                    ..good.clone()
+                },
+                Some(EndCause::Device),
+            ),
+            (
+                RunOutcome {
+                    contradictions: vec!["another hash".to_owned()],
+                    ..good
+                },
+                Some(EndCause::Device),
+            ),
+        ];
+        for (outcome, cause) in &outcomes {
+            let end = RunEnd {
+                phase: RunPhase::Done,
+                reason: None,
+                outcome: Some(outcome),
+                ..failed("")
+            };
+            assert_eq!(cause_of_end(&end), *cause, "{outcome:?}");
+        }
+    }
+}

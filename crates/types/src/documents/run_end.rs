@@ -1,0 +1,100 @@
+//! How runs end: the causes, and the beginnings of the reasons with which agents end runs. The coordinator determines the cause of an end
+//! from them, because the state of a run carries its reason as text.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::UnknownWord;
+
+/// Why a run has no good result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EndCause {
+    /// The device or its installation failed.
+    Device,
+    /// The network, the coordinator or an agent's restart prevented the run.
+    Infrastructure,
+    /// The device was not in the condition that the run requires. Nothing failed.
+    Precondition,
+    /// The benchmark, its settings or its engine failed.
+    Workload,
+    /// LoadGen judged the run INVALID.
+    Invalid,
+    /// A user ended the run.
+    Operator,
+}
+
+impl EndCause {
+    /// Every cause.
+    pub const ALL: [Self; 6] = [
+        Self::Device,
+        Self::Infrastructure,
+        Self::Precondition,
+        Self::Workload,
+        Self::Invalid,
+        Self::Operator,
+    ];
+
+    /// Returns the word for the cause in documents and on screens.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Infrastructure => "infrastructure",
+            Self::Precondition => "precondition",
+            Self::Workload => "workload",
+            Self::Invalid => "invalid",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+impl fmt::Display for EndCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for EndCause {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        let found = Self::ALL.into_iter().find(|cause| cause.as_str() == text);
+        found.ok_or_else(|| UnknownWord {
+            kind: "cause",
+            text: text.to_owned(),
+            known: "device, infrastructure, precondition, workload, invalid, operator",
+        })
+    }
+}
+
+/// Beginnings of the reasons with which agents end runs. Agents compose their reasons with these constants.
+pub mod end_reason {
+    /// The agent was stopped, such as for an update.
+    pub const AGENT_STOPPED: &str = "interrupted: the agent was stopped";
+    /// The agent or the device went down without notice.
+    pub const WENT_DOWN: &str = "interrupted: the agent or the device went down";
+    /// The gate of the run did not open in time.
+    pub const GATE_CLOSED: &str = "the device did not become ready";
+    /// There is too little disk space for the run.
+    pub const NO_SPACE: &str = "the device cannot keep the run";
+    /// The download of the assets cannot start.
+    pub const NO_DOWNLOAD: &str = "the assets cannot be got";
+    /// The requested device state was refused.
+    pub const STATE_REFUSED: &str = "the device is not in the state";
+    /// The device left the requested state during the run.
+    pub const STATE_LOST: &str = "the device's state is no longer held";
+    /// The sensors of the device cannot be followed.
+    pub const STATE_UNWATCHED: &str = "the device's state cannot be watched";
+    /// The thread that guards the device's state ended.
+    pub const GUARD_ENDED: &str = "the device's state guard ended early";
+    /// The run process cannot be started.
+    pub const NO_PROCESS: &str = "the run process cannot be started";
+    /// The run process cannot be recorded on disk.
+    pub const PROCESS_UNRECORDED: &str = "the run process cannot be recorded";
+    /// The end of the run process is unknown.
+    pub const PROCESS_UNKNOWN: &str = "the run process cannot be waited for";
+    /// A signal killed the run process; its number follows.
+    pub const PROCESS_KILLED: &str = "the run process was killed by signal ";
+}
