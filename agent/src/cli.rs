@@ -33,7 +33,7 @@ pub struct Cli {
 pub(crate) enum Command {
     /// Runs the daemon: executes the coordinator's runs and delivers their logs
     Serve(ServeArgs),
-    /// Enrols this device in a lab with a one-time token from `regatta device add`
+    /// Enrolls this device in a lab with a one-time token from `regatta device add`
     #[command(alias = "enrol")]
     Enroll(EnrollArgs),
     /// Shows this device's id, its key and the lab that it is enrolled in

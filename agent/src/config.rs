@@ -22,7 +22,7 @@ pub(crate) struct AgentConfig {
     pub(crate) state_dir: PathBuf,
     /// `MLPERF_SCRATCH_PATH` of the run processes: models and preprocessed data.
     pub(crate) scratch: Option<PathBuf>,
-    /// The broker. `None` uses the one in the enrolment.
+    /// The broker. `None` uses the one in the enrollment.
     pub(crate) broker: Option<BrokerAddress>,
     /// The coordinator's name or address, as this device reaches it, for assets and certificate renewal. `None` uses
     /// the address that the coordinator states.
@@ -245,7 +245,7 @@ fn broker(value: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
         return Ok(broker);
     }
     Err(format!(
-        "`broker` is on another machine ({}), and plain MQTT lets anyone on the network read and forge logs; hint: enrol this \
+        "`broker` is on another machine ({}), and plain MQTT lets anyone on the network read and forge logs; hint: enroll this \
          device and use mqtts://, or set `allow_plain = true` if you trust the network",
         broker.host
     ))
@@ -287,7 +287,7 @@ mod tests {
         let config = AgentConfig::load(Path::new("agent.example.toml")).unwrap();
         assert_eq!(
             config.broker, None,
-            "an installed agent takes the broker of its enrolment"
+            "an installed agent takes the broker of its enrollment"
         );
         assert!(config.state_dir.is_absolute());
     }

@@ -105,7 +105,7 @@ impl NewConfig {
 
     /// Removes the file again.
     pub(crate) fn remove(&self) {
-        // A file that stays is reported by the next enrolment when its name differs.
+        // A file that stays is reported by the next enrollment when its name differs.
         let _ = std::fs::remove_file(&self.path);
     }
 

@@ -14,7 +14,7 @@ mod daemon;
 mod doctor;
 mod engine_command;
 mod engines;
-mod enrolment;
+mod enrollment;
 mod exit;
 mod gpus;
 mod harness;
@@ -43,8 +43,8 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
     });
     match command {
         Command::Serve(args) => daemon::serve(&args),
-        Command::Enroll(args) => enrolment::enroll(&args),
-        Command::Identity(args) => enrolment::identity(&args),
+        Command::Enroll(args) => enrollment::enroll(&args),
+        Command::Identity(args) => enrollment::identity(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Tune(args) => tune::tune(&args),
         Command::Exec(args) => run_process::exec(&args),

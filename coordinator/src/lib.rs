@@ -9,7 +9,7 @@ mod cli;
 mod daemon;
 mod deploy;
 mod descriptors;
-mod enrolment;
+mod enrollment;
 mod exit;
 mod fair_slots;
 mod fleet;

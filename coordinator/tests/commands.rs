@@ -213,6 +213,42 @@ fn a_port_in_use_is_one_clear_sentence() {
 }
 
 #[test]
+fn each_port_of_a_lab_with_keys_names_its_key_and_its_holder_when_it_is_in_use() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for key in ["listen", "enroll_listen", "assets_listen"] {
+        let directory = tempfile::tempdir().unwrap();
+        let regatta = |words: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
+            command
+                .current_dir(directory.path())
+                .args(words)
+                .output()
+                .unwrap()
+        };
+        let mut init = vec!["init".to_owned()];
+        for option in ["listen", "enroll_listen", "assets_listen"] {
+            init.push(format!("--{}", option.replace('_', "-")));
+            init.push(if option == key {
+                taken.clone()
+            } else {
+                format!("127.0.0.1:{}", support::free_port())
+            });
+        }
+        let init: Vec<&str> = init.iter().map(String::as_str).collect();
+        assert!(regatta(&init).status.success());
+        let (code, printed) = refusal(&regatta(&["serve"]));
+        assert_eq!(code, Some(3));
+        let holder = format!("(process {}) has that port", std::process::id());
+        let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            printed.contains(&taken) && printed.contains(&holder) && printed.contains(&format!("`{key}`")),
+            "{printed}"
+        );
+    }
+}
+
+#[test]
 fn a_broker_that_is_not_there_is_one_clear_sentence() {
     let coordinator = Coordinator::external(support::free_port());
     let (code, printed) = refusal(&coordinator.output(&["serve"]));

@@ -21,15 +21,15 @@ impl Lab {
     fn new() -> Self {
         let lab = Self(tempfile::tempdir().unwrap());
         let address = || format!("127.0.0.1:{}", free_port());
-        let (listen, enrol, assets) = (address(), address(), address());
+        let (listen, enroll, assets) = (address(), address(), address());
         let words = [
             "init",
             "--host",
             "127.0.0.1",
             "--listen",
             &listen,
-            "--enrol-listen",
-            &enrol,
+            "--enroll-listen",
+            &enroll,
             "--assets-listen",
             &assets,
         ];

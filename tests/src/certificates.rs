@@ -91,13 +91,13 @@ impl Authority {
 /// Returns an enrolled device's certificate, key and id.
 ///
 /// # Panics
-/// Panics when the state directory has no enrolment.
+/// Panics when the state directory has no enrollment.
 #[must_use]
 pub fn of_device(state: &Path) -> (ClientIdentity, String) {
     let key = fs::read(state.join("device.key")).expect("the device's key");
-    let enrolment = fs::read(state.join("enrolment.json")).expect("the device's enrolment");
-    let enrolment: serde_json::Value = serde_json::from_slice(&enrolment).expect("JSON");
-    let pem = enrolment["certificate"].as_str().expect("a certificate");
+    let enrollment = fs::read(state.join("enrolment.json")).expect("the device's enrollment");
+    let enrollment: serde_json::Value = serde_json::from_slice(&enrollment).expect("JSON");
+    let pem = enrollment["certificate"].as_str().expect("a certificate");
     let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
         .expect("a certificate")
         .to_vec();

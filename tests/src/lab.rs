@@ -1,5 +1,5 @@
 //! A lab on loopback: a workspace with `regatta serve`, a device directory with `regatta-agent serve`, and a broker. It is either
-//! unencrypted ([`Lab::new`]), or has keys, enrolment and TLS as a user's lab ([`Lab::secure`]).
+//! unencrypted ([`Lab::new`]), or has keys, enrollment and TLS as a user's lab ([`Lab::secure`]).
 
 use std::{
     collections::BTreeMap,
@@ -91,7 +91,7 @@ impl Lab {
         Some(lab)
     }
 
-    /// Creates a lab with `regatta init` and TLS. The device enrols with a token when it is first started. mosquitto uses the
+    /// Creates a lab with `regatta init` and TLS. The device enrolls with a token when it is first started. mosquitto uses the
     /// configuration of `regatta init`.
     ///
     /// # Panics
@@ -122,7 +122,7 @@ impl Lab {
         let mut init = lab.regatta();
         init.args(["init", "--host", host])
             .arg(format!("--listen={host}:{port}"))
-            .arg(format!("--enrol-listen={host}:{}", free_port()))
+            .arg(format!("--enroll-listen={host}:{}", free_port()))
             .arg(format!("--assets-listen={host}:{}", free_port()));
         if broker == Broker::Mosquitto {
             init.args(["--broker", "mosquitto"]);
@@ -201,7 +201,7 @@ impl Lab {
         command
     }
 
-    /// The directory of the device's key, enrolment and runs.
+    /// The directory of the device's key, enrollment and runs.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.device_directory().join("state")
@@ -236,13 +236,13 @@ impl Lab {
         agent
     }
 
-    /// Enrols the device of a secure lab. The coordinator must be running.
+    /// Enrolls the device of a secure lab. The coordinator must be running.
     ///
     /// # Panics
-    /// Panics when the enrolment does not succeed within 20 s.
-    pub fn enrol_device(&self) {
+    /// Panics when the enrollment does not succeed within 20 s.
+    pub fn enroll_device(&self) {
         let token = self.token(DEVICE);
-        eventually("the device to enrol", 20, || {
+        eventually("the device to enroll", 20, || {
             let enrolled = self
                 .agent("enroll")
                 .arg(&token)
@@ -252,10 +252,10 @@ impl Lab {
         });
     }
 
-    /// Starts `regatta-agent serve`. In a secure lab, enrols the device first if needed.
+    /// Starts `regatta-agent serve`. In a secure lab, enrolls the device first if needed.
     pub fn start_device(&mut self) {
         if self.is_secure && !self.device_directory().join("state/enrolment.json").exists() {
-            self.enrol_device();
+            self.enroll_device();
         }
         self.start_unenrolled_device();
     }

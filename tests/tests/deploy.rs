@@ -54,7 +54,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     let Some(sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
-    // The board reaches the coordinator by the link's own address and by no other: for broker, enrolment and assets.
+    // The board reaches the coordinator by the link's own address and by no other: for broker, enrollment and assets.
     let deploy_lab = DeployLab::at("127.0.0.9");
     deploy_lab.pack_agent();
 

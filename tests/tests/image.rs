@@ -1,4 +1,4 @@
-//! `regatta device image`: what it writes is what a board needs. The overlay is unpacked, and a daemon that finds its token enrols
+//! `regatta device image`: what it writes is what a board needs. The overlay is unpacked, and a daemon that finds its token enrolls
 //! by itself as soon as there is a coordinator. Whole boards boot with it in `tests/boards/board-root.sh`.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
@@ -36,7 +36,7 @@ fn image(lab: &Lab, directory: &Path) {
 }
 
 #[test]
-fn a_board_with_the_images_token_enrols_by_itself() {
+fn a_board_with_the_images_token_enrolls_by_itself() {
     let mut lab = Lab::secure(Broker::Embedded).unwrap();
     let directory = tempfile::tempdir().unwrap();
     image(&lab, directory.path());
@@ -69,7 +69,7 @@ fn a_board_with_the_images_token_enrols_by_itself() {
     std::thread::sleep(std::time::Duration::from_millis(1500));
     assert!(token.exists(), "kept until it has been used");
     lab.start_coordinator();
-    eventually("the board to enrol by itself", 30, || {
+    eventually("the board to enroll by itself", 30, || {
         !token.exists() && lab.state().join("enrolment.json").exists()
     });
     lab.wait_for_device();

@@ -9,7 +9,7 @@ use std::{
 };
 
 use regatta_text::escape;
-use regatta_wire::enrolment::SERVER_NAME;
+use regatta_wire::enrollment::SERVER_NAME;
 use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
 
 /// Longest time without network traffic.

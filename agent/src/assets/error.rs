@@ -8,9 +8,9 @@ pub(crate) enum AssetError {
     /// The device has no certificate, which the server requires.
     #[error("the device is not enrolled: only enrolled devices get assets")]
     NotEnrolled,
-    /// The enrolment cannot be used.
-    #[error("the device's enrolment cannot be used")]
-    Enrolment(#[from] crate::enrolment::EnrolmentError),
+    /// The enrollment cannot be used.
+    #[error("the device's enrollment cannot be used")]
+    Enrollment(#[from] crate::enrollment::EnrollmentError),
     /// No byte arrived for a long time.
     #[error(
         "no data of the assets has arrived from {server} for {minutes} minutes; hint: check that `regatta serve` runs there and that \

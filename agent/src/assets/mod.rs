@@ -34,7 +34,7 @@ use self::{
     client::Client,
     pull::{Piece, Puller},
 };
-use crate::{enrolment::Enrolment, identity::DeviceIdentity};
+use crate::{enrollment::Enrollment, identity::DeviceIdentity};
 
 /// Longest manifest in bytes. It has one line per file, and trees have up to a few hundred thousand files.
 const LONGEST_MANIFEST: u64 = 64 << 20;
@@ -53,7 +53,7 @@ pub(crate) struct Progress {
 /// The parameters of a download.
 #[derive(Debug)]
 pub(crate) struct Order {
-    /// Directory of the key, the enrolment and the asset store.
+    /// Directory of the key, the enrollment and the asset store.
     pub(crate) state_dir: PathBuf,
     /// The device's identity.
     pub(crate) identity: Arc<DeviceIdentity>,
@@ -90,8 +90,8 @@ pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(Progress)) -> Result
     let mut pinned = order.pinned.clone();
     pinned.extend(needed.iter().map(|asset| asset.sha256.clone()));
     store.free_space(&missing, &pinned, order.limits)?;
-    let enrolment = Enrolment::load(&order.state_dir)?.ok_or(AssetError::NotEnrolled)?;
-    let client = Client::new(&order.assets.server, enrolment.tls(&order.identity)?);
+    let enrollment = Enrollment::load(&order.state_dir)?.ok_or(AssetError::NotEnrolled)?;
+    let client = Client::new(&order.assets.server, enrollment.tls(&order.identity)?);
     let total = needed.iter().map(|asset| asset.bytes).sum();
     let here: u64 = total - missing.iter().map(|asset| asset.bytes).sum::<u64>();
     let mut report = |done, waits| progress(Progress { done, total, waits });

@@ -7,7 +7,7 @@ use regatta_board::FactsReader;
 use regatta_types::documents::GpuFacts;
 use regatta_wire::topic::{Leaf, Topic};
 
-use crate::{config::AgentConfig, enrolment, identity::DeviceIdentity};
+use crate::{config::AgentConfig, enrollment, identity::DeviceIdentity};
 
 /// Configuration, identity and facts of this device.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Device {
     pub(crate) fn renew_certificate_when_due(&self) {
         let (config, identity) = (Arc::clone(&self.config), Arc::clone(&self.identity));
         let renew =
-            move || enrolment::renew_when_due(&config.state_dir, config.coordinator.as_deref(), &identity);
+            move || enrollment::renew_when_due(&config.state_dir, config.coordinator.as_deref(), &identity);
         if let Err(e) = thread::Builder::new().name("renewal".to_owned()).spawn(renew) {
             tracing::warn!("the expiry of the certificate could not be checked: {e}");
         }

@@ -1,5 +1,5 @@
-//! The broker and the coordinator that the daemon uses. They come from its configuration or its enrolment. Without
-//! either, the daemon waits for an enrolment. A board can thus be installed first and enrolled later, without a
+//! The broker and the coordinator that the daemon uses. They come from its configuration or its enrollment. Without
+//! either, the daemon waits for an enrollment. A board can thus be installed first and enrolled later, without a
 //! restart.
 
 use std::{
@@ -18,12 +18,12 @@ use tokio::{
 use super::supervisor::Supervisor;
 use crate::{
     config::{AgentConfig, broker_address},
-    enrolment::{Enrolment, FirstBoot, TOKEN_FILE},
+    enrollment::{Enrollment, FirstBoot, TOKEN_FILE},
     exit::Failure,
 };
 
-/// Interval between checks for an enrolment.
-const ENROLMENT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval between checks for an enrollment.
+const ENROLLMENT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The lab that the daemon belongs to.
 #[derive(Debug)]
@@ -37,16 +37,16 @@ pub(super) struct Lab {
 /// Why the lab cannot be determined.
 #[derive(Debug, thiserror::Error)]
 enum LabError {
-    #[error("the enrolment names a broker that cannot be: {0}")]
+    #[error("the enrollment names a broker that cannot be: {0}")]
     Broker(String),
     #[error("the daemon's signals cannot be waited for")]
     Signals(#[source] io::Error),
 }
 
-/// Determines the lab and waits for an enrolment if needed. Returns `None` if a stop signal arrives first.
+/// Determines the lab and waits for an enrollment if needed. Returns `None` if a stop signal arrives first.
 ///
 /// # Errors
-/// When an enrolment exists but cannot be read, or signals cannot be awaited.
+/// When an enrollment exists but cannot be read, or signals cannot be awaited.
 pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Result<Option<Lab>, Failure> {
     if let Some(lab) = enrolled_lab(config)? {
         return Ok(Some(lab));
@@ -73,7 +73,7 @@ pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Resul
             }
         };
         tokio::select! {
-            () = sleep(ENROLMENT_CHECK_INTERVAL) => {
+            () = sleep(ENROLLMENT_CHECK_INTERVAL) => {
                 if let Some(lab) = enrolled_lab(config)? { return Ok(Some(lab)) }
                 // On a separate thread, so that a slow coordinator does not delay the watchdog.
                 if attempt.as_ref().is_some_and(JoinHandle::is_finished) {
@@ -91,18 +91,18 @@ pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Resul
 }
 
 fn enrolled_lab(config: &AgentConfig) -> Result<Option<Lab>, Failure> {
-    let enrolment = Enrolment::load(&config.state_dir).map_err(Failure::could_not)?;
-    let broker = match (&config.broker, &enrolment) {
+    let enrollment = Enrollment::load(&config.state_dir).map_err(Failure::could_not)?;
+    let broker = match (&config.broker, &enrollment) {
         (Some(broker), None) if broker.tls => return Ok(None),
         (None, None) => return Ok(None),
         (Some(broker), _) => broker.clone(),
-        (None, Some(enrolment)) => {
-            broker_address(&enrolment.broker).map_err(|why| Failure::could_not(LabError::Broker(why)))?
+        (None, Some(enrollment)) => {
+            broker_address(&enrollment.broker).map_err(|why| Failure::could_not(LabError::Broker(why)))?
         }
     };
-    if let Some(difference) = enrolment
+    if let Some(difference) = enrollment
         .as_ref()
-        .and_then(|enrolment| enrolment.other_name(&config.name))
+        .and_then(|enrollment| enrollment.other_name(&config.name))
     {
         tracing::warn!("{difference}");
     }
@@ -114,6 +114,6 @@ fn enrolled_lab(config: &AgentConfig) -> Result<Option<Lab>, Failure> {
     }
     Ok(Some(Lab {
         broker,
-        coordinator_key: enrolment.map(|enrolment| enrolment.coordinator_key),
+        coordinator_key: enrollment.map(|enrollment| enrollment.coordinator_key),
     }))
 }

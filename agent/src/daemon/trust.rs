@@ -1,5 +1,5 @@
 //! Authentication of commands. An enrolled device accepts each command once, if its coordinator has signed it for this
-//! device. The coordinator's key was pinned at enrolment, so the broker and its other clients cannot command the
+//! device. The coordinator's key was pinned at enrollment, so the broker and its other clients cannot command the
 //! device. This module does not interpret commands.
 
 use std::{

@@ -13,7 +13,7 @@ use regatta_types::{
     assets::{Asset, Assets},
     documents::RunSpec,
 };
-pub(crate) use server::Server;
+pub(crate) use server::{Server, ServerError};
 
 use crate::{
     store::{self, AssetRow, Store},

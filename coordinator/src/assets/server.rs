@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     descriptors::DescriptorBudget, fair_slots::FairSlots, fleet::Admission,
-    handshake_limiter::HandshakeLimiter, keys,
+    handshake_limiter::HandshakeLimiter, keys, port_holder::PortHolder,
 };
 
 /// Concurrent connections of one device: the current one, and broken ones that are not noticed yet.
@@ -45,13 +45,21 @@ const TURN_PATIENCE: Duration = Duration::from_secs(10);
 /// The longest time for receiving a request's header.
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The error of a server that cannot start.
+/// The reason why the server cannot start.
 #[derive(Debug, thiserror::Error)]
-#[error("assets cannot be served at {address} (assets_listen)")]
-pub(crate) struct ServerError {
-    address: SocketAddr,
-    #[source]
-    source: io::Error,
+pub(crate) enum ServerError {
+    /// Another program uses the port.
+    #[error("assets cannot be served at {0}: {1} has that port")]
+    PortInUse(SocketAddr, PortHolder),
+    /// The server cannot listen on the address.
+    #[error("assets cannot be served at {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
 }
 
 /// A running server.
@@ -82,9 +90,12 @@ impl Server {
         asset_store: AssetStore,
         budget: DescriptorBudget,
     ) -> Result<Self, ServerError> {
-        let refused = |source| ServerError {
-            address: listen,
-            source,
+        let refused = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => ServerError::PortInUse(listen, PortHolder::of(listen)),
+            _ => ServerError::Listen {
+                address: listen,
+                source,
+            },
         };
         let listener = TcpListener::bind(listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;

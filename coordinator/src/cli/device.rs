@@ -18,9 +18,9 @@ use crate::{
 /// Commands about devices.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Lets a device in: prints a token with which it enrols, once
+    /// Lets a device in: prints a token with which it enrolls, once
     Add(membership::AddArgs),
-    /// Brings the agent onto a board over SSH: installs, enrols, starts, waits until it is heard
+    /// Brings the agent onto a board over SSH: installs, enrolls, starts, waits until it is heard
     Deploy(Box<deploy::Args>),
     /// Writes what a board needs to come into the lab by itself at its first boot, before it is flashed
     Image(image::Args),

@@ -1,9 +1,11 @@
 //! Hints for a daemon that does not start.
 
 use crate::{
+    assets::ServerError,
     broker::BrokerError,
-    enrolment::EnrolmentError,
+    enrollment::EnrollmentError,
     exit::Failure,
+    link::LinkError,
     runs::RunsNotInStore,
     workspace::{CONFIG_FILE, LockError, Workspace},
 };
@@ -11,34 +13,35 @@ use crate::{
 /// Adds the hint to the error of a daemon that does not start.
 pub(crate) fn with_hint(error: anyhow::Error, workspace: &Workspace) -> Failure {
     let config = workspace.root().join(CONFIG_FILE);
-    let hint = match error.downcast_ref() {
-        Some(BrokerError::PortInUse(..)) => Some(format!(
-            "set another port with `listen` in {}, or use that program with `broker = \"mqtt://...\"` if it is a broker",
-            config.display()
-        )),
-        _ => None,
-    };
-    let hint = hint.or_else(|| {
-        matches!(error.downcast_ref(), Some(LockError::HeldSlot { .. }))
-            .then(|| "end it first, or use it as it is".to_owned())
-    });
-    let hint = hint.or_else(|| {
-        matches!(error.downcast_ref(), Some(EnrolmentError::PortInUse(..)))
-            .then(|| format!("set another port with `enrol_listen` in {}", config.display()))
-    });
-    let hint = hint.or_else(|| {
-        error
-            .is::<crate::link::LinkError>()
-            .then(|| format!("start that broker, or set `broker` in {}", config.display()))
-    });
-    let hint = hint.or_else(|| {
-        error.is::<RunsNotInStore>().then(|| {
-            "restore regatta.db from a copy, or make it from the records: `regatta runs rebuild`".to_owned()
-        })
-    });
+    let hint = hint(&error, &config.display().to_string());
     let failure = Failure::from(error);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
+}
+
+/// Returns what a user can do about the error.
+fn hint(error: &anyhow::Error, config: &str) -> Option<String> {
+    let other_port = |key| Some(format!("set another port with `{key}` in {config}"));
+    if let Some(BrokerError::PortInUse(..)) = error.downcast_ref() {
+        return Some(format!(
+            "set another port with `listen` in {config}, or use that program with `broker = \"mqtt://...\"` if it is a broker"
+        ));
+    }
+    if let Some(EnrollmentError::PortInUse(..)) = error.downcast_ref() {
+        return other_port("enroll_listen");
+    }
+    if let Some(ServerError::PortInUse(..)) = error.downcast_ref() {
+        return other_port("assets_listen");
+    }
+    if let Some(LockError::HeldSlot { .. }) = error.downcast_ref() {
+        return Some("end it first, or use it as it is".to_owned());
+    }
+    if error.is::<LinkError>() {
+        return Some(format!("start that broker, or set `broker` in {config}"));
+    }
+    error.is::<RunsNotInStore>().then(|| {
+        "restore regatta.db from a copy, or make it from the records: `regatta runs rebuild`".to_owned()
+    })
 }

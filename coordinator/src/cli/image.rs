@@ -16,7 +16,7 @@ use regatta_fsutil::hash::sha256_hex;
 use super::{Context, deploy};
 use crate::{
     deploy::{Image, InstallMethod, Lab},
-    enrolment::{TokenError, check_name},
+    enrollment::{TokenError, check_name},
     exit::{self, CommandResult, Failure},
     workspace::is_host,
 };
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let lab = Lab::of(&workspace)?;
     if lab.authority.is_none() {
         return Err(
-            Failure::misuse("this workspace has no keys: a board cannot enrol by itself")
+            Failure::misuse("this workspace has no keys: a board cannot enroll by itself")
                 .hint("`regatta init` makes a workspace with keys"),
         );
     }
@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         format!(
             "{}: for a root file system, before it is flashed: sudo tar -xpzf {} -C Linux_for_Tegra/rootfs\n\
              {}, {}: the same for cloud-init\n\
-             {} enrols by itself at {host}, when its first boot is before {}; anyone who has these files until then can enrol in its place",
+             {} enrolls by itself at {host}, when its first boot is before {}; anyone who has these files until then can enroll in its place",
             document.overlay.display(),
             document.overlay.display(),
             document.user_data.display(),

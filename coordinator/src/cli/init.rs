@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let config = NewConfig {
         external,
         listen: args.listen,
-        enrol_listen: args.enroll_listen,
+        enroll_listen: args.enroll_listen,
         assets_listen: args.assets_listen,
         host: host.clone(),
     };

@@ -1,4 +1,4 @@
-//! `regatta device add` and `remove`: enrolment tokens, and the removal of devices.
+//! `regatta device add` and `remove`: enrollment tokens, and the removal of devices.
 
 use jiff::SignedDuration;
 use regatta_text::HumanDuration;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Context, confirm::confirm};
 use crate::{
     broker::mosquitto,
-    enrolment::{self, TokenError, TokenRequest},
+    enrollment::{self, TokenError, TokenRequest},
     exit::Failure,
     keys::Keys,
     store::Store,
@@ -54,7 +54,7 @@ pub(super) fn add(
     let config = workspace.config();
     if !config.tls {
         return Err(
-            Failure::misuse("this workspace has no keys: devices need not enrol").hint(format!(
+            Failure::misuse("this workspace has no keys: devices need not enroll").hint(format!(
                 "`regatta init` makes a workspace with keys; `tls` in {CONFIG_FILE} says whether one has them"
             )),
         );
@@ -62,12 +62,12 @@ pub(super) fn add(
     let keys = Keys::load(&workspace.keys())?;
     let requested = TokenRequest {
         name: &args.name,
-        place: (config.host.clone(), config.enrol_listen.port()),
+        place: (config.host.clone(), config.enroll_listen.port()),
         authority: keys.authority().fingerprint(),
         lifetime: SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX)),
         returning: None,
     };
-    let made = enrolment::issue(store, &requested).map_err(|error| match error {
+    let made = enrollment::issue(store, &requested).map_err(|error| match error {
         TokenError::Taken(_) => Failure::usage(error).hint(format!(
             "`regatta device remove {}` removes the device or revokes the token; then a new device can have the name",
             args.name

@@ -122,7 +122,7 @@ fn rebuild(context: &Context) -> CommandResult {
         }
         if needs_members {
             text.push_str(
-                "\nno device is enrolled any more: enrol each again with `regatta device add NAME`",
+                "\nno device is enrolled any more: enroll each again with `regatta device add NAME`",
             );
         }
         text

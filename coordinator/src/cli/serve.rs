@@ -46,7 +46,7 @@ fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
         workspace.root().display(),
         daemon.address()
     )];
-    if let Some(address) = daemon.enrolment() {
+    if let Some(address) = daemon.enrollment() {
         lines.push(format!(
             "devices enroll at {address}, with a token of `regatta device add`"
         ));
@@ -54,7 +54,7 @@ fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
     if let Some(address) = daemon.assets() {
         lines.push(format!("devices get models and data at https://{address}"));
     }
-    if daemon.enrolment().is_some() {
+    if daemon.enrollment().is_some() {
         lines.push(format!(
             "devices reach this machine as {}",
             workspace.config().host

@@ -1,4 +1,4 @@
-//! The daemon: starts and stops broker, enrolment, link, ingest, dispatch and finish together.
+//! The daemon: starts and stops broker, enrollment, link, ingest, dispatch and finish together.
 //!
 //! `regatta serve` and `regatta quickstart` run the same daemon. It holds the workspace's lock while it runs.
 
@@ -18,7 +18,7 @@ use crate::{
     broker::Broker,
     change_notifier::ChangeNotifier,
     descriptors::DescriptorBudget,
-    enrolment, fleet, ingest,
+    enrollment, fleet, ingest,
     link::{self, Link, Transport},
     runs,
     store::Store,
@@ -29,7 +29,7 @@ use crate::{
 pub(crate) struct Daemon {
     address: BrokerAddress,
     broker: Option<Broker>,
-    enrolment: Option<enrolment::Listener>,
+    enrollment: Option<enrollment::Listener>,
     assets: Option<assets::Server>,
     link: Link,
     notifier: ChangeNotifier,
@@ -66,8 +66,8 @@ impl Daemon {
             }
             BrokerChoice::External(address) => (None, address.clone(), security.transport_to(address)?),
         };
-        let enrolment = security
-            .take_enrolments(workspace, broker.as_ref().map(Broker::address), budget)
+        let enrollment = security
+            .take_enrollments(workspace, broker.as_ref().map(Broker::address), budget)
             .await?;
         let assets = security.serve_assets(workspace, budget).await?;
         let link = Link::start(address.clone(), way, inbox).await?;
@@ -90,7 +90,7 @@ impl Daemon {
         Ok(Self {
             address,
             broker,
-            enrolment,
+            enrollment,
             assets,
             link,
             notifier,
@@ -104,9 +104,9 @@ impl Daemon {
         &self.address
     }
 
-    /// The address of the enrolment listener, in a lab with keys.
-    pub(crate) fn enrolment(&self) -> Option<std::net::SocketAddr> {
-        self.enrolment.as_ref().map(enrolment::Listener::address)
+    /// The address of the enrollment listener, in a lab with keys.
+    pub(crate) fn enrollment(&self) -> Option<std::net::SocketAddr> {
+        self.enrollment.as_ref().map(enrollment::Listener::address)
     }
 
     /// The address of the asset server, in a lab with keys.
@@ -129,8 +129,8 @@ impl Daemon {
     /// # Errors
     /// Returns an error when a part has panicked.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
-        if let Some(enrolment) = self.enrolment {
-            enrolment.stop();
+        if let Some(enrollment) = self.enrollment {
+            enrollment.stop();
         }
         if let Some(assets) = self.assets {
             assets.stop();

@@ -11,7 +11,7 @@ use crate::{
     assets,
     broker::Acceptor,
     descriptors::DescriptorBudget,
-    enrolment::{Desk, Listener, Place},
+    enrollment::{Desk, Listener, Place},
     fleet::Admission,
     keys::{self, Keys},
     link::Transport,
@@ -82,8 +82,8 @@ impl Security {
         Ok(Some(server))
     }
 
-    /// Starts the enrolment listener, if the lab has keys.
-    pub(super) async fn take_enrolments(
+    /// Starts the enrollment listener, if the lab has keys.
+    pub(super) async fn take_enrollments(
         &self,
         workspace: &Workspace,
         broker: Option<SocketAddr>,
@@ -93,14 +93,14 @@ impl Security {
             return Ok(None);
         };
         let config = workspace.config();
-        let listener = Listener::bind(config.enrol_listen).await?;
+        let listener = Listener::bind(config.enroll_listen).await?;
         let place = Place {
             broker: config.broker_for_devices(broker).to_string(),
-            enrolment: host_and_port(&config.host, listener.local_addr()?.port()),
+            enrollment: host_and_port(&config.host, listener.local_addr()?.port()),
         };
         let store = Store::open(&workspace.database())?;
         let desk = Desk::new(Arc::clone(keys), Arc::clone(&self.admission), place, store)?;
-        let tls = keys::enrolment_server(keys, &self.hosts)?;
+        let tls = keys::enrollment_server(keys, &self.hosts)?;
         Ok(Some(Listener::start(listener, tls, desk, budget)?))
     }
 }

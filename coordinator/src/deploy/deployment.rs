@@ -10,7 +10,7 @@ use super::{
     compatibility,
     error::DeployError,
     hello,
-    identity::{EnrolmentState, Identity, enrolment_state},
+    identity::{EnrollmentState, Identity, enrollment_state},
     install_method::InstallMethod,
     lab::{Lab, LabError},
     order::{DeployOutcome, Order, Plan, ProgressReporter},
@@ -81,13 +81,13 @@ impl Deployment<'_> {
             cache: survey.cache.clone(),
         };
         let identity = self.identity(&site)?;
-        let enrolment_state = self.enrolment_state(&identity)?;
-        let enrolled = match enrolment_state {
-            EnrolmentState::Enrolled => identity.enrolment.as_ref().map(|lab| lab.broker.as_str()),
-            EnrolmentState::ToEnrol | EnrolmentState::Unanswered => None,
+        let enrollment_state = self.enrollment_state(&identity)?;
+        let enrolled = match enrollment_state {
+            EnrollmentState::Enrolled => identity.enrollment.as_ref().map(|lab| lab.broker.as_str()),
+            EnrollmentState::ToEnroll | EnrollmentState::Unanswered => None,
         };
         let settings = self.lab.settings(name, &host, enrolled);
-        let plan = self.plan(&site, &survey, package, &settings, enrolment_state)?;
+        let plan = self.plan(&site, &survey, package, &settings, enrollment_state)?;
         let changes = plan.changes(self.order, &host);
         let done = |device: Option<DeviceId>, agent| DeployOutcome {
             device: device.map(|device| device.to_string()),
@@ -145,17 +145,17 @@ impl Deployment<'_> {
         Ok(Identity::of(self.board, site.root.as_ref(), &site.places)?)
     }
 
-    /// Returns the board's enrolment state. A lab without keys needs no enrolment.
-    fn enrolment_state(&self, identity: &Identity) -> Result<EnrolmentState, DeployError> {
+    /// Returns the board's enrollment state. A lab without keys needs no enrollment.
+    fn enrollment_state(&self, identity: &Identity) -> Result<EnrollmentState, DeployError> {
         match &self.lab.authority {
-            Some(authority) => Ok(enrolment_state(
+            Some(authority) => Ok(enrollment_state(
                 self.store,
                 &self.order.name,
                 identity,
                 authority,
                 self.order.take_over,
             )?),
-            None => Ok(EnrolmentState::Enrolled),
+            None => Ok(EnrollmentState::Enrolled),
         }
     }
 
@@ -165,14 +165,14 @@ impl Deployment<'_> {
         survey: &Survey,
         package: &Package,
         settings: &Settings,
-        enrolment_state: EnrolmentState,
+        enrollment_state: EnrollmentState,
     ) -> Result<Plan, DeployError> {
         let fits = compatibility::is_installed(survey, package);
         let config = site.read(&site.places.config)?;
         let configure = config.is_empty() || settings.applied_to(&config) != config;
         // An agent that cannot report its identity is broken and must be replaced.
-        let fits = fits && enrolment_state != EnrolmentState::Unanswered;
-        let enrol = enrolment_state == EnrolmentState::ToEnrol;
+        let fits = fits && enrollment_state != EnrollmentState::Unanswered;
+        let enroll = enrollment_state == EnrollmentState::ToEnroll;
         let runs = site.is_running()?;
         Ok(Plan {
             install: (!fits).then(|| {
@@ -186,8 +186,8 @@ impl Deployment<'_> {
                 )
             }),
             configure,
-            enrol,
-            start: match (runs && fits, configure || (enrol && runs)) {
+            enroll,
+            start: match (runs && fits, configure || (enroll && runs)) {
                 (true, true) => Some("restart"),
                 (true, false) => None,
                 (false, _) => Some("start"),
@@ -212,7 +212,7 @@ impl Deployment<'_> {
         Ok(site.install(package)?)
     }
 
-    /// Configures, enrols and starts the agent, and waits for its hello. Returns the device and the agent's version.
+    /// Configures, enrolls and starts the agent, and waits for its hello. Returns the device and the agent's version.
     fn bring_up(
         &self,
         site: &Site<'_>,
@@ -234,13 +234,13 @@ impl Deployment<'_> {
                 restart = true;
             }
         }
-        let enrol = match plan.install {
+        let enroll = match plan.install {
             // The newly installed agent may report another identity.
-            Some(_) => self.enrolment_state(&self.identity(site)?)? == EnrolmentState::ToEnrol,
-            None => plan.enrol,
+            Some(_) => self.enrollment_state(&self.identity(site)?)? == EnrollmentState::ToEnroll,
+            None => plan.enroll,
         };
-        if enrol {
-            self.enrol(site, host)?;
+        if enroll {
+            self.enroll(site, host)?;
             restart = true;
         }
         let mut since = began.to_owned();
@@ -261,7 +261,7 @@ impl Deployment<'_> {
         Ok((device, row.agent))
     }
 
-    fn enrol(&self, site: &Site<'_>, host: &str) -> Result<(), DeployError> {
+    fn enroll(&self, site: &Site<'_>, host: &str) -> Result<(), DeployError> {
         let name = &self.order.name;
         // The identity after the installation, or the existing one.
         let identity = self.identity(site)?;
@@ -271,7 +271,7 @@ impl Deployment<'_> {
         };
         self.progress.say(&format!("enrolling it as {name}, at {host}"));
         let made = self.lab.token(self.store, name, host, returning.as_ref(), None)?;
-        site.enrol(&made.token.to_string()).map_err(|error| {
+        site.enroll(&made.token.to_string()).map_err(|error| {
             // The token will not be used, so its name is free for the next attempt.
             let _ = self.store.forget_unused_tokens(name);
             error.into()
@@ -284,7 +284,7 @@ impl Deployment<'_> {
             DeployError::HelloError(_) => site.log(),
             _ => String::new(),
         };
-        let changed = plan.install.is_some() || plan.configure || plan.enrol;
+        let changed = plan.install.is_some() || plan.configure || plan.enroll;
         let undone = if !had_program {
             "the agent is installed and waits".to_owned()
         } else if !changed {

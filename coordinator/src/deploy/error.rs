@@ -4,7 +4,7 @@ use super::{
     board::LinkLost, compatibility::CompatibilityError, hello::HelloError, identity::IdentityError,
     lab::LabError, site::StepError, survey::SurveyError,
 };
-use crate::{enrolment::TokenError, store::StoreError};
+use crate::{enrollment::TokenError, store::StoreError};
 
 /// The reason why a deployment failed.
 #[derive(Debug, thiserror::Error)]

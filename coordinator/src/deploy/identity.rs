@@ -22,8 +22,8 @@ pub(crate) struct Identity {
     #[serde(default)]
     pub(crate) device: Option<DeviceId>,
     /// The lab that the device is enrolled in.
-    #[serde(default)]
-    pub(crate) enrolment: Option<EnrolledIn>,
+    #[serde(default, rename = "enrolment")]
+    pub(crate) enrollment: Option<EnrolledIn>,
     /// Whether the board has a key but no agent that can report its id.
     #[serde(default)]
     pub(crate) unanswered: bool,
@@ -117,36 +117,36 @@ impl IdentityError {
             Self::Removed { .. } => {
                 Some("delete device.key in its state directory for a new identity".to_owned())
             }
-            Self::OtherLab { .. } => Some("--take-over enrols it here".to_owned()),
+            Self::OtherLab { .. } => Some("--take-over enrolls it here".to_owned()),
             Self::Store(_) => None,
         }
     }
 }
 
-/// The enrolment state of a board.
+/// The enrollment state of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EnrolmentState {
+pub(crate) enum EnrollmentState {
     /// The board is enrolled in this lab under this name, and can connect.
     Enrolled,
     /// The board must be enrolled. A device that is already a member keeps its id.
-    ToEnrol,
+    ToEnroll,
     /// The agent must be repaired before it can report the state.
     Unanswered,
 }
 
-/// Determines a board's enrolment state. `authority` is this lab's fingerprint.
+/// Determines a board's enrollment state. `authority` is this lab's fingerprint.
 ///
 /// # Errors
 /// Returns [`IdentityError`].
-pub(crate) fn enrolment_state(
+pub(crate) fn enrollment_state(
     store: &Store,
     name: &str,
     identity: &Identity,
     authority: &[u8; 32],
     take_over: bool,
-) -> Result<EnrolmentState, IdentityError> {
+) -> Result<EnrollmentState, IdentityError> {
     if identity.unanswered {
-        return Ok(EnrolmentState::Unanswered);
+        return Ok(EnrollmentState::Unanswered);
     }
     let by_name = store
         .members()?
@@ -169,10 +169,10 @@ pub(crate) fn enrolment_state(
                 known: member.name,
             });
         }
-        return match &identity.enrolment {
-            Some(lab) if is_ours(lab) => Ok(EnrolmentState::Enrolled),
+        return match &identity.enrollment {
+            Some(lab) if is_ours(lab) => Ok(EnrollmentState::Enrolled),
             Some(lab) if !take_over => Err(other_lab(lab)),
-            _ => Ok(EnrolmentState::ToEnrol),
+            _ => Ok(EnrollmentState::ToEnroll),
         };
     }
     if let Some(member) = by_name {
@@ -182,9 +182,9 @@ pub(crate) fn enrolment_state(
             found: identity.device.clone(),
         });
     }
-    match &identity.enrolment {
+    match &identity.enrollment {
         Some(lab) if !is_ours(lab) && !take_over => Err(other_lab(lab)),
-        _ => Ok(EnrolmentState::ToEnrol),
+        _ => Ok(EnrollmentState::ToEnroll),
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
     fn board(device: Option<u8>, authority: Option<[u8; 32]>) -> Identity {
         Identity {
             device: device.map(id),
-            enrolment: authority.map(|authority| EnrolledIn {
+            enrollment: authority.map(|authority| EnrolledIn {
                 name: "boat".to_owned(),
                 broker: "mqtts://lab:8883".to_owned(),
                 authority_sha256: hex(&authority),
@@ -219,8 +219,8 @@ mod tests {
     }
 
     fn decision(store: &Store, name: &str, identity: &Identity, take_over: bool) -> String {
-        match enrolment_state(store, name, identity, &OURS, take_over) {
-            Ok(enrolment_state) => format!("{enrolment_state:?}"),
+        match enrollment_state(store, name, identity, &OURS, take_over) {
+            Ok(enrollment_state) => format!("{enrollment_state:?}"),
             Err(error) => format!("{error}"),
         }
     }
@@ -254,17 +254,17 @@ mod tests {
             decision(&store, "wreck", &board(Some(9), None), false),
         ];
         insta::assert_snapshot!(decisions.join("\n"), @r"
-        ToEnrol
-        ToEnrol
+        ToEnroll
+        ToEnroll
         Enrolled
-        ToEnrol
+        ToEnroll
         boat is 01010101010101010101010101010101, and this board is 09090909090909090909090909090909: it was set up anew, or is another board
         boat is 01010101010101010101010101010101, and this board is nobody yet: it was set up anew, or is another board
         this board is 02020202020202020202020202020202 and already called ship
         this board was removed as wreck (03030303030303030303030303030303), and its key does not come back
         this board is enrolled in another lab, as boat with the broker mqtts://lab:8883
-        ToEnrol
-        ToEnrol
+        ToEnroll
+        ToEnroll
         ");
     }
 }

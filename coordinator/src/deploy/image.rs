@@ -2,7 +2,7 @@
 //! installs them. They come as a tar for the root file system, and as cloud-init user data.
 //!
 //! The board's own dpkg installs the package at first boot. A flashed board and a deployed one are then equal and are upgraded in the
-//! same way. The image does not need the lab's authority: the token has its fingerprint, and the enrolment delivers it.
+//! same way. The image does not need the lab's authority: the token has its fingerprint, and the enrollment delivers it.
 
 use std::{fs, io};
 

@@ -8,7 +8,7 @@ use regatta_types::{BrokerAddress, DeviceId};
 
 use super::settings::Settings;
 use crate::{
-    enrolment::{self, NewToken, TokenError, TokenRequest},
+    enrollment::{self, NewToken, TokenError, TokenRequest},
     keys::{Keys, KeysError},
     store::Store,
     workspace::{BrokerChoice, Config, Workspace},
@@ -42,7 +42,7 @@ impl LabError {
         match self {
             Self::Unserved => Some("start `regatta serve` first"),
             Self::LoopbackOnly(_) => Some(
-                "set `listen`, `enrol_listen`, `assets_listen` and `host` in regatta.toml, and start `regatta serve` again",
+                "set `listen`, `enroll_listen`, `assets_listen` and `host` in regatta.toml, and start `regatta serve` again",
             ),
             Self::NoAddress => Some("--coordinator HOST names the address that the board reaches it by"),
             Self::Keys(_) => None,
@@ -60,7 +60,7 @@ pub(crate) struct Lab {
     broker: BrokerAddress,
     /// Whether the broker is on this machine. If so, its address is the one at which a board reaches this machine.
     broker_is_here: bool,
-    enrol_port: u16,
+    enroll_port: u16,
     /// The first setting that limits listening to this machine.
     local: Option<&'static str>,
 }
@@ -87,12 +87,12 @@ impl Lab {
             host: config.host.clone(),
             broker,
             broker_is_here,
-            enrol_port: config.enrol_listen.port(),
+            enroll_port: config.enroll_listen.port(),
             local: [
                 ("listen", broker_is_local),
                 (
-                    "enrol_listen",
-                    config.tls && config.enrol_listen.ip().is_loopback(),
+                    "enroll_listen",
+                    config.tls && config.enroll_listen.ip().is_loopback(),
                 ),
                 (
                     "assets_listen",
@@ -124,8 +124,8 @@ impl Lab {
         }
     }
 
-    /// Returns the settings for the board's `agent.toml`. Enrolments and runs name this machine by the workspace's address, so only a
-    /// board that uses another address needs a setting. `enrolled` is the broker of an existing enrolment, because this machine may have
+    /// Returns the settings for the board's `agent.toml`. Enrollments and runs name this machine by the workspace's address, so only a
+    /// board that uses another address needs a setting. `enrolled` is the broker of an existing enrollment, because this machine may have
     /// moved since.
     pub(crate) fn settings(&self, name: &str, host: &str, enrolled: Option<&str>) -> Settings {
         let address = BrokerAddress {
@@ -160,11 +160,11 @@ impl Lab {
         lifetime: Option<SignedDuration>,
     ) -> Result<NewToken, TokenError> {
         store.forget_unused_tokens(name)?;
-        enrolment::issue(
+        enrollment::issue(
             store,
             &TokenRequest {
                 name,
-                place: (host.to_owned(), self.enrol_port),
+                place: (host.to_owned(), self.enroll_port),
                 authority: self.authority.unwrap_or_default(),
                 lifetime: lifetime.unwrap_or(TOKEN_LIFETIME),
                 returning,

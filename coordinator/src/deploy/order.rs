@@ -50,8 +50,8 @@ pub(super) struct Plan {
     pub(super) install: Option<String>,
     /// Whether to set name and coordinator.
     pub(super) configure: bool,
-    /// Whether to enrol the board.
-    pub(super) enrol: bool,
+    /// Whether to enroll the board.
+    pub(super) enroll: bool,
     /// `start` or `restart`, if needed.
     pub(super) start: Option<&'static str>,
 }
@@ -64,8 +64,8 @@ impl Plan {
         if self.configure {
             changes.push(format!("set name and coordinator ({host}) in agent.toml"));
         }
-        if self.enrol {
-            changes.push(format!("enrol it as {}", order.name));
+        if self.enroll {
+            changes.push(format!("enroll it as {}", order.name));
         }
         changes.extend(self.start.map(|verb| format!("{verb} its daemon")));
         changes

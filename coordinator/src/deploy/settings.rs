@@ -5,7 +5,7 @@
 pub(crate) struct Settings {
     /// The device's name.
     pub(crate) name: String,
-    /// The broker. `None` uses the enrolment's.
+    /// The broker. `None` uses the enrollment's.
     pub(crate) broker: Option<String>,
     /// The coordinator's host for assets and renewals. `None` uses the one that the coordinator sends.
     pub(crate) coordinator: Option<String>,
@@ -90,13 +90,13 @@ mod tests {
         assert_eq!(once.lines().count(), example.lines().count() + 2);
         assert!(once.contains("# coordinator = \"192.168.1.5\"\ncoordinator = \"10.0.0.5\"\n"));
         assert_eq!(settings.applied_to(&once), once, "nothing to do the second time");
-        let by_enrolment = Settings {
+        let by_enrollment = Settings {
             broker: None,
             coordinator: None,
             name: "board-1".to_owned(),
             ..settings
         };
-        assert_eq!(by_enrolment.applied_to(&once), example);
+        assert_eq!(by_enrollment.applied_to(&once), example);
     }
 
     #[test]

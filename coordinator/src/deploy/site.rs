@@ -48,7 +48,7 @@ pub(crate) struct Places {
     pub(crate) program: String,
     /// The agent's configuration.
     pub(crate) config: String,
-    /// The agent's key, enrolment and runs.
+    /// The agent's key, enrollment and runs.
     pub(crate) state: String,
     /// The user who owns the state, if that is not the login, otherwise empty. Root does nothing in the state: each script that uses it
     /// switches to this user first.
@@ -192,11 +192,11 @@ impl Site<'_> {
         accepted(&output, "the configuration cannot be written")
     }
 
-    /// Enrols the board with a token.
+    /// Enrolls the board with a token.
     ///
     /// # Errors
     /// Returns the agent's message.
-    pub(crate) fn enrol(&self, token: &str) -> Result<(), StepError> {
+    pub(crate) fn enroll(&self, token: &str) -> Result<(), StepError> {
         let Places {
             program,
             config,
@@ -205,7 +205,7 @@ impl Site<'_> {
         } = &self.places;
         let output = self.by_root(
             "enrolling it",
-            include_str!("scripts/enrol.sh"),
+            include_str!("scripts/enroll.sh"),
             &[program, config, state, owner],
             &mut format!("{token}\n").as_bytes(),
         )?;
@@ -238,7 +238,7 @@ impl Site<'_> {
             .unwrap_or_default()
     }
 
-    /// Restores the previous configuration, enrolment and, if `installed`, the previous program, and starts it.
+    /// Restores the previous configuration, enrollment and, if `installed`, the previous program, and starts it.
     ///
     /// # Errors
     /// Returns an error when that fails, most often because the link is lost.

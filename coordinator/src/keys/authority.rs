@@ -17,7 +17,7 @@ use rcgen::{
 };
 use regatta_fsutil::hash::sha256_hex;
 use regatta_types::DeviceId;
-use regatta_wire::enrolment::SERVER_NAME;
+use regatta_wire::enrollment::SERVER_NAME;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 

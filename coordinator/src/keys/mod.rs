@@ -27,7 +27,7 @@ use regatta_fsutil::{atomic_file::sync_directory, regular_file};
 use regatta_types::{DeviceId, RunId};
 use regatta_wire::signed_command::SignedCommand;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
-pub(crate) use tls::{broker_server, client, enrolment_server, public_key_of};
+pub(crate) use tls::{broker_server, client, enrollment_server, public_key_of};
 
 const CA_KEY: &str = "ca.key";
 const CA_CERTIFICATE: &str = "ca.pem";

@@ -34,11 +34,11 @@ pub(crate) fn broker_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerC
     server(builder, keys, hosts)
 }
 
-/// The enrolment listener's TLS configuration. Clients have no certificate yet.
+/// The enrollment listener's TLS configuration. Clients have no certificate yet.
 ///
 /// # Errors
 /// Returns [`TlsError`].
-pub(crate) fn enrolment_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerConfig>, TlsError> {
+pub(crate) fn enrollment_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerConfig>, TlsError> {
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_no_client_auth();

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use regatta_types::BrokerAddress;
-use regatta_wire::enrolment::SERVER_NAME;
+use regatta_wire::enrollment::SERVER_NAME;
 use rumqttc::MqttOptions;
 use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::net::TcpStream;

@@ -230,7 +230,7 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns the public keys of every device, removed ones included. A key proven at enrolment wins over the key of a hello.
+    /// Returns the public keys of every device, removed ones included. A key proven at enrollment wins over the key of a hello.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -23,7 +23,7 @@ pub(crate) struct MemberRow {
     pub(crate) removed: Option<String>,
 }
 
-/// The result of a device's enrolment request.
+/// The result of a device's enrollment request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// The device is enrolled under this name.
@@ -34,7 +34,7 @@ pub(crate) enum Entry {
     Expired,
     /// Another device has used the token.
     Used,
-    /// The device was removed earlier. Its key cannot enrol again.
+    /// The device was removed earlier. Its key cannot enroll again.
     Removed,
 }
 
@@ -135,7 +135,7 @@ impl Store {
         Ok(Entry::Granted(name))
     }
 
-    /// Enrols a device with a token. The same device may use the token again until it expires, because an answer can get lost.
+    /// Enrolls a device with a token. The same device may use the token again until it expires, because an answer can get lost.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -58,10 +58,10 @@ pub(crate) enum BrokerChoice {
 pub(crate) struct Config {
     /// The broker.
     pub(crate) broker: BrokerChoice,
-    /// Whether the lab has keys: devices enrol, connections use TLS, commands are signed.
+    /// Whether the lab has keys: devices enroll, connections use TLS, commands are signed.
     pub(crate) tls: bool,
-    /// The address of the enrolment listener.
-    pub(crate) enrol_listen: SocketAddr,
+    /// The address of the enrollment listener.
+    pub(crate) enroll_listen: SocketAddr,
     /// The address of the asset server. `None` disables it.
     pub(crate) assets_listen: Option<SocketAddr>,
     /// The name or address of this machine, as devices reach it.
@@ -86,8 +86,8 @@ struct File {
     listen: SocketAddr,
     #[serde(default)]
     tls: bool,
-    #[serde(default = "default_enrol_listen")]
-    enrol_listen: SocketAddr,
+    #[serde(default = "default_enroll_listen", alias = "enrol_listen")]
+    enroll_listen: SocketAddr,
     #[serde(default)]
     assets_listen: Option<SocketAddr>,
     #[serde(default = "default_host")]
@@ -123,8 +123,8 @@ fn default_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1883))
 }
 
-/// The default enrolment address: next to the port of MQTT over TLS, on loopback.
-fn default_enrol_listen() -> SocketAddr {
+/// The default enrollment address: next to the port of MQTT over TLS, on loopback.
+fn default_enroll_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 8884))
 }
 
@@ -139,8 +139,8 @@ pub(crate) struct NewConfig {
     pub(crate) external: Option<BrokerAddress>,
     /// The address of the embedded broker.
     pub(crate) listen: SocketAddr,
-    /// The address of the enrolment listener.
-    pub(crate) enrol_listen: SocketAddr,
+    /// The address of the enrollment listener.
+    pub(crate) enroll_listen: SocketAddr,
     /// The address of the asset server.
     pub(crate) assets_listen: SocketAddr,
     /// The name or address of this machine, as devices reach it.
@@ -184,7 +184,7 @@ impl Config {
         Ok(Self {
             broker,
             tls: file.tls,
-            enrol_listen: file.enrol_listen,
+            enroll_listen: file.enroll_listen,
             assets_listen: file.assets_listen.filter(|_| file.tls),
             host: file.host,
             scratch: file.scratch,
@@ -199,7 +199,7 @@ impl Config {
         let NewConfig {
             external,
             listen,
-            enrol_listen,
+            enroll_listen,
             assets_listen,
             host,
         } = new;
@@ -219,8 +219,8 @@ impl Config {
              # TLS 1.3 with the keys in keys/: only devices that `regatta device add` has let in are served.\n\
              tls = true\n\
              \n\
-             # Where devices enrol, and the name or address of this machine as they reach it.\n\
-             enrol_listen = \"{enrol_listen}\"\n\
+             # Where devices enroll, and the name or address of this machine as they reach it.\n\
+             enroll_listen = \"{enroll_listen}\"\n\
              host = \"{host}\"\n\
              \n\
              # Where enrolled devices get models and data (`regatta asset`), over HTTPS.\n\
@@ -271,7 +271,7 @@ mod tests {
         let mut new = NewConfig {
             external: None,
             listen: "0.0.0.0:8883".parse().unwrap(),
-            enrol_listen: "0.0.0.0:8884".parse().unwrap(),
+            enroll_listen: "0.0.0.0:8884".parse().unwrap(),
             assets_listen: "0.0.0.0:8885".parse().unwrap(),
             host: "lab".to_owned(),
         };
@@ -283,6 +283,12 @@ mod tests {
         new.external = Some("mqtts://127.0.0.1:8885".parse().unwrap());
         let config = Config::from_toml(&Config::template(&new)).unwrap();
         assert_eq!(config.broker_for_devices(None).to_string(), "mqtts://lab:8885");
+    }
+
+    #[test]
+    fn the_former_spelling_of_a_key_still_reads() {
+        let config = Config::from_toml("schema = 1\nenrol_listen = \"127.0.0.1:9\"").unwrap();
+        assert_eq!(config.enroll_listen.port(), 9);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The kinds of frames and their numbers. What a frame of a kind carries is in [`crate::message`], [`crate::chunk`],
-//! [`crate::signed_command`] and [`crate::enrolment`].
+//! [`crate::signed_command`] and [`crate::enrollment`].
 
 /// Declares the kinds once: the enum, the list of all, and the way from number to kind.
 macro_rules! frame_kinds {
@@ -44,10 +44,10 @@ frame_kinds! {
     Ack = 7,
     /// [`crate::signed_command::SignedCommand`].
     SignedCommand = 8,
-    /// [`crate::enrolment::EnrolRequest`].
-    EnrolRequest = 9,
-    /// [`crate::enrolment::EnrolResponse`].
-    EnrolResponse = 10,
+    /// [`crate::enrollment::EnrollRequest`].
+    EnrollRequest = 9,
+    /// [`crate::enrollment::EnrollResponse`].
+    EnrollResponse = 10,
     /// [`crate::message::Examined`].
     Examined = 11,
     /// [`crate::message::Inventory`].

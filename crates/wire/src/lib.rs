@@ -4,7 +4,7 @@
 //! connection: the MQTT clients of agent and coordinator do.
 
 pub mod chunk;
-pub mod enrolment;
+pub mod enrollment;
 pub mod frame;
 mod frame_kind;
 pub mod message;

@@ -11,7 +11,7 @@ use regatta_types::{
 };
 use regatta_wire::{
     chunk::{Chunk, LogMessage},
-    enrolment::{Credentials, EnrolPurpose, EnrolRequest, EnrolResponse},
+    enrollment::{Credentials, EnrollPurpose, EnrollRequest, EnrollResponse},
     message::{
         Ack, Command, Examined, Heartbeat, HeldRun, Hello, Inventory, Message, RunHolding, StateReport,
         StreamEnd, StreamVerdict,
@@ -237,12 +237,12 @@ fn signed_command() {
 }
 
 #[test]
-fn enrolment() {
-    let purposes = [EnrolPurpose::Enrol { secret: [0x11; 16] }, EnrolPurpose::Renew];
+fn enrollment() {
+    let purposes = [EnrollPurpose::Enroll { secret: [0x11; 16] }, EnrollPurpose::Renew];
     let mut text = String::new();
     for purpose in purposes {
-        let statement = EnrolRequest::statement(&purpose, &[0x22; 32], &[0x33; 32]);
-        let request = EnrolRequest {
+        let statement = EnrollRequest::statement(&purpose, &[0x22; 32], &[0x33; 32]);
+        let request = EnrollRequest {
             purpose,
             public_key: [0x22; 32],
             proof: vec![0x44; 64],
@@ -250,17 +250,17 @@ fn enrolment() {
         writeln!(text, "{}statement\n{}", golden(&[request]), hex_dump(&statement)).unwrap();
     }
     let answers = [
-        EnrolResponse::Accepted(Credentials {
+        EnrollResponse::Accepted(Credentials {
             name: "boat-3".to_owned(),
             certificate: "certificate".to_owned(),
             not_after: "2027-11-21T00:00:00Z".to_owned(),
             authority: "authority".to_owned(),
             coordinator_key: [0x55; 32],
             broker: "mqtts://lab:8883".to_owned(),
-            enrolment: "lab:8884".to_owned(),
+            enrollment: "lab:8884".to_owned(),
         }),
-        EnrolResponse::Refused("no".to_owned()),
-        EnrolResponse::NotNow("later".to_owned()),
+        EnrollResponse::Refused("no".to_owned()),
+        EnrollResponse::NotNow("later".to_owned()),
     ];
     text.push_str(&golden(&answers));
     insta::assert_snapshot!(text);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::{Chunk, LogMessage, MAX_DATA},
-    enrolment::{EnrolRequest, EnrolResponse, EnrolmentToken},
+    enrollment::{EnrollRequest, EnrollResponse, EnrollmentToken},
     frame::{self, FrameError, HEADER_LEN, MAX_BODY, VERSION},
     message::{
         Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd, StreamVerdict,
@@ -27,10 +27,10 @@ fn decode_as_every_kind(bytes: &[u8]) {
     let _ = Ack::from_frame(bytes);
     let _ = LogMessage::from_frame(bytes);
     let _ = SignedCommand::from_frame(bytes);
-    let _ = EnrolRequest::from_frame(bytes);
-    let _ = EnrolResponse::from_frame(bytes);
+    let _ = EnrollRequest::from_frame(bytes);
+    let _ = EnrollResponse::from_frame(bytes);
     let _ = frame::stated_length(bytes);
-    let _ = String::from_utf8_lossy(bytes).parse::<EnrolmentToken>();
+    let _ = String::from_utf8_lossy(bytes).parse::<EnrollmentToken>();
 }
 
 prop_compose! {

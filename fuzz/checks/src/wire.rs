@@ -6,7 +6,7 @@ use regatta_types::documents::{Document as _, RunSpec};
 use regatta_wire::{
     FrameKind,
     chunk::LogMessage,
-    enrolment::{EnrolRequest, EnrolResponse, EnrolmentToken},
+    enrollment::{EnrollRequest, EnrollResponse, EnrollmentToken},
     frame,
     message::{Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd},
     signed_command::SignedCommand,
@@ -19,7 +19,7 @@ pub fn wire(bytes: &[u8]) {
         if let Ok(topic) = Topic::parse(text) {
             assert_eq!(topic.to_string(), text, "a topic has one spelling");
         }
-        if let Ok(token) = text.parse::<EnrolmentToken>() {
+        if let Ok(token) = text.parse::<EnrollmentToken>() {
             assert_eq!(token.to_string().parse(), Ok(token));
         }
     }
@@ -54,8 +54,8 @@ fn read(kind: FrameKind, payload: &[u8]) {
                 read(FrameKind::Command, &signed.command);
             }
         }
-        FrameKind::EnrolRequest => comes_back::<EnrolRequest>(payload),
-        FrameKind::EnrolResponse => comes_back::<EnrolResponse>(payload),
+        FrameKind::EnrollRequest => comes_back::<EnrollRequest>(payload),
+        FrameKind::EnrollResponse => comes_back::<EnrollResponse>(payload),
         FrameKind::Examined => comes_back::<Examined>(payload),
         FrameKind::Inventory => comes_back::<Inventory>(payload),
     }

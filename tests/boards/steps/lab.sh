@@ -70,7 +70,7 @@ typed() {
 }
 start_coordinator() {
     mkdir -p "$work/home"
-    lab init --host "$address" --listen "$listen:$(free_port)" --enrol-listen "$listen:$(free_port)" \
+    lab init --host "$address" --listen "$listen:$(free_port)" --enroll-listen "$listen:$(free_port)" \
         --assets-listen "$listen:$(free_port)" >/dev/null
     # Not by way of `lab`: the process to be ended is this one, not a shell around it.
     "$regatta" serve --workspace "$work/lab" >"$work/serve.log" 2>&1 &

@@ -19,7 +19,7 @@ for port in "${ports[@]}"; do forwards+=",hostfwd=tcp:127.0.0.1:$port-:$port"; d
 coordinator_is_set_up() {
     strip -o "$work/regatta" "$regatta"
     on_board sh -c 'cat >/usr/local/bin/regatta && chmod +x /usr/local/bin/regatta' <"$work/regatta"
-    there init --host 127.0.0.1 --listen "0.0.0.0:${ports[0]}" --enrol-listen "0.0.0.0:${ports[1]}" \
+    there init --host 127.0.0.1 --listen "0.0.0.0:${ports[0]}" --enroll-listen "0.0.0.0:${ports[1]}" \
         --assets-listen "0.0.0.0:${ports[2]}" >/dev/null
     on_board sh -c 'cat >/etc/systemd/system/regatta.service' <<UNIT
 [Service]

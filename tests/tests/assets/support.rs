@@ -23,7 +23,7 @@ pub(crate) fn lab_of_a_bare_device() -> Lab {
         &[
             ("host = \"127.0.0.1\"", "host = \"127.0.0.2\""),
             ("\nlisten = \"127.0.0.1:", "\nlisten = \"0.0.0.0:"),
-            ("enrol_listen = \"127.0.0.1:", "enrol_listen = \"0.0.0.0:"),
+            ("enroll_listen = \"127.0.0.1:", "enroll_listen = \"0.0.0.0:"),
         ],
     );
     let config = lab.device_directory().join("agent.toml");
@@ -31,7 +31,7 @@ pub(crate) fn lab_of_a_bare_device() -> Lab {
     edit(&config, &[(&shared, "scratch = \"scratch\"")]);
     fs::create_dir_all(lab.device_directory().join("scratch")).expect("a directory of the lab");
     lab.start_coordinator();
-    lab.enrol_device();
+    lab.enroll_device();
     lab
 }
 

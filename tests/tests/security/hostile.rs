@@ -11,7 +11,7 @@ use regatta_tests::{
 };
 
 use crate::{
-    RUN, authority, client_id, enrol_another, files_below, lab, own_device, port_of, request_run, stall,
+    RUN, authority, client_id, enroll_another, files_below, lab, own_device, port_of, request_run, stall,
     wait_until_done,
 };
 
@@ -92,8 +92,8 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
     let Some(mut lab) = lab(Broker::Embedded) else {
         return;
     };
-    let mut slow = stall(port_of(&lab, "enrol_listen"));
-    let mole = enrol_another(&lab, "mole");
+    let mut slow = stall(port_of(&lab, "enroll_listen"));
+    let mole = enroll_another(&lab, "mole");
     lab.start_device();
     lab.wait_for_device();
     slow.extend(stall(lab.port));

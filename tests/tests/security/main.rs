@@ -5,7 +5,7 @@
 #![expect(clippy::expect_used, reason = "test code")]
 
 mod admission;
-mod enrolment;
+mod enrollment;
 mod hostile;
 mod resources;
 mod rights;
@@ -36,7 +36,7 @@ const FUTURE: i32 = 2090;
 fn lab(broker: Broker) -> Option<Lab> {
     let mut lab = Lab::secure(broker)?;
     lab.start_coordinator();
-    lab.enrol_device();
+    lab.enroll_device();
     Some(lab)
 }
 
@@ -86,8 +86,8 @@ fn wait_until_done(lab: &Lab, run: &str) {
     assert!(coordinator.contains_key("evidence.sig"));
 }
 
-/// Enrols one more device; its state directory.
-fn enrol_another(lab: &Lab, name: &str) -> PathBuf {
+/// Enrolls one more device; its state directory.
+fn enroll_another(lab: &Lab, name: &str) -> PathBuf {
     let config = lab.device_directory().join(format!("{name}.toml"));
     fs::write(&config, format!("name = \"{name}\"\nstate_dir = \"{name}\"\n")).expect("a configuration");
     let mut agent = Command::new(regatta_tests::agent());

@@ -18,11 +18,11 @@ use regatta_tests::{
     succeed_output,
 };
 use regatta_wire::{
-    enrolment::{EXPORTER_LABEL, EnrolPurpose, EnrolRequest, EnrolResponse},
+    enrollment::{EXPORTER_LABEL, EnrollPurpose, EnrollRequest, EnrollResponse},
     message::Message as _,
 };
 
-use crate::{RUN, authority, client_id, enrol_another, lab, port_of, request_run, stall, wait_until_done};
+use crate::{RUN, authority, client_id, enroll_another, lab, port_of, request_run, stall, wait_until_done};
 
 #[test]
 fn stalled_connections_on_every_port_leave_descriptors_for_the_others() {
@@ -31,13 +31,13 @@ fn stalled_connections_on_every_port_leave_descriptors_for_the_others() {
     };
     lab.coordinator_prefix = ["prlimit", "--nofile=1024"].map(str::to_owned).to_vec();
     lab.start_coordinator();
-    lab.enrol_device();
-    let mole = enrol_another(&lab, "mole");
+    lab.enroll_device();
+    let mole = enroll_another(&lab, "mole");
     let (certificates, _) = certificates::of_device(&mole);
     let ca = authority(&lab).certificate;
     let ports = [
         lab.port,
-        port_of(&lab, "enrol_listen"),
+        port_of(&lab, "enroll_listen"),
         port_of(&lab, "assets_listen"),
     ];
     let stalled: Vec<TcpStream> = ports.iter().flat_map(|port| stall(*port)).collect();
@@ -52,7 +52,7 @@ fn stalled_connections_on_every_port_leave_descriptors_for_the_others() {
     lab.wait_for_device();
     let run = request_run(&lab, "500ms");
     wait_until_done(&lab, &run);
-    let _ = enrol_another(&lab, "late");
+    let _ = enroll_another(&lab, "late");
     let printed = lab.coordinator.as_ref().expect("it runs").output();
     assert!(!printed.contains("cannot accept"), "{printed}");
     drop((stalled, silent));
@@ -63,9 +63,9 @@ fn a_removed_device_and_a_hostile_one_leave_assets_to_the_others() {
     let Some(lab) = lab(Broker::Embedded) else {
         return;
     };
-    let removed = certificates::of_device(&enrol_another(&lab, "removed")).0;
+    let removed = certificates::of_device(&enroll_another(&lab, "removed")).0;
     let _ = succeed_output(lab.regatta().args(["device", "remove", "removed"]));
-    let mole = certificates::of_device(&enrol_another(&lab, "mole")).0;
+    let mole = certificates::of_device(&enroll_another(&lab, "mole")).0;
     let added = lab.json(&["asset", "add", "--benchmark", "digits"]);
     let model = added["assets"]
         .as_array()
@@ -127,7 +127,7 @@ fn a_will_and_properties_leave_nothing_in_the_brokers_memory() {
     let Some(mut lab) = lab(Broker::Embedded) else {
         return;
     };
-    let mole = enrol_another(&lab, "mole");
+    let mole = enroll_another(&lab, "mole");
     let (certificates, id) = certificates::of_device(&mole);
     let ca = authority(&lab).certificate;
     let reach = || RawClient::reach(lab.port, &ca, Some(&certificates)).expect("TLS");
@@ -177,14 +177,17 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     };
     lab.start_device();
     lab.wait_for_device();
-    let port = port_of(&lab, "enrol_listen");
+    let port = port_of(&lab, "enroll_listen");
     let ca = authority(&lab).certificate;
     // Somebody else holds the store's write lock: a look needs none.
     let store = rusqlite::Connection::open(lab.workspace().join("regatta.db")).expect("the store");
     store.busy_timeout(Duration::from_secs(10)).expect("SQLite");
     store.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
     let begun = Instant::now();
-    assert_eq!(enrol_with_unknown_token(port, &ca).expect("an answer"), unknown());
+    assert_eq!(
+        enroll_with_unknown_token(port, &ca).expect("an answer"),
+        unknown()
+    );
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     store.execute_batch("ROLLBACK").expect("given back");
     // `REGATTA_STRANGERS=10000` for the long form.
@@ -197,7 +200,7 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
             std::thread::spawn(move || {
                 while requested.fetch_add(1, Ordering::Relaxed) < strangers {
                     // The port lets an address in only so often.
-                    while enrol_with_unknown_token(port, &ca).is_err() {
+                    while enroll_with_unknown_token(port, &ca).is_err() {
                         std::thread::sleep(Duration::from_millis(50));
                     }
                 }
@@ -218,25 +221,25 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     assert_eq!(certificates, 1);
 }
 
-fn unknown() -> EnrolResponse {
-    EnrolResponse::Refused("the coordinator knows no such token".to_owned())
+fn unknown() -> EnrollResponse {
+    EnrollResponse::Refused("the coordinator knows no such token".to_owned())
 }
 
 /// A request that is in order but for its token.
-fn enrol_with_unknown_token(port: u16, ca: &[u8]) -> io::Result<EnrolResponse> {
+fn enroll_with_unknown_token(port: u16, ca: &[u8]) -> io::Result<EnrollResponse> {
     let key = KeyPair::generate_for(&PKCS_ED25519).map_err(io::Error::other)?;
     let public_key: [u8; 32] = key.public_key_raw().try_into().map_err(io::Error::other)?;
-    let purpose = EnrolPurpose::Enrol { secret: [7; 16] };
+    let purpose = EnrollPurpose::Enroll { secret: [7; 16] };
     let answer = RawClient::reach(port, ca, None)?.exchange(EXPORTER_LABEL, |connection| {
-        let proof = key.sign(&EnrolRequest::statement(&purpose, &public_key, connection));
-        let request = EnrolRequest {
+        let proof = key.sign(&EnrollRequest::statement(&purpose, &public_key, connection));
+        let request = EnrollRequest {
             purpose: purpose.clone(),
             public_key,
             proof: proof.map_err(io::Error::other)?,
         };
         request.to_frame().map_err(io::Error::other)
     })?;
-    EnrolResponse::from_frame(&answer).map_err(io::Error::other)
+    EnrollResponse::from_frame(&answer).map_err(io::Error::other)
 }
 
 #[test]
@@ -244,7 +247,7 @@ fn one_address_with_thousands_of_connections_a_second_keeps_no_other_out() {
     let Some(mut lab) = lab(Broker::Embedded) else {
         return;
     };
-    let ports = [lab.port, port_of(&lab, "enrol_listen")];
+    let ports = [lab.port, port_of(&lab, "enroll_listen")];
     let is_over = Arc::new(AtomicBool::new(false));
     let opened = Arc::new(AtomicU64::new(0));
     let crowd: Vec<_> = ports
@@ -260,7 +263,7 @@ fn one_address_with_thousands_of_connections_a_second_keeps_no_other_out() {
     lab.wait_for_device();
     let run = request_run(&lab, "500ms");
     wait_until_done(&lab, &run);
-    let _ = enrol_another(&lab, "late");
+    let _ = enroll_another(&lab, "late");
     let seconds = begun.elapsed().as_secs_f64();
     is_over.store(true, Ordering::Relaxed);
     crowd

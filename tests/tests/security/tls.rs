@@ -22,7 +22,7 @@ fn tls_1_2_is_refused_and_no_session_is_resumed() {
             port_of(&lab, "assets_listen"),
             b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
         ),
-        (port_of(&lab, "enrol_listen"), Vec::new()),
+        (port_of(&lab, "enroll_listen"), Vec::new()),
     ] {
         let session = lab.device_directory().join(format!("session-{port}"));
         let client = |words: &[&str]| {
@@ -86,13 +86,13 @@ fn mqtt_connect() -> Vec<u8> {
 
 /// The device's certificate and key as files that OpenSSL reads.
 fn own_papers(lab: &Lab) -> (PathBuf, PathBuf) {
-    let enrolment = fs::read(lab.state().join("enrolment.json")).expect("an enrolment");
-    let enrolment: Value = serde_json::from_slice(&enrolment).expect("JSON");
+    let enrollment = fs::read(lab.state().join("enrolment.json")).expect("an enrollment");
+    let enrollment: Value = serde_json::from_slice(&enrollment).expect("JSON");
     let path = |name: &str| lab.device_directory().join(name);
     let certificate = path("device.pem");
     fs::write(
         &certificate,
-        enrolment["certificate"].as_str().expect("a certificate"),
+        enrollment["certificate"].as_str().expect("a certificate"),
     )
     .expect("written");
     // Ed25519 in PKCS #8 without the public key, which is all that OpenSSL reads (RFC 8410).

@@ -21,7 +21,7 @@ pub(super) fn describe(error: &ConnectionError, was_connected: bool, broker: &st
         (ConnectionError::Timeout(_), _) => "no answer in time".to_owned(),
         (_, Some(error)) => match rustls_error(error) {
             Some(_) => "the TLS handshake failed; hint: check that both clocks are right and that the lab is the one of the \
-                        enrolment"
+                        enrollment"
                 .to_owned(),
             None => error.to_string(),
         },

@@ -1,9 +1,9 @@
-//! The byte stream to the broker: plain TCP, or TLS with the certificate of the device's enrolment. The enrolment is
+//! The byte stream to the broker: plain TCP, or TLS with the certificate of the device's enrollment. The enrollment is
 //! read for every connection, so the next connection uses a renewed certificate.
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use regatta_wire::enrolment::SERVER_NAME;
+use regatta_wire::enrollment::SERVER_NAME;
 use rustls::pki_types::ServerName;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -12,12 +12,12 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 use super::counted_stream::CountedStream;
-use crate::{enrolment::Enrolment, identity::DeviceIdentity};
+use crate::{enrollment::Enrollment, identity::DeviceIdentity};
 
 /// The parameters of a TLS connection.
 #[derive(Debug, Clone)]
 pub(crate) struct SecureLink {
-    /// The state directory, which contains the enrolment.
+    /// The state directory, which contains the enrollment.
     pub(crate) state_dir: PathBuf,
     /// The device's identity, which has the certificate's private key.
     pub(crate) identity: Arc<DeviceIdentity>,
@@ -35,10 +35,10 @@ pub(super) async fn wrap(
     let Some(SecureLink { state_dir, identity }) = secure else {
         return Ok(Box::new(socket));
     };
-    let enrolment = Enrolment::load(&state_dir)
+    let enrollment = Enrollment::load(&state_dir)
         .map_err(io::Error::other)?
         .ok_or_else(|| io::Error::other("the device is not enrolled any more"))?;
-    let config = enrolment.tls(&identity).map_err(io::Error::other)?;
+    let config = enrollment.tls(&identity).map_err(io::Error::other)?;
     let name = ServerName::try_from(SERVER_NAME).map_err(io::Error::other)?;
     let stream = TlsConnector::from(config).connect(name, socket).await?;
     Ok(Box::new(stream))

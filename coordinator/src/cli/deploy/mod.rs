@@ -29,7 +29,7 @@ use crate::{
         ProgressReporter as _,
         ssh::{Access, AccessOptions, Destination, Prompt as _, Question, Session, SshConfig},
     },
-    enrolment::check_name,
+    enrollment::check_name,
     exit::{self, CommandResult, Failure},
     store::Store,
     workspace::{Workspace, is_host},
@@ -78,7 +78,7 @@ pub(in crate::cli) struct Args {
     /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; can be repeated
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Vec<String>,
-    /// Enrols a board here that is enrolled in another lab
+    /// Enrolls a board here that is enrolled in another lab
     #[arg(long)]
     take_over: bool,
     /// How long a board may take to say hello

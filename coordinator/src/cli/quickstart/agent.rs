@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::place::{DEVICE, Place};
 use crate::{
-    enrolment::{self, TokenRequest},
+    enrollment::{self, TokenRequest},
     exit::Failure,
     keys::Keys,
     store::Store,
@@ -99,8 +99,8 @@ fn source_tree(own: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Enrols the quickstart's device, unless an earlier quickstart has.
-pub(super) fn enrol(
+/// Enrolls the quickstart's device, unless an earlier quickstart has.
+pub(super) fn enroll(
     binary: &Path,
     place: &Place,
     workspace: &Workspace,
@@ -111,7 +111,7 @@ pub(super) fn enrol(
         .into_iter()
         .find(|member| member.name == DEVICE && member.removed.is_none());
     if let Some(member) = member {
-        if place.enrolment().exists() {
+        if place.enrollment().exists() {
             return Ok(());
         }
         // The device's directory was deleted, so that device cannot return.
@@ -121,12 +121,12 @@ pub(super) fn enrol(
     let authority = Keys::load(&workspace.keys())?.authority().fingerprint();
     let requested = TokenRequest {
         name: DEVICE,
-        place: (config.host.clone(), config.enrol_listen.port()),
+        place: (config.host.clone(), config.enroll_listen.port()),
         authority,
         lifetime: TOKEN_LIFETIME,
         returning: None,
     };
-    let made = enrolment::issue(store, &requested)?;
+    let made = enrollment::issue(store, &requested)?;
     let enrolled = Command::new(binary)
         .arg("enroll")
         .arg("--config")

@@ -97,7 +97,7 @@ impl Session<'_> {
         for left_over in store.open_runs()? {
             store.request_abort(left_over.id, "an earlier quickstart was interrupted")?;
         }
-        agent::enrol(binary, self.place, self.workspace, &store)?;
+        agent::enroll(binary, self.place, self.workspace, &store)?;
         let mut agent = Agent::start(binary, self.place)?;
         self.wait_for_hello(&store, &mut agent)?;
         (self.tell)(&format!(

@@ -23,7 +23,7 @@ pub(super) const DEVICE: &str = "quickstart";
 /// The quickstart's directory.
 pub(super) struct Place {
     root: PathBuf,
-    /// The addresses of the broker and of the enrolment listener.
+    /// The addresses of the broker and of the enrollment listener.
     listen: [SocketAddr; 2],
 }
 
@@ -75,8 +75,8 @@ impl Place {
         self.workspace().join(KEYS)
     }
 
-    /// The path of the device's enrolment.
-    pub(super) fn enrolment(&self) -> PathBuf {
+    /// The path of the device's enrollment.
+    pub(super) fn enrollment(&self) -> PathBuf {
         self.device().join("state").join("enrolment.json")
     }
 
@@ -121,7 +121,7 @@ impl Place {
             Config::template(&NewConfig {
                 external: None,
                 listen: self.listen[0],
-                enrol_listen: self.listen[1],
+                enroll_listen: self.listen[1],
                 // The device is on this machine and downloads no assets.
                 assets_listen: SocketAddr::from(([127, 0, 0, 1], 0)),
                 host: "127.0.0.1".to_owned(),

@@ -1,4 +1,4 @@
-# Goes back to what was there before: configuration, enrolment, and the program where a new one was installed.
+# Goes back to what was there before: configuration, enrollment, and the program where a new one was installed.
 # Words: system|user PROGRAM CONFIGURATION STATE installed|as-it-was [USER].
 scope=$1 program=$2 config=$3 state=$4
 # USER owns STATE and may put links into it: everything there is done as that user.

@@ -143,14 +143,14 @@ fn root_writes_nothing_through_links_in_the_state() {
     let site = fixture.site(&machine);
     fs::create_dir(fixture.at("etc")).unwrap();
     fs::write(fixture.at("etc/shadow"), "root's").unwrap();
-    // The backup before the enrolment would overwrite root's file through this link.
+    // The backup before the enrollment would overwrite root's file through this link.
     fixture.owners("enrolment.json", "the owner's words");
     symlink(
         fixture.at("etc/shadow"),
         fixture.at("state/enrolment.json.before-deploy"),
     )
     .unwrap();
-    let refused = site.enrol("token").unwrap_err().to_string();
+    let refused = site.enroll("token").unwrap_err().to_string();
     assert!(refused.contains("ermission denied"), "{refused}");
     assert_eq!(fs::read_to_string(fixture.at("etc/shadow")).unwrap(), "root's");
 
@@ -178,7 +178,7 @@ fn the_agent_is_started_as_the_owner_of_its_state() {
     let machine = ThisMachine { accounts: None };
     let fixture = Fixture::new();
     let site = fixture.site(&machine);
-    site.enrol("token").unwrap();
+    site.enroll("token").unwrap();
     Identity::of(&machine, site.root.as_ref(), &site.places).unwrap();
     assert_eq!(fixture.log(), "enroll nobody\nidentity nobody\n");
     // Without systemd, root neither starts the daemon nor reads its log.

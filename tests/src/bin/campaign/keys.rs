@@ -1,4 +1,4 @@
-//! The lab's keys, as a user creates them: `regatta init`, a device that enrols with a token, TLS 1.3 with client certificates, and
+//! The lab's keys, as a user creates them: `regatta init`, a device that enrolls with a token, TLS 1.3 with client certificates, and
 //! signed commands. This works with either broker. Faults begin afterwards.
 
 use std::{
@@ -15,9 +15,9 @@ use regatta_tests::Broker;
 use crate::{lab::Lab, plan::Side, proxy::Proxy, shell};
 
 const MOSQUITTO_PORT: u16 = 1884;
-/// The enrolment port, at the coordinator's address and at the relay on the device's link.
-const ENROLMENT_PORT: u16 = 8884;
-const ENROLMENT_PATIENCE: Duration = Duration::from_secs(30);
+/// The enrollment port, at the coordinator's address and at the relay on the device's link.
+const ENROLLMENT_PORT: u16 = 8884;
+const ENROLLMENT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Creates the coordinator's workspace with new keys, and with a mosquitto configuration if that is the broker.
 ///
@@ -34,8 +34,8 @@ pub(crate) fn make_lab(workspace: &Path, broker: Broker) -> anyhow::Result<()> {
     init.arg(format!("--host={}", Side::Device.proxy().ip()))
         .arg(format!("--listen={listen}"))
         .arg(format!(
-            "--enrol-listen={}",
-            enrolment(Side::Coordinator.address())
+            "--enroll-listen={}",
+            enrollment(Side::Coordinator.address())
         ));
     if broker == Broker::Mosquitto {
         init.args(["--broker", "mosquitto"]);
@@ -69,14 +69,14 @@ pub(crate) fn place_mosquitto(workspace: &Path, place: &Path) -> anyhow::Result<
     Ok(config)
 }
 
-/// Enrols the device through a relay between the two links. The coordinator must be running.
+/// Enrolls the device through a relay between the two links. The coordinator must be running.
 ///
 /// # Errors
 /// Returns an error when the coordinator does not answer in time.
-pub(crate) fn enrol(lab: &mut Lab, name: &str) -> anyhow::Result<()> {
+pub(crate) fn enroll(lab: &mut Lab, name: &str) -> anyhow::Result<()> {
     Proxy::start(
-        enrolment(Side::Device.proxy()),
-        enrolment(Side::Coordinator.address()),
+        enrollment(Side::Device.proxy()),
+        enrollment(Side::Coordinator.address()),
     )?;
     let added = shell::succeed(lab.regatta()?.args(["device", "add", name, "--format", "json"]))?;
     let added: serde_json::Value =
@@ -84,23 +84,23 @@ pub(crate) fn enrol(lab: &mut Lab, name: &str) -> anyhow::Result<()> {
     let token = added["token"].as_str().context("`device add` gives a token")?;
     let begin = Instant::now();
     loop {
-        let mut enrol = shell::command("nsenter")?;
-        enrol
+        let mut enroll = shell::command("nsenter")?;
+        enroll
             .arg(format!("--net=/run/netns/{}", Side::Device.namespace()))
             .arg(regatta_tests::agent())
             .args(["enroll", "--config", "agent.toml", token])
             .current_dir(lab.device_disk.root());
-        match shell::succeed(&mut enrol) {
+        match shell::succeed(&mut enroll) {
             Ok(_) => return Ok(()),
-            Err(refused) if begin.elapsed() > ENROLMENT_PATIENCE => return Err(refused),
+            Err(refused) if begin.elapsed() > ENROLLMENT_PATIENCE => return Err(refused),
             // The coordinator is restarted meanwhile if it found no broker.
             Err(_) => lab.pass(Duration::from_millis(200))?,
         }
     }
 }
 
-fn enrolment(mut address: SocketAddr) -> SocketAddr {
-    address.set_port(ENROLMENT_PORT);
+fn enrollment(mut address: SocketAddr) -> SocketAddr {
+    address.set_port(ENROLLMENT_PORT);
     address
 }
 

@@ -125,7 +125,7 @@ impl Lab {
             mosquitto.start()?;
         }
         lab.coordinator.start()?;
-        keys::enrol(&mut lab, DEVICE)?;
+        keys::enroll(&mut lab, DEVICE)?;
         lab.agent.start()?;
         lab.wait_for_device()?;
         Ok(lab)

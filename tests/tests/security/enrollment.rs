@@ -29,7 +29,7 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
         (output.status.code(), printed(&output))
     };
     let token = lab.token("first");
-    eventually("the first device to enrol", 20, || {
+    eventually("the first device to enroll", 20, || {
         enroll(&token, "one").0 == Some(0)
     });
     // An answer may get lost: the same device may ask again.
@@ -108,7 +108,7 @@ fn a_device_that_was_started_first_goes_on_by_itself_once_it_is_enrolled() {
             .output()
             .contains("waiting for `regatta-agent enroll`")
     });
-    lab.enrol_device();
+    lab.enroll_device();
     lab.wait_for_device();
 }
 
@@ -120,20 +120,20 @@ fn a_certificate_is_renewed_by_itself_before_it_ends_unless_the_device_was_remov
     // What the device believes of its certificate's end; the coordinator knows better.
     let path = lab.state().join("enrolment.json");
     let soon = "2026-12-01T00:00:00Z";
-    let enrolment =
+    let enrollment =
         || -> Value { serde_json::from_slice(&fs::read(&path).expect("it is there")).expect("JSON") };
     let end_soon = || {
-        let mut changed = enrolment();
+        let mut changed = enrollment();
         changed["not_after"] = soon.into();
         fs::write(&path, changed.to_string()).expect("written");
     };
-    let first = enrolment()["certificate"].clone();
+    let first = enrollment()["certificate"].clone();
     end_soon();
     lab.start_device();
     eventually("the certificate to be renewed", 20, || {
-        enrolment()["not_after"] != soon
+        enrollment()["not_after"] != soon
     });
-    assert_ne!(enrolment()["certificate"], first);
+    assert_ne!(enrollment()["certificate"], first);
     lab.wait_for_device();
     drop(lab.device.take());
     let (certificates, id) = certificates::of_device(&lab.state());
@@ -172,12 +172,12 @@ fn a_passing_fault_of_the_coordinator_leaves_an_images_token_good() {
     eventually("the coordinator to be at fault", 20, || {
         lab.coordinator
             .as_ref()
-            .is_some_and(|coordinator| coordinator.output().contains("an enrolment failed"))
+            .is_some_and(|coordinator| coordinator.output().contains("an enrollment failed"))
     });
     eventually("the device to hear of it", 20, || {
         lab.device
             .as_ref()
-            .is_some_and(|device| device.output().contains("cannot enrol this device now"))
+            .is_some_and(|device| device.output().contains("cannot enroll this device now"))
     });
     assert!(waiting.exists(), "the token waits on");
     store
@@ -240,7 +240,7 @@ fn an_expired_certificate_is_not_renewed_and_renewals_have_an_interval() {
             .as_ref()
             .expect("it runs")
             .output()
-            .contains("has run out: enrol it anew")
+            .contains("has run out: enroll it anew")
     });
     assert_eq!(certificates(), 5);
 }

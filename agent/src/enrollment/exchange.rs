@@ -9,8 +9,8 @@ use std::{
 
 use regatta_text::escape;
 use regatta_wire::{
-    enrolment::{
-        Credentials, EXPORTER_LABEL, EXPORTER_LEN, EnrolPurpose, EnrolRequest, EnrolResponse,
+    enrollment::{
+        Credentials, EXPORTER_LABEL, EXPORTER_LEN, EnrollPurpose, EnrollRequest, EnrollResponse,
         MAX_RESPONSE_LEN, SERVER_NAME,
     },
     frame::{self, FrameError},
@@ -52,7 +52,7 @@ pub(crate) enum ExchangeError {
     #[error("the coordinator refuses: {0}")]
     Refused(String),
     /// The coordinator is temporarily unable to answer.
-    #[error("the coordinator cannot enrol this device now: {0}; hint: the same token works later")]
+    #[error("the coordinator cannot enroll this device now: {0}; hint: the same token works later")]
     NotNow(String),
     /// The response does not match the request.
     #[error("the coordinator's answer is not for this device: {0}")]
@@ -70,7 +70,7 @@ impl ExchangeError {
     }
 }
 
-/// The address for enrolments, and the expected authority.
+/// The address for enrollments, and the expected authority.
 pub(super) struct Place {
     /// `host`, without brackets.
     pub(super) host: String,
@@ -96,7 +96,7 @@ impl Place {
 /// [`ExchangeError`].
 pub(super) fn request(
     place: &Place,
-    purpose: EnrolPurpose,
+    purpose: EnrollPurpose,
     identity: &DeviceIdentity,
 ) -> Result<Credentials, ExchangeError> {
     let network = |source| ExchangeError::Network {
@@ -110,17 +110,17 @@ pub(super) fn request(
         .conn
         .export_keying_material([0; EXPORTER_LEN], EXPORTER_LABEL, None)?;
     let public_key = identity.public_key();
-    let proof = identity.sign(&EnrolRequest::statement(&purpose, &public_key, &connection));
-    let request = EnrolRequest {
+    let proof = identity.sign(&EnrollRequest::statement(&purpose, &public_key, &connection));
+    let request = EnrollRequest {
         purpose,
         public_key,
         proof,
     };
     stream.write_all(&request.to_frame()?).map_err(network)?;
     match read_answer(&mut stream).map_err(network)?? {
-        EnrolResponse::Accepted(credentials) => check_credentials(credentials, place),
-        EnrolResponse::Refused(why) => Err(ExchangeError::Refused(shown(&why))),
-        EnrolResponse::NotNow(why) => Err(ExchangeError::NotNow(shown(&why))),
+        EnrollResponse::Accepted(credentials) => check_credentials(credentials, place),
+        EnrollResponse::Refused(why) => Err(ExchangeError::Refused(shown(&why))),
+        EnrollResponse::NotNow(why) => Err(ExchangeError::NotNow(shown(&why))),
     }
 }
 
@@ -157,7 +157,7 @@ fn connect(place: &Place) -> io::Result<Stream> {
     Err(last)
 }
 
-fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrolResponse, FrameError>> {
+fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrollResponse, FrameError>> {
     let mut bytes = vec![0; frame::HEADER_LEN];
     stream.read_exact(&mut bytes)?;
     let length = match frame::stated_length(&bytes) {
@@ -167,7 +167,7 @@ fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrolResponse, FrameErr
     };
     bytes.resize(frame::HEADER_LEN + length, 0);
     stream.read_exact(bytes.get_mut(frame::HEADER_LEN..).unwrap_or_default())?;
-    Ok(EnrolResponse::from_frame(&bytes))
+    Ok(EnrollResponse::from_frame(&bytes))
 }
 
 /// Checks that the credentials come from this lab's authority. TLS setup later checks that they match this device's

@@ -1,4 +1,4 @@
-//! Enrolment at first boot. `regatta device image` stores a token in the state directory before a board is flashed. The
+//! Enrollment at first boot. `regatta device image` stores a token in the state directory before a board is flashed. The
 //! daemon uses it when the coordinator can be reached, and then deletes the file. A refused token is renamed and kept
 //! for inspection, because another attempt would be refused too.
 
@@ -9,9 +9,9 @@ use std::{
 };
 
 use regatta_fsutil::regular_file;
-use regatta_wire::enrolment::EnrolmentToken;
+use regatta_wire::enrollment::EnrollmentToken;
 
-use super::command::enrol_with;
+use super::command::use_token;
 use crate::identity::DeviceIdentity;
 
 /// The token's file name in the state directory.
@@ -52,7 +52,7 @@ impl FirstBoot {
             Err(e) => return self.say(format!("the token in {} cannot be read: {e}", path.display())),
         };
         self.next = Some(Instant::now() + PAUSE);
-        match self.enrol(&text) {
+        match self.enroll(&text) {
             Ok(done) => {
                 tracing::info!("{done}");
                 // A used token is worthless. The daemon no longer looks for it.
@@ -67,16 +67,16 @@ impl FirstBoot {
         }
     }
 
-    fn enrol(&self, text: &str) -> Result<String, Attempt> {
+    fn enroll(&self, text: &str) -> Result<String, Attempt> {
         let refused = |why: &dyn std::fmt::Display| {
-            Attempt::Refused(format!("enrolment with the waiting token failed: {why}"))
+            Attempt::Refused(format!("enrollment with the waiting token failed: {why}"))
         };
         let not_yet = |error: anyhow::Error| Attempt::NotYet(format!("{error:#}; trying again"));
-        let token: EnrolmentToken = text.parse().map_err(|e| refused(&e))?;
+        let token: EnrollmentToken = text.parse().map_err(|e| refused(&e))?;
         let identity = DeviceIdentity::load_or_create(&self.state_dir.join("device.key"))
             .map_err(|error| not_yet(error.into()))?;
-        match enrol_with(token, &self.state_dir, &identity) {
-            Ok(enrolment) => Ok(format!("enrolled as {} ({})", enrolment.name, identity.id())),
+        match use_token(token, &self.state_dir, &identity) {
+            Ok(enrollment) => Ok(format!("enrolled as {} ({})", enrollment.name, identity.id())),
             Err(error) if error.is_passing() => Err(not_yet(error.into())),
             Err(error) => Err(refused(&error)),
         }
@@ -91,7 +91,7 @@ impl FirstBoot {
     }
 }
 
-/// Why an attempt did not enrol the device.
+/// Why an attempt did not enroll the device.
 enum Attempt {
     /// The coordinator cannot be reached or cannot answer yet, or this device's disk is full.
     NotYet(String),

@@ -1,8 +1,8 @@
-//! Enrolment: a device gets its certificate, and its private key never leaves it.
+//! Enrollment: a device gets its certificate, and its private key never leaves it.
 //!
-//! The coordinator issues an [`EnrolmentToken`], which a person copies, scans or types. The device connects over TLS 1.3
+//! The coordinator issues an [`EnrollmentToken`], which a person copies, scans or types. The device connects over TLS 1.3
 //! to the address in the token and only accepts a certificate from the authority whose fingerprint is in the token. It
-//! sends one [`EnrolRequest`]; the coordinator answers with one [`EnrolResponse`]. Both are ordinary frames.
+//! sends one [`EnrollRequest`]; the coordinator answers with one [`EnrollResponse`]. Both are ordinary frames.
 //!
 //! The request contains the device's signature over the token, the public key, and bytes that both ends derive from this
 //! TLS connection. The token without the key, or a recorded request, is therefore useless to an attacker. This file opens
@@ -15,27 +15,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FrameKind, message::Message};
 
-/// The server name in the certificates of the broker and of the enrolment listener. Devices expect this name at every
+/// The server name in the certificates of the broker and of the enrollment listener. Devices expect this name at every
 /// address, so that a coordinator can change its address or have several.
 pub const SERVER_NAME: &str = "regatta-broker";
 /// The TLS exporter label under which both ends derive bytes of their connection (RFC 8446, 7.5).
 pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-regatta-enrolment";
 /// The number of bytes derived under [`EXPORTER_LABEL`].
 pub const EXPORTER_LEN: usize = 32;
-/// The largest frame of an [`EnrolRequest`], in bytes.
+/// The largest frame of an [`EnrollRequest`], in bytes.
 pub const MAX_REQUEST_LEN: usize = 1024;
-/// The largest frame of an [`EnrolResponse`], in bytes.
+/// The largest frame of an [`EnrollResponse`], in bytes.
 pub const MAX_RESPONSE_LEN: usize = 32 * 1024;
 
 const SCHEME: &str = "regatta-enrol://";
 const CONTEXT: &[u8] = b"regatta enrolment 1\0";
 
-/// A one-time token that lets one device enrol until it expires: `regatta-enrol://HOST:PORT/FINGERPRINT/SECRET`.
+/// A one-time token that lets one device enroll until it expires: `regatta-enrol://HOST:PORT/FINGERPRINT/SECRET`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct EnrolmentToken {
-    /// The host of the coordinator's enrolment listener. An IPv6 address has no brackets.
+pub struct EnrollmentToken {
+    /// The host of the coordinator's enrollment listener. An IPv6 address has no brackets.
     pub host: String,
-    /// The TCP port of the enrolment listener.
+    /// The TCP port of the enrollment listener.
     pub port: u16,
     /// SHA-256 of the authority's certificate (DER).
     pub authority: [u8; 32],
@@ -43,14 +43,14 @@ pub struct EnrolmentToken {
     pub secret: [u8; 16],
 }
 
-/// The error for a text that is not an enrolment token. It does not repeat the text, which may contain a secret.
+/// The error for a text that is not an enrollment token. It does not repeat the text, which may contain a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "not an enrolment token of the form {SCHEME}HOST:PORT/FINGERPRINT/SECRET; hint: copy the token that `regatta device add` prints"
+    "not an enrollment token of the form {SCHEME}HOST:PORT/FINGERPRINT/SECRET; hint: copy the token that `regatta device add` prints"
 )]
-pub struct InvalidEnrolmentToken;
+pub struct InvalidEnrollmentToken;
 
-impl fmt::Display for EnrolmentToken {
+impl fmt::Display for EnrollmentToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
             write!(f, "{SCHEME}[{}]:{}/", self.host, self.port)?;
@@ -65,32 +65,32 @@ impl fmt::Display for EnrolmentToken {
     }
 }
 
-impl fmt::Debug for EnrolmentToken {
-    /// Leaves the secret out: more people read logs than may enrol a device.
+impl fmt::Debug for EnrollmentToken {
+    /// Leaves the secret out: more people read logs than may enroll a device.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EnrolmentToken({}:{})", self.host, self.port)
+        write!(f, "EnrollmentToken({}:{})", self.host, self.port)
     }
 }
 
-impl FromStr for EnrolmentToken {
-    type Err = InvalidEnrolmentToken;
+impl FromStr for EnrollmentToken {
+    type Err = InvalidEnrollmentToken;
 
-    fn from_str(text: &str) -> Result<Self, InvalidEnrolmentToken> {
-        let rest = text.trim().strip_prefix(SCHEME).ok_or(InvalidEnrolmentToken)?;
+    fn from_str(text: &str) -> Result<Self, InvalidEnrollmentToken> {
+        let rest = text.trim().strip_prefix(SCHEME).ok_or(InvalidEnrollmentToken)?;
         let mut parts = rest.split('/');
         let (Some(address), Some(authority), Some(secret), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(InvalidEnrolmentToken);
+            return Err(InvalidEnrollmentToken);
         };
-        let (host, port) = address.rsplit_once(':').ok_or(InvalidEnrolmentToken)?;
+        let (host, port) = address.rsplit_once(':').ok_or(InvalidEnrollmentToken)?;
         let host = match host.strip_prefix('[') {
-            Some(bracketed) => bracketed.strip_suffix(']').ok_or(InvalidEnrolmentToken)?,
+            Some(bracketed) => bracketed.strip_suffix(']').ok_or(InvalidEnrollmentToken)?,
             None => host,
         };
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
         if host.is_empty() || host.len() > 255 || !host.chars().all(allowed) {
-            return Err(InvalidEnrolmentToken);
+            return Err(InvalidEnrollmentToken);
         }
         Ok(Self {
             host: host.to_owned(),
@@ -98,9 +98,9 @@ impl FromStr for EnrolmentToken {
                 .parse()
                 .ok()
                 .filter(|port| *port != 0)
-                .ok_or(InvalidEnrolmentToken)?,
-            authority: unhex_array(authority).ok_or(InvalidEnrolmentToken)?,
-            secret: unhex_array(secret).ok_or(InvalidEnrolmentToken)?,
+                .ok_or(InvalidEnrollmentToken)?,
+            authority: unhex_array(authority).ok_or(InvalidEnrollmentToken)?,
+            secret: unhex_array(secret).ok_or(InvalidEnrollmentToken)?,
         })
     }
 }
@@ -110,11 +110,11 @@ fn unhex_array<const N: usize>(digits: &str) -> Option<[u8; N]> {
     unhex(digits)?.try_into().ok()
 }
 
-/// The purpose of an [`EnrolRequest`].
+/// The purpose of an [`EnrollRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EnrolPurpose {
-    /// Enrols the device with a token.
-    Enrol {
+pub enum EnrollPurpose {
+    /// Enrolls the device with a token.
+    Enroll {
         /// The token's secret.
         secret: [u8; 16],
     },
@@ -124,23 +124,23 @@ pub enum EnrolPurpose {
 
 /// A device's request for a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EnrolRequest {
-    /// Enrolment or renewal.
-    pub purpose: EnrolPurpose,
+pub struct EnrollRequest {
+    /// Enrollment or renewal.
+    pub purpose: EnrollPurpose,
     /// The device's Ed25519 public key.
     pub public_key: [u8; 32],
     /// The Ed25519 signature over [`Self::statement`] by that key, 64 bytes.
     pub proof: Vec<u8>,
 }
-impl Message for EnrolRequest {
-    const KIND: FrameKind = FrameKind::EnrolRequest;
+impl Message for EnrollRequest {
+    const KIND: FrameKind = FrameKind::EnrollRequest;
 }
 
-impl EnrolRequest {
+impl EnrollRequest {
     /// Returns the bytes that the device signs. `connection` is derived from the TLS connection with [`EXPORTER_LABEL`].
     #[must_use]
     pub fn statement(
-        purpose: &EnrolPurpose,
+        purpose: &EnrollPurpose,
         public_key: &[u8; 32],
         connection: &[u8; EXPORTER_LEN],
     ) -> Vec<u8> {
@@ -148,19 +148,19 @@ impl EnrolRequest {
         bytes.extend_from_slice(connection);
         bytes.extend_from_slice(public_key);
         match purpose {
-            EnrolPurpose::Enrol { secret } => {
+            EnrollPurpose::Enroll { secret } => {
                 bytes.push(0);
                 bytes.extend_from_slice(secret);
             }
-            EnrolPurpose::Renew => bytes.push(1),
+            EnrollPurpose::Renew => bytes.push(1),
         }
         bytes
     }
 }
 
-/// The coordinator's response to an [`EnrolRequest`].
+/// The coordinator's response to an [`EnrollRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EnrolResponse {
+pub enum EnrollResponse {
     /// The coordinator has enrolled the device.
     Accepted(Credentials),
     /// The coordinator has refused the device for this reason. The same request will be refused again.
@@ -168,8 +168,8 @@ pub enum EnrolResponse {
     /// The coordinator cannot decide now, for this reason. The device may send the same token again later.
     NotNow(String),
 }
-impl Message for EnrolResponse {
-    const KIND: FrameKind = FrameKind::EnrolResponse;
+impl Message for EnrollResponse {
+    const KIND: FrameKind = FrameKind::EnrollResponse;
 }
 
 /// The certificate, keys and addresses that an enrolled device uses.
@@ -187,16 +187,16 @@ pub struct Credentials {
     pub coordinator_key: [u8; 32],
     /// The broker's address: `mqtts://host:port`.
     pub broker: String,
-    /// The enrolment listener's address for renewals: `host:port`.
-    pub enrolment: String,
+    /// The enrollment listener's address for renewals: `host:port`.
+    pub enrollment: String,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn token(host: &str) -> EnrolmentToken {
-        EnrolmentToken {
+    fn token(host: &str) -> EnrollmentToken {
+        EnrollmentToken {
             host: host.to_owned(),
             port: 8884,
             authority: [0xab; 32],
@@ -208,7 +208,7 @@ mod tests {
     fn a_token_round_trips_and_debug_hides_its_secret() {
         for host in ["10.0.0.5", "lab.local", "fe80::1"] {
             let token = token(host);
-            assert_eq!(token.to_string().parse::<EnrolmentToken>().as_ref(), Ok(&token));
+            assert_eq!(token.to_string().parse::<EnrollmentToken>().as_ref(), Ok(&token));
             assert!(!format!("{token:?}").contains("0101"), "{token:?}");
         }
     }
@@ -235,7 +235,7 @@ mod tests {
                 "01".repeat(16)
             ),
         ] {
-            let error = bad.parse::<EnrolmentToken>().unwrap_err().to_string();
+            let error = bad.parse::<EnrollmentToken>().unwrap_err().to_string();
             assert!(error.contains("regatta device add") && error.len() < 200, "{bad}");
         }
     }

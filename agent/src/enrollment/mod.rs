@@ -1,5 +1,5 @@
-//! The device's enrolment in a lab: the stored credentials and how the device requests them. The private key is created
-//! on the device and never leaves it. `regatta_wire::enrolment` describes the exchange.
+//! The device's enrollment in a lab: the stored credentials and how the device requests them. The private key is created
+//! on the device and never leaves it. `regatta_wire::enrollment` describes the exchange.
 
 mod command;
 mod exchange;
@@ -16,7 +16,7 @@ use std::{
 
 use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
-use regatta_wire::enrolment::Credentials;
+use regatta_wire::enrollment::Credentials;
 use rustls::{
     ClientConfig, RootCertStore,
     client::Resumption,
@@ -41,11 +41,11 @@ const FILE: &str = "enrolment.json";
 /// Its schema number.
 const SCHEMA: u16 = 1;
 
-/// Why an enrolment cannot be used.
+/// Why an enrollment cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EnrolmentError {
+pub(crate) enum EnrollmentError {
     /// The file cannot be read or written.
-    #[error("the enrolment {} cannot be {what}", .path.display())]
+    #[error("the enrollment {} cannot be {what}", .path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub(crate) enum EnrolmentError {
         source: io::Error,
     },
     /// The file does not parse.
-    #[error("the enrolment {} cannot be parsed; hint: enrol the device again", .path.display())]
+    #[error("the enrollment {} cannot be parsed; hint: enroll the device again", .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -65,16 +65,16 @@ pub(crate) enum EnrolmentError {
         source: serde_json::Error,
     },
     /// A certificate in it does not parse.
-    #[error("a certificate of the enrolment cannot be parsed; hint: enrol the device again")]
+    #[error("a certificate of the enrollment cannot be parsed; hint: enroll the device again")]
     Certificate(#[source] rustls::pki_types::pem::Error),
     /// The TLS library rejected it.
-    #[error("TLS cannot be set up with this enrolment")]
+    #[error("TLS cannot be set up with this enrollment")]
     Tls(#[from] rustls::Error),
 }
 
-/// The credentials that a device received at its enrolment.
+/// The credentials that a device received at its enrollment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Enrolment {
+pub(crate) struct Enrollment {
     /// Schema number of this document.
     schema: u16,
     /// The device's name at the coordinator.
@@ -82,7 +82,8 @@ pub(crate) struct Enrolment {
     /// The broker: `mqtts://host:port`.
     pub(crate) broker: String,
     /// Address for the renewal of the certificate: `host:port`.
-    enrolment: String,
+    #[serde(rename = "enrolment")]
+    enrollment: String,
     /// End of the certificate's validity: RFC 3339, UTC.
     pub(crate) not_after: String,
     /// The public key of the coordinator, which signs its commands.
@@ -93,27 +94,27 @@ pub(crate) struct Enrolment {
     certificate: String,
 }
 
-impl Enrolment {
-    /// Reads the enrolment in a state directory. Returns `None` if the device is not enrolled.
+impl Enrollment {
+    /// Reads the enrollment in a state directory. Returns `None` if the device is not enrolled.
     ///
     /// # Errors
-    /// [`EnrolmentError`].
-    pub(crate) fn load(state_dir: &Path) -> Result<Option<Self>, EnrolmentError> {
+    /// [`EnrollmentError`].
+    pub(crate) fn load(state_dir: &Path) -> Result<Option<Self>, EnrollmentError> {
         let path = state_dir.join(FILE);
         let text = match regular_file::read(&path, LARGEST_TEXT) {
             Ok(text) => text,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {
-                return Err(EnrolmentError::File {
+                return Err(EnrollmentError::File {
                     path,
                     what: "read",
                     source,
                 });
             }
         };
-        let enrolment: Self =
-            serde_json::from_slice(&text).map_err(|source| EnrolmentError::Malformed { path, source })?;
-        Ok(Some(enrolment))
+        let enrollment: Self =
+            serde_json::from_slice(&text).map_err(|source| EnrollmentError::Malformed { path, source })?;
+        Ok(Some(enrollment))
     }
 
     /// Stores the coordinator's response. The disk always has either the old or the new document.
@@ -121,29 +122,29 @@ impl Enrolment {
         credentials: Credentials,
         state_dir: &Path,
         identity: &DeviceIdentity,
-    ) -> Result<Self, EnrolmentError> {
-        let enrolment = Self {
+    ) -> Result<Self, EnrollmentError> {
+        let enrollment = Self {
             schema: SCHEMA,
             name: credentials.name,
             broker: credentials.broker,
-            enrolment: credentials.enrolment,
+            enrollment: credentials.enrollment,
             not_after: credentials.not_after,
             coordinator_key: credentials.coordinator_key,
             authority: credentials.authority,
             certificate: credentials.certificate,
         };
         // Only store credentials that work: the certificate must match this device's key.
-        enrolment.tls(identity)?;
+        enrollment.tls(identity)?;
         let path = state_dir.join(FILE);
-        let written = serde_json::to_vec_pretty(&enrolment)
+        let written = serde_json::to_vec_pretty(&enrollment)
             .map_err(io::Error::from)
             .and_then(|text| AtomicFile::new(&path).mode(0o600).write(&text));
-        written.map_err(|source| EnrolmentError::File {
+        written.map_err(|source| EnrollmentError::File {
             path,
             what: "written",
             source,
         })?;
-        Ok(enrolment)
+        Ok(enrollment)
     }
 
     /// Reports a configured name that is not the one in the lab.
@@ -158,23 +159,23 @@ impl Enrolment {
     }
 
     /// Returns the SHA-256 of the lab authority's certificate.
-    fn authority_fingerprint(&self) -> Result<[u8; 32], EnrolmentError> {
+    fn authority_fingerprint(&self) -> Result<[u8; 32], EnrollmentError> {
         Ok(Sha256::digest(self.authority()?).into())
     }
 
     /// Returns the lab authority's certificate.
-    fn authority(&self) -> Result<CertificateDer<'static>, EnrolmentError> {
-        CertificateDer::from_pem_slice(self.authority.as_bytes()).map_err(EnrolmentError::Certificate)
+    fn authority(&self) -> Result<CertificateDer<'static>, EnrollmentError> {
+        CertificateDer::from_pem_slice(self.authority.as_bytes()).map_err(EnrollmentError::Certificate)
     }
 
     /// Returns the TLS configuration for the broker: version 1.3, the lab's authority as the only root, and this
     /// device's certificate.
     ///
     /// # Errors
-    /// [`EnrolmentError`].
-    pub(crate) fn tls(&self, identity: &DeviceIdentity) -> Result<Arc<ClientConfig>, EnrolmentError> {
+    /// [`EnrollmentError`].
+    pub(crate) fn tls(&self, identity: &DeviceIdentity) -> Result<Arc<ClientConfig>, EnrollmentError> {
         let certificate = CertificateDer::from_pem_slice(self.certificate.as_bytes())
-            .map_err(EnrolmentError::Certificate)?;
+            .map_err(EnrollmentError::Certificate)?;
         let mut roots = RootCertStore::empty();
         roots.add(self.authority()?)?;
         let mut config = ClientConfig::builder_with_provider(provider())

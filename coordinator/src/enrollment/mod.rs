@@ -1,5 +1,5 @@
-//! Enrolment at the coordinator: issues tokens, listens for devices that use them, and certifies keys that never leave their devices.
-//! `regatta_wire::enrolment` defines the exchange.
+//! Enrollment at the coordinator: issues tokens, listens for devices that use them, and certifies keys that never leave their devices.
+//! `regatta_wire::enrollment` defines the exchange.
 //!
 //! This is the only port that accepts unknown clients. The listener therefore requires TLS 1.3, takes one small request per connection,
 //! and limits each connection's time.
@@ -18,7 +18,7 @@ use crate::port_holder::PortHolder;
 
 /// The reason why the listener cannot start.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EnrolmentError {
+pub(crate) enum EnrollmentError {
     /// Another program uses the port.
     #[error("devices cannot enroll at {0}: {1} has that port")]
     PortInUse(SocketAddr, PortHolder),

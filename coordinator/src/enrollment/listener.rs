@@ -1,9 +1,9 @@
-//! The listener for enrolments. Each connection carries one request and one answer. The desk decides on the answer.
+//! The listener for enrollments. Each connection carries one request and one answer. The desk decides on the answer.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use regatta_wire::{
-    enrolment::{EXPORTER_LABEL, EXPORTER_LEN, EnrolRequest, EnrolResponse, MAX_REQUEST_LEN},
+    enrollment::{EXPORTER_LABEL, EXPORTER_LEN, EnrollRequest, EnrollResponse, MAX_REQUEST_LEN},
     frame,
     message::Message as _,
 };
@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use super::{Desk, EnrolmentError};
+use super::{Desk, EnrollmentError};
 use crate::{
     descriptors::DescriptorBudget,
     handshake_limiter::HandshakeLimiter,
@@ -29,7 +29,7 @@ const REFUSED_IN_WORDS: Rate = Rate {
     per_second: 0.1,
 };
 
-/// A running listener, which takes enrolments until it is stopped.
+/// A running listener, which takes enrollments until it is stopped.
 pub(crate) struct Listener {
     address: SocketAddr,
     task: JoinHandle<()>,
@@ -39,15 +39,15 @@ impl Listener {
     /// Binds the socket.
     ///
     /// # Errors
-    /// Returns [`EnrolmentError`].
-    pub(crate) async fn bind(listen: SocketAddr) -> Result<TcpListener, EnrolmentError> {
+    /// Returns [`EnrollmentError`].
+    pub(crate) async fn bind(listen: SocketAddr) -> Result<TcpListener, EnrollmentError> {
         TcpListener::bind(listen)
             .await
             .map_err(|source| match source.kind() {
                 io::ErrorKind::AddrInUse => {
-                    EnrolmentError::PortInUse(listen, crate::port_holder::PortHolder::of(listen))
+                    EnrollmentError::PortInUse(listen, crate::port_holder::PortHolder::of(listen))
                 }
-                _ => EnrolmentError::Listen {
+                _ => EnrollmentError::Listen {
                     address: listen,
                     source,
                 },
@@ -78,7 +78,7 @@ impl Listener {
         self.address
     }
 
-    /// Stops taking enrolments.
+    /// Stops taking enrollments.
     pub(crate) fn stop(self) {
         self.task.abort();
     }
@@ -100,7 +100,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!("the enrolment cannot accept a connection: {error}");
+                tracing::warn!("the enrollment cannot accept a connection: {error}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -111,7 +111,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
             if let Err(error) = shared.limiter.admit(from.ip(), serve(stream, &shared)).await {
-                tracing::debug!(%from, "an enrolment came to nothing: {error}");
+                tracing::debug!(%from, "an enrollment came to nothing: {error}");
             }
         });
     }
@@ -138,8 +138,8 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         .await
         .map_err(io::Error::other)?;
     match &answer {
-        EnrolResponse::Refused(why) | EnrolResponse::NotNow(why) if shared.sent.try_take(()) => {
-            tracing::warn!("refused an enrolment: {why}");
+        EnrollResponse::Refused(why) | EnrollResponse::NotNow(why) if shared.sent.try_take(()) => {
+            tracing::warn!("refused an enrollment: {why}");
         }
         _ => {}
     }
@@ -149,7 +149,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
 }
 
 /// Reads one frame, up to the maximum length of a request.
-async fn read_request(stream: &mut TlsStream<TcpStream>) -> io::Result<EnrolRequest> {
+async fn read_request(stream: &mut TlsStream<TcpStream>) -> io::Result<EnrollRequest> {
     let mut bytes = vec![0; frame::HEADER_LEN];
     stream.read_exact(&mut bytes).await?;
     let length = frame::stated_length(&bytes).map_err(io::Error::other)?;
@@ -160,5 +160,5 @@ async fn read_request(stream: &mut TlsStream<TcpStream>) -> io::Result<EnrolRequ
     stream
         .read_exact(bytes.get_mut(frame::HEADER_LEN..).unwrap_or_default())
         .await?;
-    EnrolRequest::from_frame(&bytes).map_err(io::Error::other)
+    EnrollRequest::from_frame(&bytes).map_err(io::Error::other)
 }

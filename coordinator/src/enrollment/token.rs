@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_types::DeviceId;
-use regatta_wire::enrolment::EnrolmentToken;
+use regatta_wire::enrollment::EnrollmentToken;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use regatta_fsutil::hash::sha256_hex;
@@ -38,7 +38,7 @@ pub(crate) enum TokenError {
 #[derive(Debug)]
 pub(crate) struct NewToken {
     /// The token.
-    pub(crate) token: EnrolmentToken,
+    pub(crate) token: EnrollmentToken,
     /// When it expires, RFC 3339 UTC.
     pub(crate) expires: String,
 }
@@ -48,13 +48,13 @@ pub(crate) struct NewToken {
 pub(crate) struct TokenRequest<'a> {
     /// The device's name.
     pub(crate) name: &'a str,
-    /// The host and port where the device enrols.
+    /// The host and port where the device enrolls.
     pub(crate) place: (String, u16),
     /// SHA-256 of the authority's certificate.
     pub(crate) authority: [u8; 32],
     /// How long the token is valid.
     pub(crate) lifetime: SignedDuration,
-    /// The member that may already have the name, because it enrols again.
+    /// The member that may already have the name, because it enrolls again.
     pub(crate) returning: Option<&'a DeviceId>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn issue(store: &Store, requested: &TokenRequest<'_>) -> Result<NewTo
         store.add_token(&sha256_hex(&secret), name, &expires)?;
         Ok(Ok(()))
     })??;
-    let token = EnrolmentToken {
+    let token = EnrollmentToken {
         host: requested.place.0.clone(),
         port: requested.place.1,
         authority,

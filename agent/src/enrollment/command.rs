@@ -1,4 +1,4 @@
-//! `regatta-agent enroll`: enrols the device with a token and stores the coordinator's response. A device without a configuration gets
+//! `regatta-agent enroll`: enrolls the device with a token and stores the coordinator's response. A device without a configuration gets
 //! one.
 
 use std::{
@@ -11,10 +11,10 @@ use std::{
 
 use regatta_output::fit;
 use regatta_text::escape_lines;
-use regatta_wire::enrolment::{EnrolPurpose, EnrolmentToken};
+use regatta_wire::enrollment::{EnrollPurpose, EnrollmentToken};
 
 use super::{
-    Enrolment,
+    Enrollment,
     exchange::{self, ExchangeError, Place},
 };
 use crate::{
@@ -29,12 +29,12 @@ const ATTEMPTS: usize = 5;
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Enrols this device.
+/// Enrolls this device.
 ///
 /// # Errors
 /// A token or configuration that does not parse (2); a coordinator that cannot be reached or refuses (3).
 pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
-    let token: EnrolmentToken = read_token(&args.token)?.parse().map_err(Failure::usage)?;
+    let token: EnrollmentToken = read_token(&args.token)?.parse().map_err(Failure::usage)?;
     let (config, new) = args.config.load_or_create(&host_name())?;
     let enrolled = enroll_with(&token, &config);
     if enrolled.is_err()
@@ -43,19 +43,19 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
         // The lab's name is not known, so the next attempt writes the file again.
         new.remove();
     }
-    let (identity, enrolment) = enrolled?;
+    let (identity, enrollment) = enrolled?;
     let mut lines = vec![format!(
         "enrolled as {} ({})\nbroker {}, certificate until {}",
-        enrolment.name,
+        enrollment.name,
         identity.id(),
-        enrolment.broker,
-        enrolment.not_after
+        enrollment.broker,
+        enrollment.not_after
     )];
     if let Some(new) = new {
-        new.write(&enrolment.name)?;
+        new.write(&enrollment.name)?;
         let (path, command) = (new.path.display(), new.serve_command());
         lines.push(format!("wrote {path}; start the agent:\n  {command}"));
-    } else if let Some(difference) = enrolment.other_name(&config.name) {
+    } else if let Some(difference) = enrollment.other_name(&config.name) {
         lines.push(difference);
     }
     let text = lines.join("\n");
@@ -65,7 +65,10 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
 }
 
 /// Uses the token for a device with this configuration.
-fn enroll_with(token: &EnrolmentToken, config: &AgentConfig) -> Result<(DeviceIdentity, Enrolment), Failure> {
+fn enroll_with(
+    token: &EnrollmentToken,
+    config: &AgentConfig,
+) -> Result<(DeviceIdentity, Enrollment), Failure> {
     fs::create_dir_all(&config.state_dir).map_err(|e| {
         let state_dir = config.state_dir.display();
         anyhow::Error::from(e).context(format!("the state directory {state_dir} cannot be used"))
@@ -74,16 +77,16 @@ fn enroll_with(token: &EnrolmentToken, config: &AgentConfig) -> Result<(DeviceId
     if owner.is_ok_and(|owner| owner != rustix::process::geteuid().as_raw()) {
         let state_dir = config.state_dir.display();
         return Err(Failure::usage(anyhow::anyhow!(
-            "{state_dir} belongs to another user, who could not read the enrolment; hint: run this as that user, with `sudo -u`"
+            "{state_dir} belongs to another user, who could not read the enrollment; hint: run this as that user, with `sudo -u`"
         )));
     }
     let identity =
         DeviceIdentity::load_or_create(&config.state_dir.join("device.key")).map_err(Failure::could_not)?;
-    let enrolment = enrol_patiently(token, &config.state_dir, &identity).map_err(|error| match error {
-        EnrolError::Exchange(error) => Failure::could_not(error),
-        EnrolError::Keep(error) => Failure::could_not(error),
+    let enrollment = enroll_patiently(token, &config.state_dir, &identity).map_err(|error| match error {
+        EnrollError::Exchange(error) => Failure::could_not(error),
+        EnrollError::Keep(error) => Failure::could_not(error),
     })?;
-    Ok((identity, enrolment))
+    Ok((identity, enrollment))
 }
 
 /// The machine's own name, until the lab's is known.
@@ -92,61 +95,61 @@ fn host_name() -> String {
 }
 
 /// Uses a token, and retries after a pause while the coordinator is temporarily unable to answer.
-fn enrol_patiently(
-    token: &EnrolmentToken,
+fn enroll_patiently(
+    token: &EnrollmentToken,
     state_dir: &Path,
     identity: &DeviceIdentity,
-) -> Result<Enrolment, EnrolError> {
+) -> Result<Enrollment, EnrollError> {
     for _ in 1..ATTEMPTS {
-        match enrol_with(token.clone(), state_dir, identity) {
-            Err(EnrolError::Exchange(ExchangeError::NotNow(_))) => std::thread::sleep(PAUSE),
+        match use_token(token.clone(), state_dir, identity) {
+            Err(EnrollError::Exchange(ExchangeError::NotNow(_))) => std::thread::sleep(PAUSE),
             done => return done,
         }
     }
-    enrol_with(token.clone(), state_dir, identity)
+    use_token(token.clone(), state_dir, identity)
 }
 
-/// Why an enrolment failed.
+/// Why an enrollment failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EnrolError {
+pub(crate) enum EnrollError {
     /// The coordinator was not reached, or refused the device.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
     /// The response cannot be stored.
     #[error(transparent)]
-    Keep(#[from] super::EnrolmentError),
+    Keep(#[from] super::EnrollmentError),
 }
 
-impl EnrolError {
+impl EnrollError {
     /// Returns whether the token may still work later, because the cause is the network, the coordinator or this
     /// device's disk.
     pub(super) const fn is_passing(&self) -> bool {
         match self {
             Self::Exchange(error) => error.is_passing(),
-            Self::Keep(error) => matches!(error, super::EnrolmentError::File { .. }),
+            Self::Keep(error) => matches!(error, super::EnrollmentError::File { .. }),
         }
     }
 }
 
-/// Enrols this device with a token. The certificate is later renewed at the token's address, because that address is
+/// Enrolls this device with a token. The certificate is later renewed at the token's address, because that address is
 /// known to reach the coordinator.
 ///
 /// # Errors
-/// [`EnrolError`].
-pub(super) fn enrol_with(
-    token: EnrolmentToken,
+/// [`EnrollError`].
+pub(super) fn use_token(
+    token: EnrollmentToken,
     state_dir: &Path,
     identity: &DeviceIdentity,
-) -> Result<Enrolment, EnrolError> {
+) -> Result<Enrollment, EnrollError> {
     let place = Place {
         host: token.host,
         port: token.port,
         authority: token.authority,
     };
-    let purpose = EnrolPurpose::Enrol { secret: token.secret };
+    let purpose = EnrollPurpose::Enroll { secret: token.secret };
     let mut credentials = exchange::request(&place, purpose, identity)?;
-    credentials.enrolment = place.address();
-    Ok(Enrolment::keep(credentials, state_dir, identity)?)
+    credentials.enrollment = place.address();
+    Ok(Enrollment::keep(credentials, state_dir, identity)?)
 }
 
 /// Returns the token from the command line, or from the first line of standard input for `-`.

@@ -1,10 +1,10 @@
-//! Decides on one enrolment request: verifies the proof and the token or membership, then issues the certificate. It does not handle
+//! Decides on one enrollment request: verifies the proof and the token or membership, then issues the certificate. It does not handle
 //! connections.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use regatta_types::DeviceId;
-use regatta_wire::enrolment::{Credentials, EXPORTER_LEN, EnrolPurpose, EnrolRequest, EnrolResponse};
+use regatta_wire::enrollment::{Credentials, EXPORTER_LEN, EnrollPurpose, EnrollRequest, EnrollResponse};
 use ring::signature::{ED25519, UnparsedPublicKey};
 
 use regatta_fsutil::hash::sha256_hex;
@@ -22,7 +22,7 @@ const RENEWALS: Rate = Rate {
     per_second: 1.0 / 3600.0,
 };
 /// The rate of certificates for one token. A token is used once, and again when an answer gets lost or a board is set up again.
-const ENROLMENTS: Rate = Rate {
+const ENROLLMENTS: Rate = Rate {
     burst: 16,
     per_second: 1.0 / 60.0,
 };
@@ -32,11 +32,11 @@ const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
 /// The state for answering requests.
 pub(crate) struct Desk {
     keys: Arc<Keys>,
-    /// The admission to refresh after an enrolment.
+    /// The admission to refresh after an enrollment.
     admission: Arc<Admission>,
     place: Place,
     renewals: TokenBuckets<DeviceId>,
-    enrolments: TokenBuckets<DeviceId>,
+    enrollments: TokenBuckets<DeviceId>,
     /// The store. Requests are handled one at a time, because unknown clients send them.
     store: Mutex<Store>,
 }
@@ -45,8 +45,8 @@ pub(crate) struct Desk {
 pub(crate) struct Place {
     /// The broker, as `mqtts://host:port`.
     pub(crate) broker: String,
-    /// The enrolment listener, as `host:port`.
-    pub(crate) enrolment: String,
+    /// The enrollment listener, as `host:port`.
+    pub(crate) enrollment: String,
 }
 
 impl Desk {
@@ -66,37 +66,41 @@ impl Desk {
             admission,
             place,
             renewals: TokenBuckets::new(RENEWALS),
-            enrolments: TokenBuckets::new(ENROLMENTS),
+            enrollments: TokenBuckets::new(ENROLLMENTS),
             store: Mutex::new(store),
         })
     }
 
     /// Answers a request. `connection` is the keying material that both ends export from their TLS connection.
-    pub(super) fn answer(&self, request: &EnrolRequest, connection: &[u8; EXPORTER_LEN]) -> EnrolResponse {
+    pub(super) fn answer(&self, request: &EnrollRequest, connection: &[u8; EXPORTER_LEN]) -> EnrollResponse {
         match self.judge(request, connection) {
-            Ok(credentials) => EnrolResponse::Accepted(credentials),
-            Err(Refusal::WithReason(why)) => EnrolResponse::Refused(why),
-            Err(Refusal::NotNow(why)) => EnrolResponse::NotNow(why),
+            Ok(credentials) => EnrollResponse::Accepted(credentials),
+            Err(Refusal::WithReason(why)) => EnrollResponse::Refused(why),
+            Err(Refusal::NotNow(why)) => EnrollResponse::NotNow(why),
             Err(Refusal::Fault(error)) => {
-                tracing::error!("an enrolment failed: {error:#}");
-                EnrolResponse::NotNow("the reason is in the coordinator's log".to_owned())
+                tracing::error!("an enrollment failed: {error:#}");
+                EnrollResponse::NotNow("the reason is in the coordinator's log".to_owned())
             }
         }
     }
 
     /// Checks every right before it signs or writes anything.
-    fn judge(&self, request: &EnrolRequest, connection: &[u8; EXPORTER_LEN]) -> Result<Credentials, Refusal> {
-        let statement = EnrolRequest::statement(&request.purpose, &request.public_key, connection);
+    fn judge(
+        &self,
+        request: &EnrollRequest,
+        connection: &[u8; EXPORTER_LEN],
+    ) -> Result<Credentials, Refusal> {
+        let statement = EnrollRequest::statement(&request.purpose, &request.public_key, connection);
         UnparsedPublicKey::new(&ED25519, &request.public_key)
             .verify(&statement, &request.proof)
             .map_err(|_| Refusal::with_reason("the request is not signed by the key that it names"))?;
         let device = DeviceId::of_public_key(&request.public_key);
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let (name, issued) = match &request.purpose {
-            EnrolPurpose::Enrol { secret } => {
+            EnrollPurpose::Enroll { secret } => {
                 let secret = sha256_hex(secret);
                 granted(store.look_up_token(&secret, &device)?)?;
-                if !self.enrolments.try_take(device.clone()) {
+                if !self.enrollments.try_take(device.clone()) {
                     let why = "this device has enrolled many times within minutes";
                     return Err(Refusal::NotNow(why.to_owned()));
                 }
@@ -104,7 +108,7 @@ impl Desk {
                 let entry = store.enter(&secret, &device, &request.public_key, issued.row())?;
                 (granted(entry)?, issued)
             }
-            EnrolPurpose::Renew => {
+            EnrollPurpose::Renew => {
                 let name = self.may_renew(&store, &device)?;
                 let issued = self.issue(&device, request.public_key)?;
                 store.keep_certificate(&device, issued.row())?;
@@ -128,7 +132,7 @@ impl Desk {
         let member = member.ok_or_else(|| Refusal::with_reason("this device is not enrolled here"))?;
         if member.not_after <= store::now() {
             return Err(Refusal::with_reason(
-                "this device's certificate has run out: enrol it anew with a token of `regatta device add`",
+                "this device's certificate has run out: enroll it anew with a token of `regatta device add`",
             ));
         }
         if !self.renewals.try_take(device.clone()) {
@@ -146,7 +150,7 @@ impl Desk {
             authority: self.keys.authority().pem().to_owned(),
             coordinator_key: self.keys.coordinator_public_key(),
             broker: self.place.broker.clone(),
-            enrolment: self.place.enrolment.clone(),
+            enrollment: self.place.enrollment.clone(),
         }
     }
 }

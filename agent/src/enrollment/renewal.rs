@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_wire::enrolment::EnrolPurpose;
+use regatta_wire::enrollment::EnrollPurpose;
 
 use super::{
-    Enrolment,
+    Enrollment,
     exchange::{self, Place},
 };
 use crate::identity::DeviceIdentity;
@@ -15,18 +15,18 @@ use crate::identity::DeviceIdentity;
 /// A certificate is valid for a year. It is renewed when a third of that is left.
 const TIME_TO_RENEW: SignedDuration = SignedDuration::from_hours(120 * 24);
 
-/// Renews the certificate in a state directory when it is due, at the host of the enrolment or at `coordinator`, if
+/// Renews the certificate in a state directory when it is due, at the host of the enrollment or at `coordinator`, if
 /// set. Errors are logged, because months remain for further attempts.
 pub(crate) fn renew_when_due(state_dir: &Path, coordinator: Option<&str>, identity: &DeviceIdentity) {
-    match Enrolment::load(state_dir) {
-        Ok(Some(enrolment)) if is_due(&enrolment.not_after, Timestamp::now()) => {
-            match renew(&enrolment, state_dir, coordinator, identity) {
+    match Enrollment::load(state_dir) {
+        Ok(Some(enrollment)) if is_due(&enrollment.not_after, Timestamp::now()) => {
+            match renew(&enrollment, state_dir, coordinator, identity) {
                 Ok(renewed) => {
                     tracing::info!("the certificate is renewed and valid until {}", renewed.not_after)
                 }
                 Err(e) => tracing::warn!(
                     "the certificate ends at {} and could not be renewed: {e:#}",
-                    enrolment.not_after
+                    enrollment.not_after
                 ),
             }
         }
@@ -42,24 +42,24 @@ fn is_due(not_after: &str, now: Timestamp) -> bool {
 }
 
 fn renew(
-    enrolment: &Enrolment,
+    enrollment: &Enrollment,
     state_dir: &Path,
     coordinator: Option<&str>,
     identity: &DeviceIdentity,
-) -> anyhow::Result<Enrolment> {
-    let (host, port) = enrolment
-        .enrolment
+) -> anyhow::Result<Enrollment> {
+    let (host, port) = enrollment
+        .enrollment
         .rsplit_once(':')
-        .ok_or_else(|| anyhow::anyhow!("the enrolment has no address for renewal"))?;
+        .ok_or_else(|| anyhow::anyhow!("the enrollment has no address for renewal"))?;
     let place = Place {
         host: coordinator.unwrap_or(host.trim_matches(['[', ']'])).to_owned(),
         port: port.parse()?,
-        authority: enrolment.authority_fingerprint()?,
+        authority: enrollment.authority_fingerprint()?,
     };
-    let mut credentials = exchange::request(&place, EnrolPurpose::Renew, identity)?;
-    // As at the enrolment, store the address that answered.
-    credentials.enrolment = place.address();
-    Ok(Enrolment::keep(credentials, state_dir, identity)?)
+    let mut credentials = exchange::request(&place, EnrollPurpose::Renew, identity)?;
+    // As at the enrollment, store the address that answered.
+    credentials.enrollment = place.address();
+    Ok(Enrollment::keep(credentials, state_dir, identity)?)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use regatta_fsutil::hash::hex;
 use regatta_text::{escape_json, escape_lines};
 use serde::Serialize;
 
-use super::Enrolment;
+use super::Enrollment;
 use crate::{
     cli::{Format, IdentityArgs},
     exit::{self, Failure},
@@ -21,11 +21,12 @@ struct IdentityDocument {
     device: Option<String>,
     /// The Ed25519 public key, hexadecimal.
     public_key: Option<String>,
-    enrolment: Option<EnrolmentDocument>,
+    #[serde(rename = "enrolment")]
+    enrollment: Option<EnrollmentDocument>,
 }
 
 #[derive(Debug, Serialize)]
-struct EnrolmentDocument {
+struct EnrollmentDocument {
     name: String,
     broker: String,
     /// End of the certificate's validity: RFC 3339, UTC.
@@ -37,7 +38,7 @@ struct EnrolmentDocument {
 /// Prints this device's identity.
 ///
 /// # Errors
-/// A configuration that does not parse (2); a key or an enrolment that cannot be read (3).
+/// A configuration that does not parse (2); a key or an enrollment that cannot be read (3).
 pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
     let (config, _) = args.config.load()?;
     let key = config.state_dir.join("device.key");
@@ -46,14 +47,14 @@ pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
     } else {
         None
     };
-    let enrolment = Enrolment::load(&config.state_dir)
+    let enrollment = Enrollment::load(&config.state_dir)
         .map_err(Failure::could_not)?
         .map(document)
         .transpose()?;
     let document = IdentityDocument {
         device: identity.as_ref().map(|identity| identity.id().to_string()),
         public_key: identity.as_ref().map(|identity| hex(&identity.public_key())),
-        enrolment,
+        enrollment,
     };
     let printed = match args.format {
         Format::Json => {
@@ -67,12 +68,12 @@ pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-fn document(enrolment: Enrolment) -> Result<EnrolmentDocument, Failure> {
-    let authority = enrolment.authority_fingerprint().map_err(Failure::could_not)?;
-    Ok(EnrolmentDocument {
-        name: enrolment.name,
-        broker: enrolment.broker,
-        not_after: enrolment.not_after,
+fn document(enrollment: Enrollment) -> Result<EnrollmentDocument, Failure> {
+    let authority = enrollment.authority_fingerprint().map_err(Failure::could_not)?;
+    Ok(EnrollmentDocument {
+        name: enrollment.name,
+        broker: enrollment.broker,
+        not_after: enrollment.not_after,
         authority_sha256: hex(&authority),
     })
 }
@@ -82,7 +83,7 @@ fn text(document: &IdentityDocument) -> String {
         .device
         .as_deref()
         .unwrap_or("no key yet; the first start creates it");
-    let lab = document.enrolment.as_ref().map_or_else(
+    let lab = document.enrollment.as_ref().map_or_else(
         || "not enrolled".to_owned(),
         |lab| {
             format!(

@@ -1,4 +1,4 @@
-//! Verification of the coordinator's certificate at enrolment. The device does not know the authority yet, only its
+//! Verification of the coordinator's certificate at enrollment. The device does not know the authority yet, only its
 //! fingerprint from the token. The coordinator sends the authority's certificate, which is accepted if it has that
 //! fingerprint.
 
