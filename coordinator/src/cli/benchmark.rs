@@ -243,6 +243,7 @@ const fn metric(metric: Metric) -> &'static str {
     match metric {
         Metric::Top1 => "top-1",
         Metric::SquadF1 => "F1",
+        Metric::CocoMap => "mAP",
     }
 }
 

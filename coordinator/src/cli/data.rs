@@ -8,7 +8,7 @@ use std::{
 
 use clap::Subcommand;
 use regatta_config::catalogue::BenchmarkCatalogue;
-use regatta_prep::{ImageRequest, bundled, check_images, labels_among, squad_labels};
+use regatta_prep::{ImageRequest, bundled, check_images, label_files, labels_among};
 use regatta_text::ErrorChain;
 use regatta_types::{
     benchmark::{Benchmark, Download, DownloadPurpose, Prep},
@@ -165,9 +165,10 @@ impl DownloadPlace {
             problem,
         };
         let is_empty = || fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
-        let has_images = matches!(benchmark.prep, Some(Prep::JpegImages(_)));
+        let has_labels = matches!(benchmark.prep, Some(Prep::JpegImages(_)));
+        let has_images = has_labels || matches!(benchmark.prep, Some(Prep::DetectionImages(_)));
         match download.purpose {
-            DownloadPurpose::Labels if has_images => {
+            DownloadPurpose::Labels if has_labels => {
                 let found = path.parent().and_then(labels_among);
                 Self {
                     state: present(found.is_some()),
@@ -273,8 +274,8 @@ impl LocalFiles {
                 hint: prep.clone(),
             },
         ];
-        let squad = squad_labels(benchmark).into_iter().flatten();
-        let labels = squad.map(|path| path.to_string_lossy().into_owned());
+        let beside = label_files(benchmark).into_iter();
+        let labels = beside.map(|path| path.to_string_lossy().into_owned());
         for path in labels
             .chain([benchmark.dataset.map.clone()])
             .filter(|path| !path.is_empty())

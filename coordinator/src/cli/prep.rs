@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use regatta_config::catalogue::Catalogue;
 use regatta_prep::{
-    ImageRequest, PrepError, PrepReport, SquadError, bundled, convert_samples, prepare, prepare_images,
-    raw_data_dir, read_calibration_scale, verify_samples,
+    AnnotationError, ImageRequest, PrepError, PrepReport, SquadError, bundled, convert_samples, prepare,
+    prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// Layout of the samples, such as linear (nchw) or chw4 [default: linear]
     #[arg(long, value_name = "LAYOUT", value_parser = layout)]
     layout: Option<Layout>,
-    /// The labels of images [default: val_map.txt or val.txt among them]
+    /// The labels or annotations of images [default: val_map.txt or val.txt among them, or the published annotations]
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
     /// Makes the samples of a calibration list instead, in a directory of their own; a name per line
@@ -228,7 +228,7 @@ fn make(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, Failure> {
     let quantised = quantised(args, benchmark, form)?;
-    if let Some(Prep::JpegImages(_)) = &benchmark.prep {
+    if let Some(Prep::JpegImages(_) | Prep::DetectionImages(_)) = &benchmark.prep {
         return make_of_images(args, benchmark, form, quantised.as_ref(), out, progress);
     }
     if args.labels.is_some() || args.calibration.is_some() {
@@ -292,6 +292,7 @@ fn make_of_images(
 fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Quantised>, Failure> {
     let published = match &benchmark.prep {
         Some(Prep::JpegImages(kind)) if form.dtype == Dtype::Int8 => kind.int8_scale,
+        Some(Prep::DetectionImages(kind)) if form.dtype == Dtype::Int8 => kind.int8_scale,
         _ => None,
     };
     let (scale, source) = match (args.scale, &args.calibration_cache) {
@@ -331,6 +332,9 @@ fn failure(error: PrepError) -> Failure {
         PrepError::Squad(SquadError::Read { .. }) => {
             Failure::usage(error).hint("`regatta data show BENCHMARK` shows where the file is published")
         }
+        PrepError::Annotations(AnnotationError::Read { .. }) => {
+            Failure::usage(error).hint("`regatta data show BENCHMARK` shows how the annotations are made")
+        }
         PrepError::NoPrepSection { .. }
         | PrepError::UnsupportedSettings { .. }
         | PrepError::Form(_)
@@ -338,6 +342,8 @@ fn failure(error: PrepError) -> Failure {
         | PrepError::NoDataset { .. }
         | PrepError::NoLabels { .. }
         | PrepError::Squad(_)
+        | PrepError::Annotations(_)
+        | PrepError::ImageName { .. }
         | PrepError::Cache(_) => Failure::usage(error),
         PrepError::Image { .. } => Failure::from(error)
             .hint("unpack this image again from the published archive, then run the same command"),

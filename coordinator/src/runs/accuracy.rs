@@ -29,11 +29,12 @@ pub(crate) fn judge(
     let metric = match benchmark.accuracy.metric {
         Metric::Top1 => "top1",
         Metric::SquadF1 => "f1",
+        Metric::CocoMap => "mAP",
     };
     Ok(AccuracyResult {
         metric: metric.to_owned(),
         value: figure.value(),
-        correct: Some(figure.correct() as u64),
+        correct: figure.correct().map(|correct| correct as u64),
         total: figure.total() as u64,
         target: Some(target),
     })

@@ -8,7 +8,7 @@ use half::f16;
 use npyz::NpyFile;
 use regatta_fsutil::regular_file;
 use regatta_types::{
-    benchmark::{Benchmark, Dtype},
+    benchmark::{Benchmark, Dtype, Prep},
     samples::{Form, Quantised, SampleSet},
 };
 
@@ -37,6 +37,13 @@ pub fn convert_samples(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, PrepError> {
     let target = benchmark.in_form(form)?;
+    if form.dtype == Dtype::Int8 && matches!(benchmark.prep, Some(Prep::DetectionImages(_))) {
+        return Err(PrepError::UnsupportedSettings {
+            benchmark: benchmark.name.clone(),
+            reason: "int8 samples are normalised, so they are made from the images; hint: name the dataset with --data"
+                .to_owned(),
+        });
+    }
     if (form.dtype == Dtype::Int8) != quantised.is_some() {
         return Err(PrepError::Scale { form });
     }

@@ -5,7 +5,10 @@ use std::{io, path::PathBuf};
 use regatta_jpeg::JpegError;
 use regatta_types::samples::{Form, FormError, NotWhole};
 
-use crate::{npy::NpyError, quantisation::ScaleError, squad::SquadError, val_map::ValMapError};
+use crate::{
+    detection_images::AnnotationError, npy::NpyError, quantisation::ScaleError, squad::SquadError,
+    val_map::ValMapError,
+};
 
 /// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.
 /// `samples.json` exists only when all samples do.
@@ -108,6 +111,20 @@ pub enum PrepError {
         /// The cause.
         #[source]
         source: JpegError,
+    },
+    /// Annotations cannot be used.
+    #[error(transparent)]
+    Annotations(#[from] AnnotationError),
+    /// Annotations or a calibration list name an image twice, or one outside of the dataset.
+    #[error(
+        "{path} names the image `{name}`, which is repeated or no plain file name; hint: download or create the file again",
+        path = path.display()
+    )]
+    ImageName {
+        /// The annotations or the list.
+        path: PathBuf,
+        /// The image.
+        name: String,
     },
     /// Questions or vocabulary cannot be used.
     #[error(transparent)]

@@ -16,7 +16,8 @@ use regatta_types::{
 use crate::{
     arrays, csv_images,
     error::PrepError,
-    jpeg_images::{ImageRequest, prepare_images},
+    image_samples::prepare_images,
+    jpeg_images::ImageRequest,
     report::PrepReport,
     samples::{MapFile, SampleWriter},
     squad,
@@ -48,7 +49,7 @@ pub fn prepare(
         None => Err(PrepError::NoPrepSection {
             benchmark: benchmark.name.clone(),
         }),
-        Some(Prep::JpegImages(_)) => {
+        Some(Prep::JpegImages(_) | Prep::DetectionImages(_)) => {
             let request = ImageRequest {
                 benchmark,
                 form: benchmark.form(),

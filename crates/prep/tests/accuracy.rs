@@ -171,7 +171,7 @@ fn the_bundled_benchmark_is_judged_by_its_own_file() {
                 measured.figure.missing().len(),
                 measured.reached()
             ),
-            (right, 0, reached)
+            (Some(right), 0, reached)
         );
     }
     fs::write(&path, "[\n").unwrap();

@@ -28,6 +28,11 @@ pub fn squad() -> Option<PathBuf> {
     installed("squad")
 }
 
+/// Returns the Python that has `pycocotools`, as [`opencv`] does.
+pub fn coco() -> Option<PathBuf> {
+    installed("coco")
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

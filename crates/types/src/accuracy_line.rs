@@ -6,6 +6,12 @@ pub fn top1_line(percent: f64, good: usize, total: usize) -> String {
     format!("accuracy={percent:.3}%, good={good}, total={total}")
 }
 
+/// Returns the line of `accuracy-openimages.py` for a mean average precision in percent.
+#[must_use]
+pub fn map_line(percent: f64) -> String {
+    format!("mAP={percent:.3}%")
+}
+
 /// Returns the line of `accuracy-squad.py` for the questions with an exact answer and the F1 in percent.
 #[must_use]
 pub fn squad_line(exact: usize, total: usize, f1: f64) -> String {

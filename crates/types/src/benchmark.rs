@@ -319,6 +319,8 @@ pub enum Prep {
     },
     /// Classified JPEG images, prepared as the reference prepares ImageNet.
     JpegImages(JpegImages),
+    /// Annotated JPEG images, prepared as the reference prepares OpenImages for RetinaNet.
+    DetectionImages(DetectionImages),
     /// Questions about texts, prepared as the reference prepares SQuAD for BERT.
     Squad(Squad),
     /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
@@ -343,6 +345,26 @@ pub struct JpegImages {
     /// The size of all images together, as published; `None` when it is unknown.
     #[serde(default)]
     pub source_bytes: Option<u64>,
+}
+
+/// How annotated JPEG images become samples: decoded as OpenCV does, resized to the model's input, and divided by 255. The model
+/// normalises them itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionImages {
+    /// The annotations in COCO's JSON form, in the dataset's directory. Its images are the samples, in its order.
+    pub annotations: String,
+    /// The directory of the images in the dataset's directory.
+    pub images: String,
+    /// The directory of the images of calibration lists in the dataset's directory.
+    pub calibration_images: String,
+    /// Means of red, green and blue values between 0 and 1, for `int8` samples. NVIDIA's 8-bit models do not normalise.
+    pub int8_means: [f32; 3],
+    /// Standard deviations of these values.
+    pub int8_deviations: [f32; 3],
+    /// The published scale of `int8` samples, whose fractions are cut off; `None` when users state one.
+    #[serde(default)]
+    pub int8_scale: Option<f32>,
 }
 
 /// How questions about texts become samples: WordPiece tokens of a question and of a window of its text. The model's inputs are token
@@ -398,6 +420,9 @@ pub enum Metric {
     Top1,
     /// F1 of answers extracted from texts (SQuAD), in percent. Regatta computes it for samples of the preparation kind `squad`.
     SquadF1,
+    /// Mean average precision of boxes by the rules of COCO, in percent. Regatta computes it for samples of the preparation kind
+    /// `detection-images`.
+    CocoMap,
 }
 
 impl Benchmark {

@@ -147,13 +147,17 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
 }
 
-/// Returns whether a script's output has the figure that Regatta computed: `accuracy=` with three decimal places, or `f1` in full.
+/// Returns whether a script's output has the figure that Regatta computed: `accuracy=` or `mAP=` with three decimal places, or `f1` in
+/// full.
 /// `None` when it has neither.
 pub(super) fn agrees(output: &[u8], own: &AccuracyResult) -> Option<bool> {
     let text = String::from_utf8_lossy(output);
     let (found, tolerance) = text.lines().find_map(|line| {
         // A figure of three decimal places may be rounded in two ways.
-        let rounded = line.strip_prefix("accuracy=").map(|rest| (rest, 0.0011));
+        let named = ["accuracy=", "mAP="]
+            .iter()
+            .find_map(|name| line.strip_prefix(name));
+        let rounded = named.map(|rest| (rest, 0.0011));
         let (rest, tolerance) = rounded.or_else(|| Some((line.split_once("\"f1\": ")?.1, 1e-9)))?;
         let end = rest
             .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -181,7 +185,10 @@ mod tests {
             Some(true)
         );
         assert_eq!(agrees(b"loading\naccuracy=7%\n", &own(7.1)), Some(false));
-        assert_eq!(agrees(b" accuracy=7%\nmAP=3\n", &own(7.0)), None);
+        assert_eq!(agrees(b" accuracy=7%\nAP=3\n", &own(7.0)), None);
+        let openimages = b" Average Precision  (AP) @[ IoU=0.50:0.95 ] = 0.376\nmAP=37.552%\n";
+        assert_eq!(agrees(openimages, &own(37.5517)), Some(true));
+        assert_eq!(agrees(openimages, &own(37.54)), Some(false));
         let squad = b"Reading\n{\"exact_match\": 83.5, \"f1\": 90.87487229720105}\n";
         assert_eq!(agrees(squad, &own(90.874_872_297_201_05)), Some(true));
         assert_eq!(agrees(squad, &own(90.8749)), Some(false));

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::Path};
 
-use regatta_prep::{accuracy::LabelType, squad_feature_cache, squad_labels};
+use regatta_prep::{accuracy::LabelType, detection_directory, squad_feature_cache, squad_labels};
 use regatta_types::benchmark::{Benchmark, Metric};
 
 /// The values of the placeholders in options.
@@ -48,11 +48,12 @@ pub(super) fn need_scratch(words: &[String]) -> bool {
 }
 
 /// Returns the options of the metric's reference script with the files at the benchmark's usual paths: `accuracy-imagenet.py` for
-/// top-1, `accuracy-squad.py` for SQuAD.
+/// top-1, `accuracy-squad.py` for SQuAD, `accuracy-openimages.py` for the mean average precision.
 pub(super) fn usual(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
     match benchmark.accuracy.metric {
         Metric::Top1 => top1(dtype.or_else(|| LabelType::of(benchmark.model.response))),
         Metric::SquadF1 => squad(dtype, benchmark),
+        Metric::CocoMap => openimages(benchmark),
     }
 }
 
@@ -94,6 +95,18 @@ fn squad(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
         words.extend(["--output_dtype".to_owned(), dtype.word().to_owned()]);
     }
     words
+}
+
+fn openimages(benchmark: &Benchmark) -> Vec<String> {
+    let directory = detection_directory(benchmark);
+    vec![
+        "--mlperf-accuracy-file".to_owned(),
+        "{log}".to_owned(),
+        "--openimages-dir".to_owned(),
+        format!("{{scratch}}/{}", directory.display()),
+        "--output-file".to_owned(),
+        "{out}/openimages-results.json".to_owned(),
+    ]
 }
 
 /// Returns the variables of the script's environment. `accuracy-squad.py` imports `tokenization` from a checkout beside it, which it

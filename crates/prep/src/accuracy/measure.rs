@@ -6,14 +6,16 @@ use std::{
 };
 
 use regatta_mllog::read::accuracy_file;
-use regatta_types::benchmark::{Benchmark, Metric, Prep, Squad};
+use regatta_types::benchmark::{Benchmark, DetectionImages, Metric, Prep, Squad};
 
 use super::{
+    detection::{DetectionScore, DetectionScoreError, detection},
     label::LabelType,
     squad::{SquadScore, SquadScoreError, squad},
     top1::{Top1, Top1Error, top1},
 };
 use crate::{
+    detection_images::{AnnotationError, Annotations, labels_file},
     squad::{SquadError, read_labels},
     val_map::{ValMap, ValMapError},
 };
@@ -43,6 +45,8 @@ pub enum AccuracyFigure {
     Top1(Top1),
     /// Correct answers.
     Squad(SquadScore),
+    /// Detected objects.
+    Detection(DetectionScore),
 }
 
 impl AccuracyFigure {
@@ -52,15 +56,17 @@ impl AccuracyFigure {
         match self {
             Self::Top1(top1) => top1.percent(),
             Self::Squad(score) => score.f1,
+            Self::Detection(score) => score.percent(),
         }
     }
 
-    /// Returns the number of exactly correct items.
+    /// Returns the number of exactly correct items. `None` for a metric without such a number.
     #[must_use]
-    pub const fn correct(&self) -> usize {
+    pub const fn correct(&self) -> Option<usize> {
         match self {
-            Self::Top1(top1) => top1.good,
-            Self::Squad(score) => score.exact,
+            Self::Top1(top1) => Some(top1.good),
+            Self::Squad(score) => Some(score.exact),
+            Self::Detection(_) => None,
         }
     }
 
@@ -70,6 +76,7 @@ impl AccuracyFigure {
         match self {
             Self::Top1(top1) => top1.total,
             Self::Squad(score) => score.total,
+            Self::Detection(score) => score.images,
         }
     }
 
@@ -79,6 +86,7 @@ impl AccuracyFigure {
         match self {
             Self::Top1(top1) => top1.duplicates,
             Self::Squad(score) => score.duplicates,
+            Self::Detection(score) => score.duplicates,
         }
     }
 
@@ -88,6 +96,7 @@ impl AccuracyFigure {
         match self {
             Self::Top1(top1) => &top1.missing,
             Self::Squad(score) => &score.missing,
+            Self::Detection(score) => &score.missing,
         }
     }
 }
@@ -97,6 +106,7 @@ impl fmt::Display for AccuracyFigure {
         match self {
             Self::Top1(top1) => top1.fmt(f),
             Self::Squad(score) => score.fmt(f),
+            Self::Detection(score) => score.fmt(f),
         }
     }
 }
@@ -141,6 +151,21 @@ pub enum MeasureError {
         #[source]
         source: SquadError,
     },
+    /// The annotations beside the samples cannot be read.
+    #[error("the annotations of benchmark {benchmark} cannot be read (has its dataset been prepared?)")]
+    Annotations {
+        /// The benchmark's name.
+        benchmark: String,
+        /// The cause.
+        #[source]
+        source: AnnotationError,
+    },
+    /// A type of responses was named, but the metric reads detections.
+    #[error("the responses of benchmark {benchmark} are detections of 7 floats; hint: leave out --dtype")]
+    NoLabelType {
+        /// The benchmark's name.
+        benchmark: String,
+    },
     /// The log cannot be opened.
     #[error("cannot open {path}", path = path.display())]
     Open {
@@ -168,6 +193,15 @@ pub enum MeasureError {
         #[source]
         source: SquadScoreError,
     },
+    /// The log contains no detections.
+    #[error("no mAP can be computed from {path}", path = path.display())]
+    Detections {
+        /// The log.
+        path: PathBuf,
+        /// The cause, with its entry.
+        #[source]
+        source: DetectionScoreError,
+    },
 }
 
 /// Computes the accuracy of the log `log` with the labels below `scratch`. `label_type` overrides the response type of the
@@ -185,6 +219,15 @@ pub fn measure(
         (Metric::Top1, _) => AccuracyFigure::Top1(measure_top1(benchmark, label_type, log, scratch)?),
         (Metric::SquadF1, Some(Prep::Squad(kind))) => {
             AccuracyFigure::Squad(measure_squad(benchmark, kind, label_type, log, scratch)?)
+        }
+        (Metric::CocoMap, Some(Prep::DetectionImages(kind))) => {
+            AccuracyFigure::Detection(measure_detection(benchmark, kind, label_type, log, scratch)?)
+        }
+        (Metric::CocoMap, _) => {
+            return Err(MeasureError::Elsewhere {
+                benchmark: benchmark.name.clone(),
+                script: "accuracy-openimages.py",
+            });
         }
         (Metric::SquadF1, _) => {
             return Err(MeasureError::Elsewhere {
@@ -240,6 +283,33 @@ fn measure_squad(
     })?;
     let dtype = dtype.unwrap_or(LabelType::Float32);
     squad(benchmark, kind, &source, entries, dtype).map_err(|source| MeasureError::Answers {
+        path: log.to_owned(),
+        source,
+    })
+}
+
+fn measure_detection(
+    benchmark: &Benchmark,
+    kind: &DetectionImages,
+    dtype: Option<LabelType>,
+    log: &Path,
+    scratch: &Path,
+) -> Result<DetectionScore, MeasureError> {
+    if dtype.is_some_and(|dtype| dtype != LabelType::Float32) {
+        return Err(MeasureError::NoLabelType {
+            benchmark: benchmark.name.clone(),
+        });
+    }
+    let annotations = Annotations::read(&scratch.join(labels_file(benchmark, kind)));
+    let annotations = annotations.map_err(|source| MeasureError::Annotations {
+        benchmark: benchmark.name.clone(),
+        source,
+    })?;
+    let entries = accuracy_file(log).map_err(|source| MeasureError::Open {
+        path: log.to_owned(),
+        source,
+    })?;
+    detection(&annotations, entries).map_err(|source| MeasureError::Detections {
         path: log.to_owned(),
         source,
     })

@@ -3,11 +3,13 @@
 //! [`measure`] uses the metric, labels and target of a benchmark's file; [`top1`] takes log entries, labels and response
 //! type as arguments.
 
+mod detection;
 mod label;
 mod measure;
 mod squad;
 mod top1;
 
+pub use detection::{DetectionScore, DetectionScoreError, DetectionsError};
 pub use label::{LabelError, LabelType};
 pub use measure::{AccuracyFigure, MeasureError, MeasuredAccuracy, measure};
 pub use squad::{LogitsError, SquadScore, SquadScoreError};

@@ -14,9 +14,10 @@ use crate::{
 
 /// An image's file name and class.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LabelledImage {
-    pub(super) name: String,
-    pub(super) label: i64,
+pub(crate) struct LabelledImage {
+    pub(crate) name: String,
+    /// The class, or what a map has in its second column.
+    pub(crate) label: i64,
 }
 
 /// Reads the labels of `expected` images, with classes from 0 to `classes` - 1.

@@ -15,15 +15,15 @@ use super::{area, region::Region};
 use crate::{conversion::push_element, error::PrepError, packing::pack};
 
 /// The largest file that is read as an image.
-const LARGEST_IMAGE: u64 = 1 << 30;
+pub(crate) const LARGEST_IMAGE: u64 = 1 << 30;
 const CHANNELS: usize = 3;
 
 /// A sample's data in its form, without a header.
 #[derive(Debug)]
-pub(super) struct Sample {
-    pub(super) data: Vec<u8>,
+pub(crate) struct Sample {
+    pub(crate) data: Vec<u8>,
     /// The number of values beyond the range of their type.
-    pub(super) clipped: u64,
+    pub(crate) clipped: u64,
 }
 
 /// Makes the samples of a benchmark in one form. An 8-bit value of a channel can become 256 different elements, which are computed
@@ -90,7 +90,7 @@ impl SampleMaker {
     }
 
     /// Reads an image and makes its sample.
-    pub(super) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
+    pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
         let jpeg = regular_file::read(path, LARGEST_IMAGE).map_err(|source| PrepError::Open {
             path: path.to_owned(),
             source,

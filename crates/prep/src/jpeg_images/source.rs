@@ -27,16 +27,16 @@ pub fn labels_among(images: &Path) -> Option<PathBuf> {
 
 /// A checked dataset.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct ImageSource {
     /// The directory of the images.
-    pub(super) dir: PathBuf,
+    pub(crate) dir: PathBuf,
     /// The images in the order of the labels.
-    pub(super) images: Vec<LabelledImage>,
+    pub(crate) images: Vec<LabelledImage>,
 }
 
-impl Source {
+impl ImageSource {
     /// Finds the labels and checks that their images exist.
-    pub(super) fn open(request: &ImageRequest<'_>, kind: &JpegImages) -> Result<Self, PrepError> {
+    pub(crate) fn open(request: &ImageRequest<'_>, kind: &JpegImages) -> Result<Self, PrepError> {
         let dir = request.data.to_owned();
         if !dir.is_dir() {
             let benchmark = request.benchmark.name.clone();
@@ -60,7 +60,7 @@ impl Source {
     }
 
     /// Checks that the images exist, and have `source_bytes` bytes together.
-    fn check(&self, labels: &Path, source_bytes: Option<u64>) -> Result<(), PrepError> {
+    pub(crate) fn check(&self, labels: &Path, source_bytes: Option<u64>) -> Result<(), PrepError> {
         let (mut missing, mut first, mut bytes) = (0, None, 0);
         for image in &self.images {
             match fs::metadata(self.dir.join(&image.name)) {

@@ -51,6 +51,7 @@ pub fn limits(round: &Round, benchmark: &Benchmark) -> Vec<Limit> {
         let metric = match benchmark.accuracy.metric {
             Metric::Top1 => "acc",
             Metric::SquadF1 => "F1",
+            Metric::CocoMap => "mAP",
         };
         vec![Limit {
             metric: metric.to_owned(),

@@ -108,6 +108,7 @@ impl<'a> Staging<'a> {
         let metric = match benchmark.accuracy.metric {
             Metric::Top1 => "acc",
             Metric::SquadF1 => "F1",
+            Metric::CocoMap => "mAP",
         };
         let mut official = self.request.round.submission.benchmarks.iter();
         let same = official.find(|(_, rules)| rules.accuracy.iter().any(|bound| bound.metric == metric));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{AuditResult, RunState, WindowCost};
 use crate::{
     DeviceId, RunId, StreamName,
-    accuracy_line::{squad_line, top1_line},
+    accuracy_line::{map_line, squad_line, top1_line},
 };
 
 /// The coordinator's record of a run.
@@ -81,13 +81,13 @@ pub struct StreamProof {
 /// An accuracy value and its basis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyResult {
-    /// The metric's name: `top1` or `f1`.
+    /// The metric's name: `top1`, `f1` or `mAP`.
     pub metric: String,
     /// The value in percent.
     pub value: f64,
     /// Number of correct samples, or of questions with an exact answer.
     pub correct: Option<u64>,
-    /// Number of evaluated samples or questions.
+    /// Number of evaluated samples, questions or images.
     pub total: u64,
     /// The benchmark's target, when it has one.
     pub target: Option<f64>,
@@ -100,6 +100,7 @@ impl AccuracyResult {
         match (self.metric.as_str(), self.correct) {
             ("f1", Some(exact)) => squad_line(exact as usize, self.total as usize, self.value),
             (_, Some(correct)) => top1_line(self.value, correct as usize, self.total as usize),
+            ("mAP", None) => map_line(self.value),
             (metric, None) => format!("{metric}={}", self.value),
         }
     }

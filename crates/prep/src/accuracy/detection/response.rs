@@ -1,0 +1,93 @@
+//! The detections of a response: 7 floats each, as the reference writes them. Coordinates become pixels in 32 bits, as NumPy 2 computes
+//! them. Compares nothing with annotations.
+
+use crate::detection_images::AnnotatedImage;
+
+/// Floats of a detection: sample index, top, left, bottom, right, score, category.
+const FLOATS: usize = 7;
+
+/// A detection.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Detection {
+    /// Left, top, width and height in pixels.
+    pub(super) bbox: [f64; 4],
+    /// Its score.
+    pub(super) score: f32,
+    /// The identifier of its category.
+    pub(super) category: i64,
+}
+
+impl Detection {
+    pub(super) fn area(&self) -> f64 {
+        self.bbox[2] * self.bbox[3]
+    }
+}
+
+/// The error for a response that contains no detections.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DetectionsError {
+    /// The response has another length.
+    #[error("its {0} bytes are not a multiple of 28")]
+    Length(usize),
+    /// A number is infinite or not a number.
+    #[error("number {position} of detection {detection} is {value}")]
+    NotFinite {
+        /// The detection, from 1.
+        detection: usize,
+        /// The number's position in the detection, from 1.
+        position: usize,
+        /// The number.
+        value: f32,
+    },
+    /// A detection names another sample. The reference script prints an error, and takes the detection for this sample.
+    #[error("detection {detection} is for sample {found}")]
+    OtherSample {
+        /// The detection, from 1.
+        detection: usize,
+        /// The sample in the detection.
+        found: i64,
+    },
+}
+
+/// Reads the detections of the sample `index`. A response of fewer than 7 floats has none.
+pub(super) fn read(
+    data: &[u8],
+    index: usize,
+    image: &AnnotatedImage,
+) -> Result<Vec<Detection>, DetectionsError> {
+    let (floats, rest) = data.as_chunks::<4>();
+    let is_empty = floats.len() < FLOATS;
+    if !rest.is_empty() || !(is_empty || floats.len().is_multiple_of(FLOATS)) {
+        return Err(DetectionsError::Length(data.len()));
+    }
+    let (height, width) = (image.height as f32, image.width as f32);
+    let mut found = Vec::with_capacity(floats.len() / FLOATS);
+    for (number, floats) in floats.as_chunks::<FLOATS>().0.iter().enumerate() {
+        let detection = number + 1;
+        let values = floats.map(f32::from_le_bytes);
+        if let Some(position) = values.iter().position(|value| !value.is_finite()) {
+            let (value, position) = (values[position], position + 1);
+            return Err(DetectionsError::NotFinite {
+                detection,
+                position,
+                value,
+            });
+        }
+        let [sample, top, left, bottom, right, score, category] = values;
+        let sample = sample as i64;
+        if usize::try_from(sample) != Ok(index) {
+            return Err(DetectionsError::OtherSample {
+                detection,
+                found: sample,
+            });
+        }
+        let (top, left, bottom, right) = (top * height, left * width, bottom * height, right * width);
+        found.push(Detection {
+            bbox: [left, top, right - left, bottom - top].map(f64::from),
+            score,
+            category: category as i64,
+        });
+    }
+    Ok(found)
+}

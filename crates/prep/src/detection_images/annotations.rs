@@ -1,0 +1,144 @@
+//! Annotations in COCO's JSON form: images, categories and boxes, as `pycocotools` reads them. Checks no image file.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    io,
+    path::{Path, PathBuf},
+};
+
+use regatta_fsutil::regular_file;
+use serde::Deserialize;
+
+/// Larger files are not read. The annotations of all of OpenImages' validation images have less than 100 MB.
+const LARGEST: u64 = 1 << 30;
+
+/// The error for annotations that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnnotationError {
+    /// The file is missing or unreadable.
+    #[error("cannot read the annotations {path}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The file is not JSON in COCO's form.
+    #[error("{path} has no annotations in COCO's form", path = path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// The cause, with line and column.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Two images have one identifier.
+    #[error("{path} has two images with the id {id}; hint: create the annotations again", path = path.display())]
+    RepeatedImage {
+        /// The file.
+        path: PathBuf,
+        /// The identifier.
+        id: i64,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+struct Document {
+    images: Vec<AnnotatedImage>,
+    categories: Vec<Category>,
+    annotations: Vec<Annotation>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Category {
+    id: i64,
+}
+
+/// An image of the annotations. Its position in the file is the sample's index.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AnnotatedImage {
+    /// Its identifier.
+    pub(crate) id: i64,
+    /// The name of its file.
+    pub(crate) file_name: String,
+    /// Height in pixels.
+    pub(crate) height: f64,
+    /// Width in pixels.
+    pub(crate) width: f64,
+}
+
+/// An annotated object.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Annotation {
+    /// Its identifier. `pycocotools` treats an object with the identifier 0 as unmatched.
+    pub(crate) id: i64,
+    image_id: i64,
+    /// The identifier of its category.
+    pub(crate) category_id: i64,
+    /// Left, top, width and height in pixels.
+    pub(crate) bbox: [f64; 4],
+    /// The area in square pixels.
+    pub(crate) area: f64,
+    /// Not 0 for a group of objects.
+    pub(crate) iscrowd: f64,
+}
+
+/// The annotations of a dataset.
+#[derive(Debug)]
+pub(crate) struct Annotations {
+    /// The images in the order of sample indices.
+    pub(crate) images: Vec<AnnotatedImage>,
+    /// The identifiers of the categories, ascending.
+    pub(crate) categories: Vec<i64>,
+    /// For each image in the order of `images`, its objects in the order of the file.
+    pub(crate) objects: Vec<Vec<Annotation>>,
+}
+
+impl Annotations {
+    /// Reads a file. Of several objects with one identifier the last one counts for all, as in `pycocotools`. Objects of images or
+    /// categories that are not listed do not count.
+    ///
+    /// # Errors
+    /// [`AnnotationError`] names the file.
+    pub(crate) fn read(path: &Path) -> Result<Self, AnnotationError> {
+        let bytes = regular_file::read(path, LARGEST).map_err(|source| AnnotationError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let document: Document = serde_json::from_slice(&bytes).map_err(|source| AnnotationError::Form {
+            path: path.to_owned(),
+            source,
+        })?;
+        let mut positions = HashMap::with_capacity(document.images.len());
+        for (position, image) in document.images.iter().enumerate() {
+            if positions.insert(image.id, position).is_some() {
+                return Err(AnnotationError::RepeatedImage {
+                    path: path.to_owned(),
+                    id: image.id,
+                });
+            }
+        }
+        let categories: BTreeSet<i64> = document.categories.iter().map(|category| category.id).collect();
+        let last: HashMap<i64, &Annotation> = document
+            .annotations
+            .iter()
+            .map(|annotation| (annotation.id, annotation))
+            .collect();
+        let mut objects = vec![Vec::new(); document.images.len()];
+        for listed in &document.annotations {
+            let counted = last[&listed.id];
+            let is_known =
+                positions.contains_key(&listed.image_id) && categories.contains(&counted.category_id);
+            if let Some(&position) = positions.get(&counted.image_id).filter(|_| is_known) {
+                objects[position].push(counted.clone());
+            }
+        }
+        Ok(Self {
+            images: document.images,
+            categories: categories.into_iter().collect(),
+            objects,
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! Bilinear resizing in 32-bit floats, with the values of OpenCV's `resize(INTER_LINEAR)` in its wheel for x86-64 processors with FMA.
+//! There, images are resized by Intel's IPP, but those of one pixel's width or height by OpenCV's own code.
+
+use regatta_jpeg::Image;
+
+const CHANNELS: usize = 3;
+
+/// For a resized position: the two source positions and the weight of the second.
+#[derive(Debug, Clone, Copy)]
+struct Tap {
+    first: usize,
+    second: usize,
+    weight: f32,
+}
+
+/// Resizes an image to `width` x `height` pixels. Returns the channels one after another, with values between 0 and 255.
+pub(super) fn resize(image: &Image, width: usize, height: usize) -> Vec<f32> {
+    if image.width > 1 && image.height > 1 {
+        let columns = double_taps(image.width, width);
+        let rows = double_taps(image.height, height);
+        // One rounding, as the instruction for both operations has.
+        return interpolate(image, &columns, &rows, |a, b, weight| (b - a).mul_add(weight, a));
+    }
+    let columns = single_taps(image.width, width, true);
+    let rows = single_taps(image.height, height, false);
+    interpolate(image, &columns, &rows, |a, b, weight| {
+        a * (1.0 - weight) + b * weight
+    })
+}
+
+/// Returns the taps of IPP: positions in 64 bits, and no weight beyond the edges.
+fn double_taps(source: usize, target: usize) -> Vec<Tap> {
+    let scale = source as f64 / target as f64;
+    let tap = |place: usize| {
+        let position = (place as f64 + 0.5) * scale - 0.5;
+        let first = position.floor();
+        within(first, (position - first) as f32, source)
+    };
+    (0..target).map(tap).collect()
+}
+
+/// Returns the taps of OpenCV's own code: positions in 32 bits. Rows keep their weights beyond the edges, where both are the same row.
+fn single_taps(source: usize, target: usize, are_columns: bool) -> Vec<Tap> {
+    let scale = 1.0 / (target as f64 / source as f64);
+    let tap = |place: usize| {
+        let position = ((place as f64 + 0.5) * scale - 0.5) as f32;
+        let first = position.floor();
+        let weight = position - first;
+        let inside = within(f64::from(first), weight, source);
+        if are_columns {
+            return inside;
+        }
+        let clip = |row: f32| (row.max(0.0) as usize).min(source - 1);
+        Tap {
+            first: clip(first),
+            second: clip(first + 1.0),
+            weight,
+        }
+    };
+    (0..target).map(tap).collect()
+}
+
+fn within(first: f64, weight: f32, source: usize) -> Tap {
+    let last = source - 1;
+    let edge = |at: usize| Tap {
+        first: at,
+        second: at,
+        weight: 0.0,
+    };
+    if first < 0.0 {
+        return edge(0);
+    }
+    let first = first as usize;
+    if first >= last {
+        return edge(last);
+    }
+    Tap {
+        first,
+        second: first + 1,
+        weight,
+    }
+}
+
+fn interpolate(image: &Image, columns: &[Tap], rows: &[Tap], mix: impl Fn(f32, f32, f32) -> f32) -> Vec<f32> {
+    let (width, plane) = (columns.len(), columns.len() * rows.len());
+    let mut target = vec![0.0; CHANNELS * plane];
+    // Two source rows, resized to the width: a resized row often needs those of the row before.
+    let mut cached: [(usize, Vec<f32>); 2] = [(usize::MAX, Vec::new()), (usize::MAX, Vec::new())];
+    for (place, row) in rows.iter().enumerate() {
+        if cached[1].0 == row.first || cached[0].0 == row.second {
+            cached.swap(0, 1);
+        }
+        for ((number, values), needed) in cached.iter_mut().zip([row.first, row.second]) {
+            if *number != needed {
+                *number = needed;
+                resize_row(image, needed, columns, &mix, values);
+            }
+        }
+        let [(_, first), (_, second)] = &cached;
+        for channel in 0..CHANNELS {
+            let own = channel * width..(channel + 1) * width;
+            let into = &mut target[channel * plane + place * width..][..width];
+            for ((value, a), b) in into.iter_mut().zip(&first[own.clone()]).zip(&second[own]) {
+                *value = mix(*a, *b, row.weight);
+            }
+        }
+    }
+    target
+}
+
+/// Resizes a row to the width of `columns`, the channels one after another.
+fn resize_row(
+    image: &Image,
+    row: usize,
+    columns: &[Tap],
+    mix: impl Fn(f32, f32, f32) -> f32,
+    values: &mut Vec<f32>,
+) {
+    let pixels = image.row(row);
+    values.clear();
+    for channel in 0..CHANNELS {
+        values.extend(columns.iter().map(|tap| {
+            let [a, b] = [tap.first, tap.second].map(|at| f32::from(pixels[at][channel]));
+            mix(a, b, tap.weight)
+        }));
+    }
+}

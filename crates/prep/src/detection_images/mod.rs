@@ -1,0 +1,44 @@
+//! The preparation kind `detection-images`: annotated photographs, as OpenImages publishes them, become samples
+//! with the bytes of the reference's `pre_process_openimages_retinanet`. The annotations are copied beside the samples.
+
+mod annotations;
+mod bilinear;
+mod sample;
+mod source;
+
+use std::path::{Path, PathBuf};
+
+use regatta_types::benchmark::{Benchmark, DetectionImages, Prep};
+
+pub use self::annotations::AnnotationError;
+pub(crate) use self::{
+    annotations::{AnnotatedImage, Annotation, Annotations},
+    sample::ResizedSampleMaker,
+    source::open,
+};
+use crate::squad::squad_labels;
+
+/// Returns the directory below the scratch directory in which the accuracy script finds the annotations, in the dataset's own tree: the
+/// directory of the map.
+#[must_use]
+pub fn detection_directory(benchmark: &Benchmark) -> PathBuf {
+    Path::new(&benchmark.dataset.map)
+        .parent()
+        .unwrap_or(Path::new(""))
+        .to_owned()
+}
+
+/// Returns the copy of the annotations, which the accuracy metric reads, below the scratch directory.
+pub(crate) fn labels_file(benchmark: &Benchmark, kind: &DetectionImages) -> PathBuf {
+    detection_directory(benchmark).join(&kind.annotations)
+}
+
+/// Returns the files beside a benchmark's samples that its accuracy needs besides the map, below the scratch directory: annotations, or
+/// questions and vocabulary.
+#[must_use]
+pub fn label_files(benchmark: &Benchmark) -> Vec<PathBuf> {
+    match &benchmark.prep {
+        Some(Prep::DetectionImages(kind)) => vec![labels_file(benchmark, kind)],
+        _ => squad_labels(benchmark).into_iter().flatten().collect(),
+    }
+}

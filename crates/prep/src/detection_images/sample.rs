@@ -1,0 +1,98 @@
+//! Makes one sample from one JPEG, with the values of the reference's `pre_process_openimages_retinanet`: decoded as OpenCV does, resized,
+//! divided by 255, channels first. Writes no file.
+
+use std::path::Path;
+
+use regatta_fsutil::regular_file;
+use regatta_jpeg::JpegError;
+use regatta_types::{
+    benchmark::{Benchmark, DetectionImages, Dtype},
+    layout::Layout,
+    samples::{Form, Quantised},
+};
+
+use super::bilinear;
+use crate::{
+    conversion::push_element,
+    error::PrepError,
+    jpeg_images::{LARGEST_IMAGE, Sample},
+    packing::pack,
+};
+
+const CHANNELS: usize = 3;
+
+/// Makes the samples of a benchmark in one form.
+#[derive(Debug)]
+pub(crate) struct ResizedSampleMaker {
+    shape: Vec<usize>,
+    form: Form,
+    quantised: Option<Quantised>,
+    /// Mean and standard deviation of each channel, for `int8`.
+    normal: [(f32, f32); CHANNELS],
+}
+
+impl ResizedSampleMaker {
+    /// Prepares to make samples of `form`; `quantised` is for `int8` only.
+    pub(crate) fn new(
+        benchmark: &Benchmark,
+        kind: &DetectionImages,
+        form: Form,
+        quantised: Option<&Quantised>,
+    ) -> Result<Self, PrepError> {
+        let shape = benchmark.model.input_shape.clone();
+        let is_image = matches!(shape[..], [CHANNELS, height, width] if height * width > 0);
+        if !is_image || !benchmark.model.further_inputs.is_empty() {
+            return Err(PrepError::UnsupportedSettings {
+                benchmark: benchmark.name.clone(),
+                reason: format!(
+                    "detection-images makes samples of one input with 3 channels, not of {shape:?}"
+                ),
+            });
+        }
+        if (form.dtype == Dtype::Int8) != quantised.is_some() {
+            return Err(PrepError::Scale { form });
+        }
+        let normal = |channel| match form.dtype {
+            Dtype::Int8 => (kind.int8_means[channel], kind.int8_deviations[channel]),
+            _ => (0.0, 1.0),
+        };
+        Ok(Self {
+            shape,
+            form,
+            quantised: quantised.cloned(),
+            normal: std::array::from_fn(normal),
+        })
+    }
+
+    /// Reads an image and makes its sample.
+    pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
+        let jpeg = regular_file::read(path, LARGEST_IMAGE).map_err(|source| PrepError::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        self.sample(&jpeg).map_err(|source| PrepError::Image {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    fn sample(&self, jpeg: &[u8]) -> Result<Sample, JpegError> {
+        let image = regatta_jpeg::decode(jpeg)?;
+        let values = bilinear::resize(&image, self.shape[2], self.shape[1]);
+        let size = self.form.dtype.size();
+        let mut data = Vec::with_capacity(values.len() * size);
+        let mut clipped = 0;
+        for (plane, (mean, deviation)) in values.chunks_exact(values.len() / CHANNELS).zip(self.normal) {
+            for value in plane {
+                let value = (value / 255.0 - mean) / deviation;
+                let is_clipped = push_element(value, self.form.dtype, self.quantised.as_ref(), &mut data);
+                clipped += u64::from(is_clipped);
+            }
+        }
+        if self.form.layout != Layout::Linear {
+            // `in_form` has checked that the shape can have the layout.
+            data = pack(&data, size, &self.shape, self.form.layout).unwrap_or_default();
+        }
+        Ok(Sample { data, clipped })
+    }
+}
