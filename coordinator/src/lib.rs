@@ -4,6 +4,7 @@
 mod assets;
 mod boot_id;
 mod broker;
+mod campaigns;
 mod change_notifier;
 mod cli;
 mod daemon;

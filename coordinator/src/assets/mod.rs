@@ -70,7 +70,7 @@ pub(crate) fn name_in(
 }
 
 /// The paths at which a run looks for its files.
-fn places(spec: &RunSpec) -> [&str; 3] {
+pub(crate) fn places(spec: &RunSpec) -> [&str; 3] {
     let benchmark = &spec.benchmark;
     [
         &benchmark.model.file,

@@ -5,9 +5,11 @@ mod asset;
 mod audit;
 mod benchmark;
 mod calibration_list;
+mod campaign;
 mod completions;
 mod confirm;
 mod context;
+mod csv;
 mod data;
 mod deploy;
 mod device;
@@ -100,6 +102,9 @@ enum Command {
     Device(device::Command),
     /// Runs benchmarks on devices
     Run(Box<run::Args>),
+    /// Runs many cells on many devices, for days, without anyone watching
+    #[command(subcommand)]
+    Campaign(campaign::Command),
     /// Lists, watches, exports, verifies, ends and removes runs
     #[command(subcommand)]
     Runs(runs::Command),
@@ -183,6 +188,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Status => status::run(context),
         Command::Device(command) => device::run(&command, context),
         Command::Run(args) => run::run(&args, context),
+        Command::Campaign(command) => campaign::run(&command, context),
         Command::Runs(command) => runs::run(&command, context),
         Command::Settings(command) => settings::run(&command, context),
         Command::Asset(command) => asset::run(&command, context),

@@ -10,13 +10,18 @@ use regatta_fsutil::regular_file;
 use regatta_types::RunId;
 
 use super::{
-    Context, context::tell, lookup, progress::rows, report::report, resolve::resolve, run_document::document,
+    Context,
+    context::tell,
+    lookup,
+    progress::rows,
+    report::report,
+    resolve::{resolve, unresolved},
+    run_document::document,
     wait::Wait,
 };
 use crate::{
-    assets,
     exit::{self, CommandResult, Failure},
-    runs::{Plan, StateWords, Words, repetitions, take_form},
+    runs::{Plan, RunFiles, StateWords, Words, repetitions},
     store::{DeviceRow, RunDraft, Store},
     tables,
     workspace::Workspace,
@@ -158,14 +163,11 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     };
     let devices = args.devices.find(&store)?;
     let mut drafts = Vec::new();
-    let served: Vec<String> = store.assets()?.into_iter().map(|row| row.asset.path).collect();
-    let is_asset = |place: &str| served.iter().any(|path| assets::holds(path, place));
+    let files = RunFiles::read(&workspace, &store)?;
     let draft = |words: &Words| {
         let mut drafts = resolve(words, &catalogue, &store)?;
         for draft in &mut drafts {
-            take_form(&mut draft.spec, &is_asset, &workspace.scratch()).map_err(Failure::usage)?;
-            assets::name_in(&mut draft.spec, &words.asset, &store, workspace.config())
-                .map_err(Failure::usage)?;
+            files.add_to(draft, &words.asset).map_err(unresolved)?;
         }
         Ok(drafts)
     };

@@ -1,4 +1,4 @@
-//! The daemon: starts and stops broker, enrollment, link, ingest, dispatch and finish together.
+//! The daemon: starts and stops broker, enrollment, link, ingest, dispatch, finish and campaigns together.
 //!
 //! `regatta serve` and `regatta quickstart` run the same daemon. It holds the workspace's lock while it runs.
 
@@ -16,6 +16,7 @@ use self::security::Security;
 use crate::{
     assets,
     broker::Broker,
+    campaigns,
     change_notifier::ChangeNotifier,
     descriptors::DescriptorBudget,
     enrollment, fleet, ingest,
@@ -85,6 +86,7 @@ impl Daemon {
             )?,
             runs::start_dispatch(workspace, security.keys, link.outbox(), notifier.clone())?,
             runs::start_finish(workspace, notifier.clone())?,
+            campaigns::start_scheduler(workspace, notifier.clone())?,
             fleet::follow(store, Arc::clone(admission), notifier.clone())?,
         ];
         Ok(Self {

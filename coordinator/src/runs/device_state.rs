@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use regatta_config::known;
 use regatta_state::state_request::{InvalidStateRequest, StateRequest};
 use regatta_types::{Scenario, documents::StateSpec};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The state in a plan: `"MaxP"`, `"MaxQ"`, `"as-is"`, or a table of values such as `{ power-mode = "MAXN", gpu =
 /// "lock:max" }`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum StateWords {
     /// A preset's name.

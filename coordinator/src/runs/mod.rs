@@ -1,6 +1,6 @@
 //! Runs, from a user's request to the record of the outcome.
 //!
-//! [`request`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and [`repetition`] repeats runs
+//! [`request`], [`resolve`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and [`repetition`] repeats runs
 //! whose rate was a guess. [`expected_time`] is how long a run takes at least. [`form`] selects the samples that the settings need.
 //! [`dispatch`] sends runs, [`missing`] finds undelivered files, [`logged`] reads logs, and [`finish`] judges and records.
 //! [`cause`] determines whose failure a bad end was. [`mod@markers`] says why a figure is no MLPerf result.
@@ -32,6 +32,7 @@ mod rebuild;
 mod removal;
 mod repetition;
 mod request;
+mod resolve;
 mod retry_schedule;
 pub(crate) mod staged;
 mod verify;
@@ -44,11 +45,12 @@ pub(crate) use dispatch::start as start_dispatch;
 pub(crate) use example_draft::{example_draft, example_record};
 pub(crate) use expected_time::least_seconds;
 pub(crate) use finish::start as start_finish;
-pub(crate) use form::take as take_form;
 pub(crate) use markers::{marker_reasons, markers, min_duration_ms};
 pub(crate) use plan::{Plan, Words};
 pub(crate) use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
 pub(crate) use removal::Removal;
 pub(crate) use repetition::repetitions;
+#[cfg(test)]
 pub(crate) use request::Request;
+pub(crate) use resolve::{ParsedWords, ResolveError, RunFiles};
 pub(crate) use verify::{Subject, Verification, verify};

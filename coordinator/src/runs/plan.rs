@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::StateWords;
 
@@ -38,51 +38,51 @@ pub(crate) enum PlanError {
 }
 
 /// One `[[run]]`: a run for each scenario and mode.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Words {
     /// The device's name or id.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) device: Option<String>,
     /// The benchmark's name or alias.
     pub(crate) benchmark: String,
     /// Scenarios.
     pub(crate) scenario: Vec<String>,
     /// Modes. The default is PerformanceOnly.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) mode: Vec<String>,
     /// The round. The default is the newest.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) round: Option<String>,
     /// The engine.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) engine: Option<String>,
     /// `native`, `official` or `official:REVISION`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) loadgen: Option<String>,
     /// Whether each run lasts 60 s only.
     #[serde(default)]
     pub(crate) test_run: bool,
     /// The duration, for example `3s`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) duration: Option<String>,
     /// When logs are delivered: `after` or `live`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stream: Option<String>,
     /// The system whose values apply: a name, a file that ends in `.toml`, or `none`. The default is the device's own.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) system: Option<String>,
     /// Engine settings.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) set: BTreeMap<String, String>,
     /// Lines for `user.conf`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) conf: BTreeMap<String, String>,
     /// The requested device state. By default the state is not changed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<StateWords>,
     /// Assets that the run needs besides its benchmark's files.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) asset: Vec<String>,
 }
 

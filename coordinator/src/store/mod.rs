@@ -7,6 +7,10 @@
 //! flushed to disk before it returns. The files of runs are stored beside the database.
 
 mod assets;
+mod attempts;
+mod campaign_words;
+mod campaigns;
+mod cells;
 mod devices;
 mod error;
 mod examinations;
@@ -35,6 +39,10 @@ use std::{
 };
 
 pub(crate) use assets::AssetRow;
+pub(crate) use attempts::{AttemptEnd, AttemptRow, NewAttempt};
+pub(crate) use campaign_words::{CampaignState, CellState, Placement};
+pub(crate) use campaigns::{CampaignRow, NewCampaign};
+pub(crate) use cells::{CellRow, Combination, NewCell};
 pub(crate) use devices::{DeviceActivity, DeviceRow};
 pub(crate) use error::{Result, StoreError};
 pub(crate) use examinations::Examination;

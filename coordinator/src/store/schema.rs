@@ -186,6 +186,63 @@ CREATE TABLE device_labels (
     PRIMARY KEY (device, label)
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+CREATE TABLE campaigns (
+    name          TEXT PRIMARY KEY,
+    plan          TEXT NOT NULL,         -- the file's text
+    plan_sha256   TEXT NOT NULL,
+    seed          INTEGER NOT NULL,
+    retries       INTEGER NOT NULL,      -- further attempts after causes of a device or of the infrastructure
+    rate_retries  INTEGER NOT NULL,      -- further attempts at a measured rate
+    lose_after_s  INTEGER NOT NULL,      -- absence after which a device counts as lost
+    deadline      TEXT,                  -- no attempt begins after it
+    state         TEXT NOT NULL,         -- running, paused or aborted
+    started       TEXT NOT NULL,
+    ended         TEXT,
+    revision      INTEGER NOT NULL DEFAULT 0  -- counts the changes of its cells and attempts
+) STRICT;
+
+CREATE TABLE combinations (
+    campaign   TEXT NOT NULL REFERENCES campaigns (name),
+    number     INTEGER NOT NULL,
+    words      TEXT NOT NULL,            -- JSON: the request, as a plan of runs has it
+    variant    TEXT,                     -- name of the settings' variant
+    placement  TEXT NOT NULL,            -- any, each or same
+    priority   INTEGER NOT NULL,
+    devices    TEXT NOT NULL,            -- JSON list of ids
+    PRIMARY KEY (campaign, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cells (
+    campaign      TEXT NOT NULL REFERENCES campaigns (name),
+    number        INTEGER NOT NULL,
+    combination   INTEGER NOT NULL,
+    repetition    INTEGER NOT NULL,      -- from 1
+    device        TEXT,                  -- the only device that may take it
+    position      INTEGER NOT NULL,      -- in the order that the seed fixes
+    state         TEXT NOT NULL,         -- waiting, good, failed or skipped
+    cause         TEXT,                  -- of a failed cell
+    reason        TEXT,
+    counted_from  INTEGER NOT NULL DEFAULT 0,  -- number of the last attempt before a user requested more
+    PRIMARY KEY (campaign, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX cells_by_state ON cells (campaign, state);
+
+CREATE TABLE attempts (
+    campaign   TEXT NOT NULL,
+    cell       INTEGER NOT NULL,
+    number     INTEGER NOT NULL,         -- from 1
+    device     TEXT NOT NULL,
+    run        TEXT UNIQUE,              -- NULL when none could be requested
+    requested  TEXT NOT NULL,
+    ended      TEXT,
+    cause      TEXT,                     -- of a failed attempt; of an open one, why it is being ended
+    reason     TEXT,
+    PRIMARY KEY (campaign, cell, number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX one_open_attempt_of_a_cell ON attempts (campaign, cell) WHERE ended IS NULL;
+CREATE UNIQUE INDEX one_open_attempt_on_a_device ON attempts (device) WHERE ended IS NULL;
+",
 ];
 
 /// Migrates the database to the current version.

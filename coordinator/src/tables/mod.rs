@@ -2,6 +2,7 @@
 
 mod assets;
 mod audits;
+mod campaigns;
 mod device_state;
 mod devices;
 mod figure;
@@ -20,6 +21,11 @@ use std::io;
 
 pub(crate) use assets::assets;
 pub(crate) use audits::{accuracy_delta, audit, compared_scores};
+pub(crate) use campaigns::{
+    CampaignDevice, CampaignPlanDocument, CampaignStatus, CampaignSummary, CellSubject, FailedCell,
+    PlannedCombination, ReportLine, campaign_counts, campaign_plan, campaign_report, campaign_status,
+    campaigns,
+};
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };

@@ -8,15 +8,14 @@ use regatta_config::catalogue::Catalogue;
 use serde_json::{Value, json};
 
 use super::{
-    super::{Context, context::notify, interrupts, meter::unknown, resolve, runtime},
+    super::{Context, context::notify, interrupts, meter::unknown, resolve, resolve::unresolved, runtime},
     machines::{MachineArgs, Machines},
     sessions::Sessions,
 };
 use crate::{
-    assets,
     exit::{self, CommandResult, Failure},
     power::SessionRecord,
-    runs::{StateWords, Words, take_form},
+    runs::{RunFiles, StateWords, Words},
     store::{MeterRow, RunDraft, Store},
     tables,
     workspace::Workspace,
@@ -161,11 +160,9 @@ fn drafts(
         ..Words::default()
     };
     let mut drafts = resolve(&words, catalogue, store)?;
-    let served: Vec<String> = store.assets()?.into_iter().map(|row| row.asset.path).collect();
-    let is_asset = |place: &str| served.iter().any(|path| assets::holds(path, place));
+    let files = RunFiles::read(workspace, store)?;
     for draft in &mut drafts {
-        take_form(&mut draft.spec, &is_asset, &workspace.scratch()).map_err(Failure::usage)?;
-        assets::name_in(&mut draft.spec, &[], store, workspace.config()).map_err(Failure::usage)?;
+        files.add_to(draft, &[]).map_err(unresolved)?;
     }
     Ok(drafts)
 }

@@ -5,17 +5,16 @@ use std::collections::BTreeSet;
 use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 use regatta_config::catalogue::Catalogue;
-use regatta_submission::check::format::csv_field;
-use regatta_text::{HumanDuration, escape};
+use regatta_text::HumanDuration;
 use regatta_types::{
     Scenario,
     documents::{AccuracyResult, RunPhase},
 };
-use serde_json::Value;
 
 use super::super::{
     Context,
     context::{Format, print, tell, text_json_or_csv},
+    csv::csv,
     lookup::RunDevices,
     run_document::document,
 };
@@ -184,7 +183,7 @@ pub(super) fn run(
     let documents: Vec<_> = rows.iter().map(document).collect();
     if format == Format::Csv {
         let rows = documents.iter().map(serde_json::to_value);
-        print(&csv(&rows.collect::<Result<Vec<_>, _>>()?))?;
+        print(&csv(&COLUMNS, &rows.collect::<Result<Vec<_>, _>>()?))?;
         return Ok(());
     }
     let context = Context {
@@ -236,41 +235,9 @@ fn selection<'a>(
     })
 }
 
-/// Formats JSON documents as one CSV line each, with a header, quoted by RFC 4180.
-fn csv(documents: &[Value]) -> String {
-    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
-    let mut lines = vec![names.join(",")];
-    for document in documents {
-        let values = COLUMNS.iter().map(|(_, place)| match document.pointer(place) {
-            None | Some(Value::Null) => String::new(),
-            // A device's text must not control a terminal.
-            Some(Value::String(text)) => csv_field(&escape(text)),
-            Some(Value::Array(words)) => {
-                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-                csv_field(&escape(&words.join("; ")))
-            }
-            Some(value) => csv_field(&value.to_string()),
-        });
-        lines.push(values.collect::<Vec<_>>().join(","));
-    }
-    lines.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_value_with_a_comma_or_quote_is_quoted() {
-        let document = serde_json::json!({
-            "run": "1", "reason": "too \"few\", really", "metric": { "value": 1.25 }, "markers": ["simulated", "short"],
-        });
-        let printed = csv(&[document]);
-        assert!(
-            printed.ends_with("\n1,,,,,,,,,,,,1.25,,,,,\"too \"\"few\"\", really\",,,,,simulated; short"),
-            "{printed}"
-        );
-    }
 
     #[test]
     fn a_time_is_a_date_a_timestamp_or_how_long_ago() {

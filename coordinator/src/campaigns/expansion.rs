@@ -1,0 +1,404 @@
+//! Expands a plan to combinations and cells, and checks every one of them against the devices, before anything starts.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use jiff::Timestamp;
+use regatta_config::catalogue::Catalogue;
+use regatta_types::{Mode, Scenario, documents::EngineKind};
+use toml::Spanned;
+
+use super::{
+    order::{self, CellOrder},
+    plan_file::{self, CampaignPlan, CellTable, PlanProblem, Variant},
+};
+use crate::{
+    runs::{ParsedWords, ResolveError, RunFiles, StateWords, Words},
+    store::{CampaignRow, CampaignState, Combination, DeviceRow, NewCell, Placement, RunDraft},
+};
+
+/// The largest number of cells of a campaign.
+const MOST_CELLS: u64 = 100_000;
+
+/// What a plan is checked against.
+pub(crate) struct Lab<'a> {
+    /// Every device that has not been removed.
+    pub(crate) devices: &'a [DeviceRow],
+    /// The benchmarks, rounds and systems.
+    pub(crate) catalogue: &'a Catalogue,
+    /// The assets.
+    pub(crate) files: &'a RunFiles<'a>,
+}
+
+/// A plan with all its cells.
+#[derive(Debug)]
+pub(crate) struct ExpandedPlan {
+    /// The campaign, as it starts.
+    pub(crate) campaign: CampaignRow,
+    /// The combinations, by number.
+    pub(crate) combinations: Vec<Combination>,
+    /// A draft of each combination for one of its devices.
+    pub(crate) drafts: Vec<RunDraft>,
+    /// How often each combination is run, on each of its devices if it is placed on each.
+    pub(crate) repeats: Vec<u64>,
+    /// The cells in their order.
+    pub(crate) cells: Vec<NewCell>,
+}
+
+/// Expands a plan for a start at `now`.
+///
+/// # Errors
+/// Returns [`PlanProblem`] for the first problem.
+pub(crate) fn expand(
+    plan: &CampaignPlan,
+    lab: &Lab<'_>,
+    now: Timestamp,
+) -> Result<ExpandedPlan, PlanProblem> {
+    let deadline = plan.deadline_from(now)?;
+    let mut expansion = Expansion {
+        plan,
+        lab,
+        combinations: Vec::new(),
+        drafts: Vec::new(),
+        repeats: Vec::new(),
+        cells: Vec::new(),
+    };
+    for table in &plan.cells {
+        expansion.add(table)?;
+    }
+    expansion.cells.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(ExpandedPlan {
+        campaign: CampaignRow {
+            name: plan.name.clone(),
+            plan_sha256: plan.sha256.clone(),
+            seed: plan.seed,
+            retries: plan.retries,
+            rate_retries: plan.rate_retries,
+            lose_after_s: plan.lose_after_s,
+            deadline: deadline.map(|at| at.to_string()),
+            state: CampaignState::Running,
+            started: now.to_string(),
+            ended: None,
+            revision: 0,
+        },
+        combinations: expansion.combinations,
+        drafts: expansion.drafts,
+        repeats: expansion.repeats,
+        cells: expansion.cells.into_iter().map(|(_, cell)| cell).collect(),
+    })
+}
+
+struct Expansion<'a> {
+    plan: &'a CampaignPlan,
+    lab: &'a Lab<'a>,
+    combinations: Vec<Combination>,
+    drafts: Vec<RunDraft>,
+    repeats: Vec<u64>,
+    cells: Vec<(CellOrder, NewCell)>,
+}
+
+/// One combination of a table's lists.
+struct Choice<'a> {
+    scenario: Scenario,
+    mode: (usize, Mode),
+    state: Option<&'a StateWords>,
+    variant: Option<&'a Variant>,
+}
+
+impl<'a> Expansion<'a> {
+    fn add(&mut self, spanned: &'a Spanned<CellTable>) -> Result<(), PlanProblem> {
+        let table = spanned.get_ref();
+        let place = table.benchmark.span();
+        let placement = plan_file::placement(self.plan, table)?;
+        let devices = self.devices(table, &place, placement)?;
+        let repeat = match &table.repeat {
+            None => 1,
+            Some(repeat) if *repeat.get_ref() == 0 => {
+                return Err(self
+                    .plan
+                    .problem(&repeat.span(), "`repeat` is 0, so nothing would run"));
+            }
+            Some(repeat) => *repeat.get_ref(),
+        };
+        let choices = self.choices(table, &place)?;
+        let per_repeat = match placement {
+            Placement::Each => choices.len().saturating_mul(devices.len()),
+            Placement::Any | Placement::Same => choices.len(),
+        };
+        let more = repeat.saturating_mul(per_repeat as u64);
+        let total = more.saturating_add(self.cells.len() as u64);
+        if total > MOST_CELLS {
+            return Err(self
+                .plan
+                .problem(
+                    &place,
+                    format!("with this table the campaign has {total} cells; {MOST_CELLS} are the most"),
+                )
+                .hint("use fewer repeats or shorter lists, or split the plan into several campaigns"));
+        }
+        for choice in &choices {
+            self.add_combination(table, choice, placement, &devices, repeat)?;
+        }
+        Ok(())
+    }
+
+    fn add_combination(
+        &mut self,
+        table: &CellTable,
+        choice: &Choice<'_>,
+        placement: Placement,
+        devices: &[&DeviceRow],
+        repeat: u64,
+    ) -> Result<(), PlanProblem> {
+        let number = self.combinations.len() as u64;
+        let words = words(table, choice);
+        self.drafts.push(self.check(table, &words, devices)?);
+        let text = serde_json::to_string(&words).map_err(|error| PlanProblem::new(error.to_string()))?;
+        let rank = order::combination_rank(self.plan.seed, number);
+        let own: Vec<Option<&DeviceRow>> = match placement {
+            Placement::Each => devices.iter().map(|device| Some(*device)).collect(),
+            Placement::Any | Placement::Same => vec![None],
+        };
+        for repetition in 1..=repeat {
+            for device in &own {
+                let place = CellOrder {
+                    after_priority: -i64::from(table.priority),
+                    repetition,
+                    mode: choice.mode.0,
+                    rank: rank.clone(),
+                    device: device
+                        .map_or_else(String::new, |row| order::device_rank(self.plan.seed, &row.id)),
+                };
+                let cell = NewCell {
+                    number: self.cells.len() as u64 + 1,
+                    combination: number,
+                    repetition,
+                    device: device.map(|row| row.id.clone()),
+                };
+                self.cells.push((place, cell));
+            }
+        }
+        self.repeats.push(repeat);
+        self.combinations.push(Combination {
+            number,
+            words: text,
+            variant: choice.variant.map(|variant| variant.name.clone()),
+            placement,
+            priority: i64::from(table.priority),
+            devices: devices.iter().map(|row| row.id.clone()).collect(),
+        });
+        Ok(())
+    }
+
+    /// Returns a draft for the first device, after every device was checked. Devices with the same engines and model are alike.
+    fn check(
+        &self,
+        table: &CellTable,
+        words: &Words,
+        devices: &[&DeviceRow],
+    ) -> Result<RunDraft, PlanProblem> {
+        let place = table.benchmark.span();
+        let refused = |error: ResolveError, device: Option<&DeviceRow>| {
+            let chain = regatta_text::ErrorChain(&error).to_string();
+            let what = match device {
+                Some(device) if !chain.contains(&device.name) => format!("on {}: {chain}", device.name),
+                _ => chain,
+            };
+            PlanProblem {
+                hint: error.hint(),
+                ..self.plan.problem(&place, what)
+            }
+        };
+        let parsed = ParsedWords::parse(words, self.lab.catalogue).map_err(|error| refused(error, None))?;
+        let mut kinds: BTreeMap<(Vec<EngineKind>, String), &DeviceRow> = BTreeMap::new();
+        for device in devices {
+            let model = device
+                .reported_facts()
+                .map(|facts| format!("{} {:?}", facts.model, facts.module));
+            kinds
+                .entry((device.engines.clone(), model.unwrap_or_default()))
+                .or_insert(device);
+        }
+        let mut first = None;
+        for device in kinds.values() {
+            let on_device = |error| refused(error, Some(device));
+            for mut draft in parsed.drafts(device).map_err(on_device)? {
+                self.lab
+                    .files
+                    .add_to(&mut draft, &words.asset)
+                    .map_err(on_device)?;
+                first.get_or_insert(draft);
+            }
+        }
+        first.ok_or_else(|| self.plan.problem(&place, "these cells have no device"))
+    }
+
+    /// Returns every combination of a table's lists, after their words were checked where they stand.
+    fn choices(&self, table: &'a CellTable, place: &Range<usize>) -> Result<Vec<Choice<'a>>, PlanProblem> {
+        let plan = self.plan;
+        self.lab
+            .catalogue
+            .benchmark(table.benchmark.get_ref())
+            .map_err(|error| plan.problem(place, regatta_text::ErrorChain(&error).to_string()))?;
+        let mut scenarios = Vec::new();
+        for word in &table.scenario {
+            let scenario: Result<Scenario, _> = word.get_ref().parse();
+            scenarios.push(scenario.map_err(|error| plan.problem(&word.span(), error.to_string()))?);
+        }
+        if scenarios.is_empty() {
+            return Err(plan.problem(place, ResolveError::NoScenario.to_string()));
+        }
+        let mut modes = Vec::new();
+        for (index, word) in table.mode.iter().enumerate() {
+            let mode: Result<Mode, _> = word.get_ref().parse();
+            modes.push((
+                index,
+                mode.map_err(|error| plan.problem(&word.span(), error.to_string()))?,
+            ));
+        }
+        if modes.is_empty() {
+            modes.push((0, Mode::PerformanceOnly));
+        }
+        let states: Vec<Option<&StateWords>> = match table.state.as_slice() {
+            [] => vec![None],
+            states => states.iter().map(Some).collect(),
+        };
+        let variants = self.variants(table)?;
+        let mut choices = Vec::new();
+        for &mode in &modes {
+            for &scenario in &scenarios {
+                for &state in &states {
+                    for &variant in &variants {
+                        choices.push(Choice {
+                            scenario,
+                            mode,
+                            state,
+                            variant,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(choices)
+    }
+
+    fn variants(&self, table: &'a CellTable) -> Result<Vec<Option<&'a Variant>>, PlanProblem> {
+        let mut variants: Vec<Option<&Variant>> = Vec::new();
+        for spanned in &table.settings {
+            let variant = spanned.get_ref();
+            if variants.iter().flatten().any(|known| known.name == variant.name) {
+                let what = format!("two variants have the name `{}`", variant.name);
+                return Err(self
+                    .plan
+                    .problem(&spanned.span(), what)
+                    .hint("give each its own name"));
+            }
+            variants.push(Some(variant));
+        }
+        if variants.is_empty() {
+            variants.push(None);
+        }
+        Ok(variants)
+    }
+
+    /// Returns the selected devices, each once. Without a selection it is the only device.
+    fn devices(
+        &self,
+        table: &CellTable,
+        place: &Range<usize>,
+        placement: Placement,
+    ) -> Result<Vec<&'a DeviceRow>, PlanProblem> {
+        let (plan, known) = (self.plan, self.lab.devices);
+        if known.is_empty() {
+            return Err(plan
+                .problem(place, "no device has connected yet")
+                .hint("start `regatta serve` here and `regatta-agent serve` on the devices"));
+        }
+        if table.devices.is_empty() && table.labels.is_empty() {
+            return match known {
+                [only] => Ok(vec![only]),
+                _ => Err(plan
+                    .problem(
+                        place,
+                        format!(
+                            "these cells name no device, and {} are known; placement is {placement}",
+                            known.len()
+                        ),
+                    )
+                    .hint("add devices = [\"NAME\"], devices = [\"all\"] or labels = [\"LABEL\"]")),
+            };
+        }
+        let mut selected: Vec<&DeviceRow> = Vec::new();
+        for name in &table.devices {
+            selected.extend(self.named(name)?);
+        }
+        for label in &table.labels {
+            selected.extend(self.labelled(label)?);
+        }
+        selected.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
+        selected.dedup_by(|one, other| one.id == other.id);
+        Ok(selected)
+    }
+
+    fn named(&self, name: &Spanned<String>) -> Result<Vec<&'a DeviceRow>, PlanProblem> {
+        /// The name of every device.
+        const ALL: &str = "all";
+        let (word, known) = (name.get_ref().as_str(), self.lab.devices);
+        if word == ALL {
+            return Ok(known.iter().collect());
+        }
+        let found: Vec<_> = known
+            .iter()
+            .filter(|row| row.name == word || row.id.as_str() == word)
+            .collect();
+        match found.as_slice() {
+            [_] => Ok(found),
+            [] => {
+                let names: Vec<&str> = known.iter().map(|row| row.name.as_str()).collect();
+                let what = format!("unknown device `{word}`; known are {}", names.join(", "));
+                Err(self
+                    .plan
+                    .problem(&name.span(), what)
+                    .hint("`regatta device list` shows them"))
+            }
+            _ => {
+                let what = format!("{} devices are called `{word}`", found.len());
+                Err(self
+                    .plan
+                    .problem(&name.span(), what)
+                    .hint("name it by its id, which `regatta device list` shows"))
+            }
+        }
+    }
+
+    fn labelled(&self, label: &Spanned<String>) -> Result<Vec<&'a DeviceRow>, PlanProblem> {
+        let word = label.get_ref();
+        let found: Vec<_> = self
+            .lab
+            .devices
+            .iter()
+            .filter(|row| row.labels.iter().any(|known| known.to_string() == *word))
+            .collect();
+        if found.is_empty() {
+            return Err(self
+                .plan
+                .problem(&label.span(), format!("no device has the label `{word}`"))
+                .hint(format!("`regatta device label NAME +{word}` gives it to one")));
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the request of one combination.
+fn words(table: &CellTable, choice: &Choice<'_>) -> Words {
+    let mut words = Words {
+        scenario: vec![choice.scenario.to_string()],
+        mode: vec![choice.mode.1.to_string()],
+        state: choice.state.cloned(),
+        ..table.common_words()
+    };
+    if let Some(variant) = choice.variant {
+        words.set.extend(variant.set.clone());
+        words.conf.extend(variant.conf.clone());
+    }
+    words
+}

@@ -1,0 +1,23 @@
+//! Campaigns: many cells over many devices, for days, without anyone watching.
+//!
+//! [`plan_file`] reads a plan, and [`expansion`] turns it into cells in the [`order`] that the seed fixes. [`scheduler`] begins attempts on
+//! idle devices, as [`placement`] decides, and ends them. [`cause`] says why an attempt failed, and [`retry`] whether another follows.
+//! [`estimate`] is how long it takes.
+//!
+//! An attempt is an ordinary run: [`crate::runs`] sends and judges it.
+
+mod cause;
+mod eligibility;
+mod estimate;
+mod expansion;
+mod order;
+mod placement;
+mod plan_file;
+mod progress;
+mod retry;
+mod scheduler;
+
+pub(crate) use estimate::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft, estimate, time_left};
+pub(crate) use expansion::{ExpandedPlan, Lab, expand};
+pub(crate) use plan_file::{CampaignPlan, PlanProblem};
+pub(crate) use scheduler::start as start_scheduler;

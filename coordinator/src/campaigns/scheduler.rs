@@ -1,0 +1,423 @@
+//! The scheduler: ends attempts whose runs are recorded, gives up lost devices, and begins attempts on idle ones.
+//!
+//! Everything is in the store before it is acted on. The scheduler keeps only how long devices have been absent, so it may be killed at any
+//! point and continues after a restart. [`super::placement`] decides, this module reads and writes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use regatta_config::catalogue::Catalogue;
+use regatta_text::ErrorChain;
+use regatta_types::{DeviceId, documents::EndCause};
+
+use super::{
+    cause,
+    eligibility::is_eligible,
+    order,
+    placement::{FleetView, NextAttempt, next_attempts},
+    progress::Progress,
+    retry,
+};
+use crate::{
+    change_notifier::ChangeNotifier,
+    runs::{ParsedWords, ResolveError, RunFiles, Words, repetitions},
+    store::{
+        AttemptEnd, AttemptRow, CampaignRow, CampaignState, Combination, DeviceRow, NewAttempt, RunDraft,
+        RunRow, Store,
+    },
+    workspace::Workspace,
+};
+
+/// The interval for polling the store. Commands of other processes change it without a notification.
+const PAUSE: Duration = Duration::from_millis(200);
+/// The interval for a full check although nothing changed: deadlines and absences.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Starts the scheduler. It ends when the notifier is closed.
+///
+/// # Errors
+/// Returns an error when the store cannot be opened or the thread cannot start.
+pub(crate) fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::Result<JoinHandle<()>> {
+    let scheduler = Scheduler::new(workspace.clone(), Store::open(&workspace.database())?);
+    thread::Builder::new()
+        .name("campaigns".to_owned())
+        .spawn(move || scheduler.run(&notifier))
+        .context("cannot start the scheduler's thread")
+}
+
+/// The current time by both clocks. Absences are measured by the monotonic one; deadlines are wall times.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Now {
+    /// The monotonic clock.
+    pub(super) instant: Instant,
+    /// The wall clock.
+    pub(super) wall: Timestamp,
+}
+
+impl Now {
+    fn read() -> Self {
+        Self {
+            instant: Instant::now(),
+            wall: Timestamp::now(),
+        }
+    }
+}
+
+pub(super) struct Scheduler {
+    workspace: Workspace,
+    store: Store,
+    /// Since when each absent device has been absent, as this scheduler has seen it.
+    absent_since: BTreeMap<DeviceId, Instant>,
+    /// The progress of campaigns, by name, as of their revision.
+    progress: BTreeMap<String, Progress>,
+}
+
+impl Scheduler {
+    pub(super) const fn new(workspace: Workspace, store: Store) -> Self {
+        Self {
+            workspace,
+            store,
+            absent_since: BTreeMap::new(),
+            progress: BTreeMap::new(),
+        }
+    }
+
+    fn run(mut self, notifier: &ChangeNotifier) {
+        let mut heard = notifier.changes();
+        let mut version = None;
+        let mut looked = None;
+        while let Some(count) = notifier.wait(heard, PAUSE) {
+            let now_version = self.store.data_version().ok();
+            let is_recent = looked.is_some_and(|looked: Instant| looked.elapsed() < LOOK_AGAIN);
+            if count == heard && now_version == version && is_recent {
+                continue;
+            }
+            (heard, version, looked) = (count, now_version, Some(Instant::now()));
+            match self.look(Now::read()) {
+                // The dispatcher sends what was requested.
+                Ok(true) => notifier.notify(),
+                Ok(false) => {}
+                Err(error) => tracing::error!("campaigns: {error:#}"),
+            }
+        }
+    }
+
+    /// Does what is due. Returns whether runs were requested or their end was.
+    pub(super) fn look(&mut self, now: Now) -> anyhow::Result<bool> {
+        let campaigns = self.store.campaigns()?;
+        let open = self.store.open_attempts()?;
+        let is_over = |campaign: &&CampaignRow| campaign.ended.is_none();
+        self.progress.retain(|name, _| {
+            campaigns
+                .iter()
+                .any(|row| row.name == *name && row.ended.is_none())
+        });
+        if open.is_empty() && campaigns.iter().filter(is_over).count() == 0 {
+            self.absent_since.clear();
+            return Ok(false);
+        }
+        for attempt in open.iter().filter(|attempt| attempt.is_run_over) {
+            self.settle(attempt, now)?;
+        }
+        let devices = self.store.devices()?;
+        self.note_absences(&devices, now)?;
+        let mut has_changed = false;
+        for attempt in open.iter().filter(|attempt| !attempt.is_run_over) {
+            has_changed |= self.end_if_due(attempt, &campaigns, now)?;
+        }
+        // Read again: a user may have changed it meanwhile, and attempts have ended.
+        for campaign in self.store.campaigns()?.iter().filter(is_over) {
+            has_changed |= self.advance(campaign, &devices, now)?;
+        }
+        Ok(has_changed)
+    }
+
+    /// Ends an attempt whose run is recorded, or was removed.
+    fn settle(&self, attempt: &AttemptRow, now: Now) -> anyhow::Result<()> {
+        let run = attempt.run.map_or(Ok(None), |run| self.store.run(run))?;
+        let failed = match &run {
+            None => Some((EndCause::Operator, "its run was removed".to_owned())),
+            Some(row) if row.is_good() => None,
+            Some(row) => match (attempt.cause, &attempt.reason) {
+                // The scheduler itself requested the end.
+                (Some(cause), Some(reason)) => Some((cause, reason.clone())),
+                _ => cause::failure(row),
+            },
+        };
+        let cause = failed.as_ref().map(|(cause, _)| *cause);
+        let is_tried_again = match cause {
+            None => false,
+            Some(cause) => self.is_tried_again(attempt, cause, run.as_ref())?,
+        };
+        let end = AttemptEnd {
+            cause,
+            reason: failed.as_ref().map(|(_, reason)| reason.as_str()),
+            is_tried_again,
+            now: &now.wall.to_string(),
+        };
+        self.store.end_attempt(attempt, end)?;
+        match &failed {
+            None => tracing::info!(campaign = attempt.campaign, cell = attempt.cell, "good"),
+            Some((cause, reason)) => tracing::warn!(
+                campaign = attempt.campaign,
+                cell = attempt.cell,
+                again = is_tried_again,
+                "{cause}: {reason}"
+            ),
+        }
+        Ok(())
+    }
+
+    fn is_tried_again(
+        &self,
+        attempt: &AttemptRow,
+        cause: EndCause,
+        run: Option<&RunRow>,
+    ) -> anyhow::Result<bool> {
+        let Some(campaign) = self.store.campaign(&attempt.campaign)? else {
+            return Ok(false);
+        };
+        let earlier = self.store.counted_attempts(&attempt.campaign, attempt.cell)?;
+        let earlier: Vec<&AttemptRow> = earlier.iter().filter(|row| row.number < attempt.number).collect();
+        let has_other_rate = cause == EndCause::Invalid && run.is_some_and(|row| self.has_other_rate(row));
+        Ok(retry::is_tried_again(cause, &earlier, &campaign, has_other_rate))
+    }
+
+    /// Returns whether a measured rate can make an INVALID run VALID.
+    fn has_other_rate(&self, run: &RunRow) -> bool {
+        match repetitions(std::slice::from_ref(run), &self.workspace, &self.store) {
+            Ok(drafts) => !drafts.is_empty(),
+            Err(error) => {
+                tracing::error!(run = %run.id, "its rate cannot be compared: {error:#}");
+                false
+            }
+        }
+    }
+
+    /// Notes which devices cannot take or continue runs, and since when. While the coordinator itself has no broker, no device is heard, and
+    /// none is absent.
+    fn note_absences(&mut self, devices: &[DeviceRow], now: Now) -> anyhow::Result<()> {
+        if self.store.service()?.broker_lost.is_some() {
+            self.absent_since.clear();
+            return Ok(());
+        }
+        for device in devices {
+            if is_eligible(device) {
+                self.absent_since.remove(&device.id);
+            } else {
+                self.absent_since.entry(device.id.clone()).or_insert(now.instant);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how long a device has been absent, in seconds, if that is at least the campaign's limit.
+    fn lost_for(&self, device: &DeviceId, campaign: &CampaignRow, now: Now) -> Option<u64> {
+        let since = self.absent_since.get(device)?;
+        let seconds = now.instant.duration_since(*since).as_secs();
+        (seconds >= campaign.lose_after_s).then_some(seconds)
+    }
+
+    /// Requests the end of an open attempt's run when its campaign was aborted or its device is lost. Returns whether it did.
+    fn end_if_due(&self, attempt: &AttemptRow, campaigns: &[CampaignRow], now: Now) -> anyhow::Result<bool> {
+        let Some(campaign) = campaigns.iter().find(|row| row.name == attempt.campaign) else {
+            return Ok(false);
+        };
+        if let Some(seconds) = self.lost_for(&attempt.device, campaign, now) {
+            let device = self.device_name(&attempt.device)?;
+            let reason = format!("{device} was absent for {seconds} s while it had the run");
+            let cause = (EndCause::Infrastructure, reason.as_str());
+            return Ok(self.store.end_attempts_run(attempt, cause, true)?);
+        }
+        if campaign.state == CampaignState::Aborted {
+            let cause = (EndCause::Operator, "the campaign was aborted by the user");
+            return Ok(self.store.end_attempts_run(attempt, cause, false)?);
+        }
+        Ok(false)
+    }
+
+    fn device_name(&self, device: &DeviceId) -> anyhow::Result<String> {
+        let row = self.store.device(device)?;
+        Ok(row.map_or_else(|| device.to_string(), |row| row.name))
+    }
+
+    /// Begins attempts of a campaign, and ends it when nothing is left. Returns whether runs were requested.
+    fn advance(&mut self, campaign: &CampaignRow, devices: &[DeviceRow], now: Now) -> anyhow::Result<bool> {
+        let wall = now.wall.to_string();
+        if let Some(reason) = self.no_more_attempts(campaign, now) {
+            self.store.skip_waiting_cells(&campaign.name, &reason)?;
+        }
+        if self.store.end_campaign(&campaign.name, &wall)? {
+            tracing::info!(campaign = campaign.name, "ended");
+            return Ok(false);
+        }
+        if campaign.state != CampaignState::Running || self.store.service()?.broker_lost.is_some() {
+            return Ok(false);
+        }
+        let fleet = self.fleet(campaign, devices)?;
+        self.refresh(campaign)?;
+        let Some(progress) = self.progress.get(&campaign.name) else {
+            return Ok(false);
+        };
+        if fleet.idle.is_empty() && progress.open_attempts() > 0 {
+            return Ok(false);
+        }
+        let history = progress.history();
+        let pending = progress.pending();
+        let next = next_attempts(&pending, &fleet, &history);
+        if next.is_empty() {
+            if progress.open_attempts() == 0 && !pending.is_empty() {
+                self.fail_cells_without_device(campaign, &fleet, now)?;
+            }
+            return Ok(false);
+        }
+        self.begin(campaign, devices, &next, &wall)
+    }
+
+    /// Returns why no attempt begins any more.
+    fn no_more_attempts(&self, campaign: &CampaignRow, now: Now) -> Option<String> {
+        if campaign.state == CampaignState::Aborted {
+            return Some("the campaign was aborted by the user".to_owned());
+        }
+        let deadline = campaign.deadline.as_ref()?;
+        let at: Timestamp = deadline.parse().ok()?;
+        (at <= now.wall).then(|| format!("the deadline {deadline} passed"))
+    }
+
+    fn fleet(&self, campaign: &CampaignRow, devices: &[DeviceRow]) -> anyhow::Result<FleetView> {
+        let busy = self.store.devices_with_open_runs()?;
+        let present: BTreeSet<DeviceId> = devices
+            .iter()
+            .filter(|device| is_eligible(device))
+            .map(|device| device.id.clone())
+            .collect();
+        let mut idle: Vec<DeviceId> = present
+            .iter()
+            .filter(|device| !busy.contains(device))
+            .cloned()
+            .collect();
+        idle.sort_by_key(|device| order::device_rank(campaign.seed, device));
+        Ok(FleetView { idle, present })
+    }
+
+    /// Reads a campaign's progress again if it has changed.
+    fn refresh(&mut self, campaign: &CampaignRow) -> anyhow::Result<()> {
+        let is_current = |known: &Progress| known.revision() == campaign.revision;
+        if !self.progress.get(&campaign.name).is_some_and(is_current) {
+            let read = Progress::read(&self.store, campaign)?;
+            self.progress.insert(campaign.name.clone(), read);
+        }
+        Ok(())
+    }
+
+    /// Requests runs. A request that has become impossible fails its cell.
+    fn begin(
+        &self,
+        campaign: &CampaignRow,
+        devices: &[DeviceRow],
+        next: &[NextAttempt],
+        now: &str,
+    ) -> anyhow::Result<bool> {
+        let Some(progress) = self.progress.get(&campaign.name) else {
+            return Ok(false);
+        };
+        let catalogue = Catalogue::read(Some(&self.workspace.configs()));
+        let files = RunFiles::read(&self.workspace, &self.store)?;
+        let mut has_begun = false;
+        for attempt in next {
+            let Some(device) = devices.iter().find(|row| row.id == attempt.device) else {
+                continue;
+            };
+            let Some(combination) = progress.combination_of(attempt.cell) else {
+                continue;
+            };
+            let new = NewAttempt {
+                campaign: &campaign.name,
+                cell: attempt.cell,
+                device: &attempt.device,
+                now,
+            };
+            let drafted = match &catalogue {
+                Ok(catalogue) => draft(combination, device, catalogue, &files),
+                Err(error) => Err(ErrorChain(error).to_string()),
+            };
+            match drafted {
+                Ok(draft) => has_begun |= self.store.begin_attempt(new, &draft)?,
+                Err(reason) => {
+                    let end = AttemptEnd {
+                        cause: Some(EndCause::Precondition),
+                        reason: Some(&reason),
+                        is_tried_again: false,
+                        now,
+                    };
+                    self.store.refuse_attempt(new, end)?;
+                }
+            }
+        }
+        Ok(has_begun)
+    }
+
+    /// Fails waiting cells whose devices are all lost. Nothing else of the campaign can run then.
+    fn fail_cells_without_device(
+        &self,
+        campaign: &CampaignRow,
+        fleet: &FleetView,
+        now: Now,
+    ) -> anyhow::Result<()> {
+        let Some(progress) = self.progress.get(&campaign.name) else {
+            return Ok(());
+        };
+        let history = progress.history();
+        for cell in progress.pending() {
+            if cell.has_device(fleet, &history) {
+                continue;
+            }
+            let needed: Vec<&DeviceId> = match history.bound.get(&cell.combination) {
+                Some(bound) => vec![bound],
+                None => cell.candidates.iter().collect(),
+            };
+            let is_lost = |device: &&DeviceId| {
+                // A removed device never returns.
+                self.lost_for(device, campaign, now).is_some() || !self.absent_since.contains_key(*device)
+            };
+            if needed.iter().all(is_lost) {
+                let names: Result<Vec<String>, _> =
+                    needed.iter().map(|device| self.device_name(device)).collect();
+                let reason = format!(
+                    "no device for it was present for {} s: {}",
+                    campaign.lose_after_s,
+                    names?.join(", ")
+                );
+                let cause = Some(EndCause::Infrastructure);
+                self.store.end_cell(&campaign.name, cell.number, cause, &reason)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the draft of a combination's run on a device.
+///
+/// # Errors
+/// Returns why there is none, as text for the attempt.
+fn draft(
+    combination: &Combination,
+    device: &DeviceRow,
+    catalogue: &Catalogue,
+    files: &RunFiles<'_>,
+) -> Result<RunDraft, String> {
+    let text = |error: &ResolveError| ErrorChain(error).to_string();
+    let words: Words = serde_json::from_str(&combination.words).map_err(|error| error.to_string())?;
+    let parsed = ParsedWords::parse(&words, catalogue).map_err(|error| text(&error))?;
+    let mut drafts = parsed.drafts(device).map_err(|error| text(&error))?;
+    let mut draft = drafts.pop().ok_or("the request has no run")?;
+    files
+        .add_to(&mut draft, &words.asset)
+        .map_err(|error| text(&error))?;
+    Ok(draft)
+}

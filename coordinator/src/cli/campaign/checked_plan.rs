@@ -1,0 +1,109 @@
+//! Reads a campaign's plan, checks it against the lab, and estimates its time, for `campaign plan` and `campaign start`.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use regatta_config::catalogue::Catalogue;
+use regatta_fsutil::regular_file;
+
+use crate::{
+    campaigns::{CampaignPlan, ExpandedPlan, Lab, PlanEstimate, PlanProblem, estimate, expand},
+    exit::Failure,
+    runs::RunFiles,
+    store::{DeviceRow, Store},
+    tables,
+    workspace::Workspace,
+};
+
+/// A plan that was read, checked and estimated.
+pub(super) struct CheckedPlan {
+    /// The plan.
+    pub(super) plan: CampaignPlan,
+    /// Its cells.
+    pub(super) expanded: ExpandedPlan,
+    /// How long it takes.
+    pub(super) estimate: PlanEstimate,
+    /// What does not stop it from starting, but from being measured now.
+    pub(super) missing: Vec<String>,
+}
+
+/// Reads and checks a plan.
+///
+/// # Errors
+/// Returns a failure with the file, the line and the reason of the first problem.
+pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result<CheckedPlan, Failure> {
+    let located = |problem: PlanProblem| {
+        let hint = problem.hint.clone();
+        let failure = Failure::usage(problem).context(path.display());
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    };
+    let text = regular_file::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let plan = CampaignPlan::read(&text).map_err(located)?;
+    if let Some(known) = store.campaign(&plan.name)? {
+        let problem = PlanProblem::new(format!(
+            "a campaign `{}` was started {} already",
+            plan.name,
+            tables::ago(&known.started, Timestamp::now())
+        ));
+        return Err(located(problem.hint("give the plan another name")));
+    }
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+    let devices = store.devices()?;
+    let files = RunFiles::read(workspace, store)?;
+    let lab = Lab {
+        devices: &devices,
+        catalogue: &catalogue,
+        files: &files,
+    };
+    let expanded = expand(&plan, &lab, Timestamp::now()).map_err(located)?;
+    let missing = missing(&expanded, &devices, &files, workspace);
+    Ok(CheckedPlan {
+        estimate: estimate(&expanded, store)?,
+        plan,
+        expanded,
+        missing,
+    })
+}
+
+/// Returns what is missing now, a sentence each.
+fn missing(
+    expanded: &ExpandedPlan,
+    devices: &[DeviceRow],
+    files: &RunFiles<'_>,
+    workspace: &Workspace,
+) -> Vec<String> {
+    let mut missing = Vec::new();
+    if !workspace.is_served() {
+        missing.push("no coordinator serves this workspace: `regatta serve`".to_owned());
+    }
+    let selected = |device: &&DeviceRow| {
+        expanded
+            .combinations
+            .iter()
+            .any(|row| row.devices.contains(&device.id))
+    };
+    let offline = devices.iter().filter(selected).filter(|device| !device.online);
+    let offline: Vec<&str> = offline.map(|device| device.name.as_str()).collect();
+    if !offline.is_empty() {
+        missing.push(format!("offline: {}", offline.join(", ")));
+    }
+    let mut own_files: Vec<String> = Vec::new();
+    for draft in &expanded.drafts {
+        let paths = files.not_served(&draft.spec);
+        if !paths.is_empty() {
+            own_files.push(format!(
+                "{}: no asset has {}, so devices need their own",
+                draft.spec.benchmark.name,
+                paths.join(", ")
+            ));
+        }
+    }
+    own_files.sort();
+    own_files.dedup();
+    missing.extend(own_files);
+    missing
+}

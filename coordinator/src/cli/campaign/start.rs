@@ -1,0 +1,64 @@
+//! `regatta campaign start`: stores a campaign with all its cells, or nothing. The coordinator begins it.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::{
+    Context,
+    checked_plan::check,
+    context::{Format, tell},
+};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    store::NewCampaign,
+    tables,
+};
+
+/// Flags of `campaign start`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct StartArgs {
+    /// The plan
+    #[arg(value_name = "PLAN.toml")]
+    plan: PathBuf,
+}
+
+/// Starts a campaign.
+pub(super) fn run(args: &StartArgs, context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let checked = check(&args.plan, &workspace, &store)?;
+    let (plan, expanded) = (&checked.plan, &checked.expanded);
+    let is_new = store.add_campaign(&NewCampaign {
+        row: &expanded.campaign,
+        plan: &plan.text,
+        combinations: &expanded.combinations,
+        cells: &expanded.cells,
+    })?;
+    if !is_new {
+        return Err(Failure::misuse(format!(
+            "a campaign `{}` was started just now",
+            plan.name
+        )));
+    }
+    if context.format == Format::Text {
+        checked.missing.iter().for_each(|missing| tell(missing));
+    }
+    let deadline = expanded.campaign.deadline.as_deref();
+    let document = json!({
+        "campaign": plan.name,
+        "cells": expanded.cells.len(),
+        "started": expanded.campaign.started,
+        "deadline": deadline,
+        "plan_sha256": plan.sha256,
+    });
+    context.print(&document, || {
+        let until = deadline.map_or_else(String::new, |at| format!(", until {}", tables::time(at)));
+        format!(
+            "campaign {} has started: {} cells{until}\nfollow it: `regatta campaign status {} --watch`",
+            plan.name,
+            expanded.cells.len(),
+            plan.name
+        )
+    })?;
+    Ok(exit::OK)
+}

@@ -1,0 +1,51 @@
+//! `regatta campaign status` and `list`: the progress of campaigns.
+
+use serde_json::json;
+
+use super::{Context, campaign, document, watch};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    tables,
+};
+
+/// Flags of `campaign status`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct StatusArgs {
+    /// The campaign [default: the one that has not ended, or the last one]
+    name: Option<String>,
+    /// Follow it until it has ended
+    #[arg(long)]
+    watch: bool,
+}
+
+/// Prints the progress of a campaign. The exit code is 1 when a cell failed, or was skipped.
+pub(super) fn run(args: &StatusArgs, context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let row = campaign(&store, args.name.as_deref())?;
+    if args.watch {
+        watch::until_ended(&row.name, context, &workspace, &store)?;
+    }
+    let row = campaign(&store, Some(&row.name))?;
+    let status = document::status(&row, context, &workspace, &store)?;
+    context.print(&status, || tables::campaign_status(&status))?;
+    Ok(if status.summary.failed + status.summary.skipped == 0 {
+        exit::OK
+    } else {
+        exit::NO
+    })
+}
+
+/// Prints every campaign.
+pub(super) fn list(context: &Context) -> CommandResult {
+    let (_, store) = context.open_store()?;
+    let summaries: Result<Vec<_>, Failure> = store
+        .campaigns()?
+        .iter()
+        .map(|row| document::summary(row, &store))
+        .collect();
+    let summaries = summaries?;
+    context.print(&json!({ "campaigns": summaries }), || {
+        tables::campaigns(&summaries)
+    })?;
+    Ok(exit::OK)
+}

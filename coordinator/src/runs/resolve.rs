@@ -1,0 +1,349 @@
+//! Resolves a request in a user's words to drafts. First the words are parsed, then the drafts for a device are made. It stores nothing, so
+//! that a plan with an error requests no run.
+
+use std::{path::PathBuf, str::FromStr};
+
+use regatta_config::{
+    catalogue::{Catalogue, CatalogueError},
+    engine_settings::{EngineSettingError, EngineSettings},
+    round::Round,
+    system::{SystemRequest, SystemValues},
+};
+use regatta_text::{HumanDuration, InvalidDuration};
+use regatta_types::{
+    Mode, Scenario, UnknownWord,
+    benchmark::Benchmark,
+    documents::{
+        Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, PowerSetting, RunLength, RunSpec,
+        StateSpec,
+    },
+};
+
+use super::{
+    device_state::StateError,
+    form::{self, NoForm},
+    plan::Words,
+    request::{Request, RequestError},
+};
+use crate::{
+    assets::{self, AssetsError},
+    store::{self, DeviceRow, RunDraft, Store},
+    workspace::{Config, Workspace},
+};
+
+/// The name that selects no system's values.
+const NO_SYSTEM: &str = "none";
+/// The name that selects the device's own system.
+const OWN_SYSTEM: &str = "auto";
+
+/// A request that cannot become a run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ResolveError {
+    /// A benchmark, round or system is unknown, or its file cannot be read.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    /// A word is unknown.
+    #[error(transparent)]
+    Word(#[from] UnknownWord),
+    /// The duration cannot be parsed.
+    #[error(transparent)]
+    Duration(#[from] InvalidDuration),
+    /// No scenario is named.
+    #[error("no scenario is named; known are SingleStream, MultiStream, Server, Offline")]
+    NoScenario,
+    /// Two lengths are named.
+    #[error("a run has either the test-run length or a duration, not both")]
+    TwoLengths,
+    /// The delivery is unknown.
+    #[error("unknown delivery `{0}`; known are after, live")]
+    Delivery(String),
+    /// The engine would reject a setting.
+    #[error("{error}")]
+    EngineSetting {
+        /// The engine.
+        engine: EngineKind,
+        /// The rejected setting.
+        error: EngineSettingError,
+    },
+    /// The device has no such engine.
+    #[error("{device} has no engine `{engine}`; it has {available}")]
+    NoEngine {
+        /// The device's name.
+        device: String,
+        /// The requested engine.
+        engine: EngineKind,
+        /// The engines that it has.
+        available: String,
+    },
+    /// How a device runs follows from its description, so an unreadable one is an error.
+    #[error("the description that {device} (agent {agent}) sent cannot be read")]
+    Facts {
+        /// The device's name.
+        device: String,
+        /// Its agent's version.
+        agent: String,
+        /// The cause.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The device has no system of its own.
+    #[error("no system file is for this device and {0}, and the generic rule is only for tensorrt")]
+    NoSystem(String),
+    /// The state cannot be requested.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The settings contradict each other.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The samples cannot have the requested form.
+    #[error(transparent)]
+    Form(#[from] NoForm),
+    /// The assets cannot be named.
+    #[error(transparent)]
+    Assets(#[from] AssetsError),
+}
+
+impl ResolveError {
+    /// Returns the remedy, if the error does not contain it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::EngineSetting { engine, .. } => Some(format!(
+                "`regatta settings list --engine {engine}` shows them all"
+            )),
+            Self::Facts { .. } => {
+                Some("`regatta device deploy` brings it the agent of this version".to_owned())
+            }
+            Self::NoSystem(_) => {
+                Some("leave out --system, or name one that `regatta system list` shows".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether the cause is the device or the store, and not what the user wrote.
+    pub(crate) const fn is_of_the_lab(&self) -> bool {
+        matches!(self, Self::Facts { .. } | Self::Assets(AssetsError::Store(_)))
+    }
+}
+
+/// A request whose words are known. The device is not.
+#[derive(Debug)]
+pub(crate) struct ParsedWords<'a> {
+    words: &'a Words,
+    catalogue: &'a Catalogue,
+    benchmark: &'a Benchmark,
+    round: &'a Round,
+    engine: EngineKind,
+    loadgen: LoadgenChoice,
+    modes: Vec<Mode>,
+    scenarios: Vec<Scenario>,
+    length: RunLength,
+    delivery: Delivery,
+}
+
+impl<'a> ParsedWords<'a> {
+    /// Parses words. A wrong one is an error for every device, and also without any.
+    ///
+    /// # Errors
+    /// Returns [`ResolveError`] for the first wrong word.
+    pub(crate) fn parse(words: &'a Words, catalogue: &'a Catalogue) -> Result<Self, ResolveError> {
+        let benchmark = catalogue.benchmark(&words.benchmark)?;
+        let round = catalogue.round(words.round.as_deref())?;
+        let engine: EngineKind = words.engine.as_deref().unwrap_or("tract").parse()?;
+        let loadgen: LoadgenChoice = words.loadgen.as_deref().unwrap_or("native").parse()?;
+        let modes = match words.mode.as_slice() {
+            [] => vec![Mode::PerformanceOnly],
+            modes => each(modes)?,
+        };
+        let scenarios: Vec<Scenario> = each(&words.scenario)?;
+        if scenarios.is_empty() {
+            return Err(ResolveError::NoScenario);
+        }
+        EngineSettings::read(engine, &words.set)
+            .map_err(|error| ResolveError::EngineSetting { engine, error })?;
+        Ok(Self {
+            words,
+            catalogue,
+            benchmark,
+            round,
+            engine,
+            loadgen,
+            modes,
+            scenarios,
+            length: length(words)?,
+            delivery: delivery(words)?,
+        })
+    }
+
+    /// Returns the drafts for a device, one per mode and scenario. Modes are the outer loop: the short accuracy runs come first and give
+    /// the later runs an estimate of the device's speed.
+    ///
+    /// # Errors
+    /// Returns [`ResolveError`] when the device cannot execute the request.
+    pub(crate) fn drafts(&self, device: &DeviceRow) -> Result<Vec<RunDraft>, ResolveError> {
+        self.check_engine(device)?;
+        let facts = device.reported_facts().map_err(|source| ResolveError::Facts {
+            device: device.name.clone(),
+            agent: device.agent.clone(),
+            source,
+        })?;
+        let mut drafts = Vec::new();
+        for &mode in &self.modes {
+            for &scenario in &self.scenarios {
+                drafts.push(self.request(device, &facts, mode, scenario)?.draft()?);
+            }
+        }
+        Ok(drafts)
+    }
+
+    fn request(
+        &self,
+        device: &DeviceRow,
+        facts: &DeviceFacts,
+        mode: Mode,
+        scenario: Scenario,
+    ) -> Result<Request<'a>, ResolveError> {
+        let state = self.state(facts, scenario)?;
+        let requested = SystemRequest {
+            benchmark: self.benchmark,
+            scenario,
+            power: match &state {
+                Some(state) if state.name == PowerSetting::MaxQ.as_str() => PowerSetting::MaxQ,
+                _ => PowerSetting::MaxP,
+            },
+            engine: self.engine,
+        };
+        Ok(Request {
+            device: device.id.clone(),
+            benchmark: self.benchmark,
+            round: self.round,
+            scenario,
+            mode,
+            engine: EngineSpec {
+                kind: self.engine,
+                settings: self.words.set.clone(),
+            },
+            loadgen: self.loadgen.clone(),
+            length: self.length,
+            delivery: self.delivery,
+            system: self.system(facts, &requested)?,
+            conf: self.words.conf.clone(),
+            state,
+        })
+    }
+
+    fn check_engine(&self, device: &DeviceRow) -> Result<(), ResolveError> {
+        if device.engines.contains(&self.engine) {
+            return Ok(());
+        }
+        let has: Vec<_> = device.engines.iter().map(|engine| engine.as_str()).collect();
+        Err(ResolveError::NoEngine {
+            device: device.name.clone(),
+            engine: self.engine,
+            available: if has.is_empty() {
+                "none".to_owned()
+            } else {
+                has.join(", ")
+            },
+        })
+    }
+
+    /// Returns the values of the named system, or of the device's own system by default.
+    fn system(
+        &self,
+        facts: &DeviceFacts,
+        requested: &SystemRequest<'_>,
+    ) -> Result<Option<SystemValues>, ResolveError> {
+        let systems = self.catalogue.systems();
+        let own = || systems.of_device(facts.module.as_deref(), || facts.clone(), requested);
+        match self.words.system.as_deref() {
+            Some(NO_SYSTEM) => Ok(None),
+            Some(OWN_SYSTEM) => own()
+                .map(Some)
+                .ok_or_else(|| ResolveError::NoSystem(requested.benchmark.name.clone())),
+            Some(name) => {
+                let others = format!("`{OWN_SYSTEM}`, `{NO_SYSTEM}`");
+                Ok(Some(systems.named(name, &others, requested)?))
+            }
+            None => Ok(own()),
+        }
+    }
+
+    fn state(&self, facts: &DeviceFacts, scenario: Scenario) -> Result<Option<StateSpec>, ResolveError> {
+        let Some(words) = &self.words.state else {
+            return Ok(None);
+        };
+        Ok(words.resolve(&facts.model, &self.benchmark.name, scenario)?)
+    }
+}
+
+/// The files that a run needs, which devices may get from here.
+pub(crate) struct RunFiles<'a> {
+    store: &'a Store,
+    config: &'a Config,
+    served: Vec<String>,
+    scratch: PathBuf,
+}
+
+impl<'a> RunFiles<'a> {
+    /// Reads which assets the workspace serves.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn read(workspace: &'a Workspace, store: &'a Store) -> store::Result<Self> {
+        Ok(Self {
+            store,
+            config: workspace.config(),
+            served: store.assets()?.into_iter().map(|row| row.asset.path).collect(),
+            scratch: workspace.scratch(),
+        })
+    }
+
+    /// Returns the paths of a run's model and samples that no asset has. Devices need their own files there.
+    pub(crate) fn not_served<'s>(&self, spec: &'s RunSpec) -> Vec<&'s str> {
+        if !spec.engine.kind.computes() {
+            return Vec::new();
+        }
+        let is_missing = |place: &&str| !self.served.iter().any(|path| assets::holds(path, place));
+        assets::places(spec).into_iter().filter(is_missing).collect()
+    }
+
+    /// Selects the form of a run's samples, and names its assets. `requested` are assets besides its benchmark's files.
+    ///
+    /// # Errors
+    /// Returns [`ResolveError`] when devices cannot get them.
+    pub(crate) fn add_to(&self, draft: &mut RunDraft, requested: &[String]) -> Result<(), ResolveError> {
+        let is_asset = |place: &str| self.served.iter().any(|path| assets::holds(path, place));
+        form::take(&mut draft.spec, &is_asset, &self.scratch)?;
+        Ok(assets::name_in(
+            &mut draft.spec,
+            requested,
+            self.store,
+            self.config,
+        )?)
+    }
+}
+
+fn each<T: FromStr<Err = UnknownWord>>(words: &[String]) -> Result<Vec<T>, ResolveError> {
+    words.iter().map(|word| Ok(word.parse()?)).collect()
+}
+
+fn length(words: &Words) -> Result<RunLength, ResolveError> {
+    match (words.test_run, &words.duration) {
+        (true, Some(_)) => Err(ResolveError::TwoLengths),
+        (true, None) => Ok(RunLength::TestRun),
+        (false, Some(text)) => {
+            let duration: HumanDuration = text.parse()?;
+            Ok(RunLength::Duration(duration.millis()))
+        }
+        (false, None) => Ok(RunLength::Full),
+    }
+}
+
+fn delivery(words: &Words) -> Result<Delivery, ResolveError> {
+    match words.stream.as_deref() {
+        None | Some("after") => Ok(Delivery::After),
+        Some("live") => Ok(Delivery::Live),
+        Some(other) => Err(ResolveError::Delivery(other.to_owned())),
+    }
+}

@@ -1,0 +1,278 @@
+//! The attempts at cells: append-only. An attempt is one ordinary run, and has exactly one cause if it failed.
+//!
+//! The attempt and its run are stored together. Unique indexes refuse a second open attempt of a cell or on a device.
+
+use std::collections::BTreeSet;
+
+use regatta_types::{DeviceId, RunId, documents::EndCause};
+use rusqlite::{Row, params};
+
+use super::{CampaignState, CellState, Result, RunDraft, Store, values};
+
+/// One attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AttemptRow {
+    /// Its campaign.
+    pub(crate) campaign: String,
+    /// Its cell.
+    pub(crate) cell: u64,
+    /// Its number in the cell, from 1.
+    pub(crate) number: u64,
+    /// The device.
+    pub(crate) device: DeviceId,
+    /// The run. `None` when none could be requested.
+    pub(crate) run: Option<RunId>,
+    /// When it was requested.
+    pub(crate) requested: String,
+    /// When it ended.
+    pub(crate) ended: Option<String>,
+    /// Why it failed; of an open one, why it is being ended.
+    pub(crate) cause: Option<EndCause>,
+    /// The same as a sentence.
+    pub(crate) reason: Option<String>,
+    /// Whether its run has a record, or is no longer in the store.
+    pub(crate) is_run_over: bool,
+}
+
+/// An attempt that begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewAttempt<'a> {
+    /// Its campaign.
+    pub(crate) campaign: &'a str,
+    /// Its cell.
+    pub(crate) cell: u64,
+    /// The device.
+    pub(crate) device: &'a DeviceId,
+    /// The current time.
+    pub(crate) now: &'a str,
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AttemptEnd<'a> {
+    /// Why it failed. `None` of a good one.
+    pub(crate) cause: Option<EndCause>,
+    /// The same as a sentence.
+    pub(crate) reason: Option<&'a str>,
+    /// Whether the cell waits for another attempt.
+    pub(crate) is_tried_again: bool,
+    /// The current time.
+    pub(crate) now: &'a str,
+}
+
+impl AttemptEnd<'_> {
+    /// The state of the cell after this attempt.
+    const fn cell_state(&self) -> CellState {
+        match (self.cause, self.is_tried_again) {
+            (None, _) => CellState::Good,
+            (Some(_), true) => CellState::Waiting,
+            (Some(_), false) => CellState::Failed,
+        }
+    }
+}
+
+/// Selects every column that [`attempt`] reads.
+const SELECT_ATTEMPTS: &str = "SELECT attempts.*, NOT EXISTS (
+         SELECT 1 FROM runs WHERE runs.id = attempts.run AND runs.recorded IS NULL) AS is_run_over FROM attempts";
+
+fn attempt(row: &Row<'_>) -> rusqlite::Result<AttemptRow> {
+    Ok(AttemptRow {
+        campaign: row.get("campaign")?,
+        cell: values::unsigned(row, "cell")?,
+        number: values::unsigned(row, "number")?,
+        device: values::parsed(row, "device")?,
+        run: values::optional_parsed(row, "run")?,
+        requested: row.get("requested")?,
+        ended: row.get("ended")?,
+        cause: values::optional_parsed(row, "cause")?,
+        reason: row.get("reason")?,
+        is_run_over: row.get("is_run_over")?,
+    })
+}
+
+impl Store {
+    /// Returns the attempts of a campaign, by cell and number.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn attempts(&self, campaign: &str) -> Result<Vec<AttemptRow>> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "{SELECT_ATTEMPTS} WHERE campaign = ?1 ORDER BY cell, number"
+        ))?;
+        let rows = statement.query_map([campaign], attempt)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the attempts of a cell since a user last requested more of them, by number.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn counted_attempts(&self, campaign: &str, cell: u64) -> Result<Vec<AttemptRow>> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "{SELECT_ATTEMPTS} WHERE campaign = ?1 AND cell = ?2 AND number > (
+                 SELECT counted_from FROM cells WHERE cells.campaign = ?1 AND cells.number = ?2) ORDER BY number"
+        ))?;
+        let rows = statement.query_map(params![campaign, values::signed(cell)], attempt)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the open attempts of all campaigns.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn open_attempts(&self) -> Result<Vec<AttemptRow>> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "{SELECT_ATTEMPTS} WHERE ended IS NULL ORDER BY campaign, cell"
+        ))?;
+        let rows = statement.query_map([], attempt)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the devices that have a run without a record, or that must still abort one.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn devices_with_open_runs(&self) -> Result<BTreeSet<DeviceId>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT DISTINCT device FROM runs WHERE recorded IS NULL OR pending_abort IS NOT NULL",
+        )?;
+        let rows = statement.query_map([], |row| values::parsed(row, "device"))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Begins an attempt and requests its run, both or neither. Returns `false` when a user has changed the campaign or requested a run of
+    /// the device meanwhile.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn begin_attempt(&self, new: NewAttempt<'_>, draft: &RunDraft) -> Result<bool> {
+        self.all_or_nothing(|store| {
+            let is_possible: bool = store
+                .connection
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM campaigns JOIN cells ON cells.campaign = campaigns.name
+                         WHERE name = ?1 AND campaigns.state = ?4 AND campaigns.ended IS NULL AND cells.number = ?2 AND cells.state = ?5)
+                     AND NOT EXISTS (SELECT 1 FROM attempts WHERE campaign = ?1 AND cell = ?2 AND ended IS NULL)
+                     AND NOT EXISTS (SELECT 1 FROM runs WHERE device = ?3 AND (recorded IS NULL OR pending_abort IS NOT NULL))",
+                )?
+                .query_row(
+                    params![
+                        new.campaign,
+                        values::signed(new.cell),
+                        new.device.as_str(),
+                        CampaignState::Running.as_str(),
+                        CellState::Waiting.as_str()
+                    ],
+                    |row| row.get(0),
+                )?;
+            if is_possible {
+                store.insert_attempt(new, Some(draft.spec.run))?;
+                store.add_run(draft)?;
+                store.campaign_changed(new.campaign)?;
+            }
+            Ok(is_possible)
+        })
+    }
+
+    /// Stores an attempt for which no run could be requested. Its cell fails.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn refuse_attempt(&self, new: NewAttempt<'_>, end: AttemptEnd<'_>) -> Result<()> {
+        self.all_or_nothing(|store| {
+            let number = store.insert_attempt(new, None)?;
+            store.close_attempt((new.campaign, new.cell, number), end)
+        })
+    }
+
+    fn insert_attempt(&self, new: NewAttempt<'_>, run: Option<RunId>) -> Result<u64> {
+        let number = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO attempts (campaign, cell, number, device, run, requested)
+                 SELECT ?1, ?2, coalesce(max(number), 0) + 1, ?3, ?4, ?5 FROM attempts WHERE campaign = ?1 AND cell = ?2
+                 RETURNING number",
+            )?
+            .query_row(
+                params![
+                    new.campaign,
+                    values::signed(new.cell),
+                    new.device.as_str(),
+                    run.map(|run| run.to_string()),
+                    new.now
+                ],
+                |row| values::unsigned(row, "number"),
+            )?;
+        Ok(number)
+    }
+
+    /// Ends an attempt, and sets the state of its cell.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn end_attempt(&self, attempt: &AttemptRow, end: AttemptEnd<'_>) -> Result<()> {
+        self.all_or_nothing(|store| {
+            store.close_attempt((&attempt.campaign, attempt.cell, attempt.number), end)
+        })
+    }
+
+    fn close_attempt(&self, (campaign, cell, number): (&str, u64, u64), end: AttemptEnd<'_>) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE attempts SET ended = ?4, cause = ?5, reason = ?6 WHERE campaign = ?1 AND cell = ?2 AND number = ?3
+                     AND ended IS NULL",
+            )?
+            .execute(params![
+                campaign,
+                values::signed(cell),
+                values::signed(number),
+                end.now,
+                end.cause.map(EndCause::as_str),
+                end.reason
+            ])?;
+        let state = end.cell_state();
+        let (cause, reason) = match state {
+            CellState::Failed => (end.cause, end.reason),
+            _ => (None, None),
+        };
+        self.set_cell(campaign, cell, state, cause, reason)?;
+        self.campaign_changed(campaign)
+    }
+
+    /// Requests the end of an open attempt's run, and keeps why. With `gives_up` a run that was sent is recorded with the files that have
+    /// arrived; otherwise its device aborts it. Returns `false` when the run is over, or its end was requested before.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn end_attempts_run(
+        &self,
+        attempt: &AttemptRow,
+        (cause, reason): (EndCause, &str),
+        gives_up: bool,
+    ) -> Result<bool> {
+        let Some(run) = attempt.run.filter(|_| attempt.cause.is_none()) else {
+            return Ok(false);
+        };
+        self.all_or_nothing(|store| {
+            let is_ending =
+                (gives_up && store.give_up_run(run, reason)?) || store.request_abort(run, reason)?;
+            if is_ending {
+                store
+                    .connection
+                    .prepare_cached(
+                        "UPDATE attempts SET cause = ?4, reason = ?5 WHERE campaign = ?1 AND cell = ?2 AND number = ?3
+                             AND ended IS NULL",
+                    )?
+                    .execute(params![
+                        attempt.campaign,
+                        values::signed(attempt.cell),
+                        values::signed(attempt.number),
+                        cause.as_str(),
+                        reason
+                    ])?;
+                store.campaign_changed(&attempt.campaign)?;
+            }
+            Ok(is_ending)
+        })
+    }
+}

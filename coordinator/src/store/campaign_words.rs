@@ -1,0 +1,105 @@
+//! The words of campaigns in the store, on the screen and in JSON: states and placements. They change nothing.
+
+use std::{fmt, str::FromStr};
+
+use regatta_types::UnknownWord;
+use serde::Serialize;
+
+/// Declares an enum whose variants have one word each, for the store, for people and for programs.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident, $kind:literal {
+        $(#[$first_doc:meta])* $first:ident = $first_word:literal,
+        $($(#[$doc:meta])* $variant:ident = $word:literal,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        pub(crate) enum $name {
+            $(#[$first_doc])* #[serde(rename = $first_word)] $first,
+            $($(#[$doc])* #[serde(rename = $word)] $variant,)*
+        }
+
+        impl $name {
+            /// Every value, in order.
+            pub(crate) const ALL: &[Self] = &[Self::$first, $(Self::$variant),*];
+
+            /// The word for it.
+            pub(crate) const fn as_str(self) -> &'static str {
+                match self {
+                    Self::$first => $first_word,
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+                let found = Self::ALL.iter().find(|known| known.as_str().eq_ignore_ascii_case(text));
+                found.copied().ok_or_else(|| UnknownWord {
+                    kind: $kind,
+                    text: text.to_owned(),
+                    known: concat!($first_word, $(", ", $word),*),
+                })
+            }
+        }
+    };
+}
+
+words! {
+    /// What a user requests of a campaign.
+    CampaignState, "state of a campaign" {
+        /// Attempts begin.
+        Running = "running",
+        /// No attempt begins; those that run may end.
+        Paused = "paused",
+        /// It ends, and so do its attempts.
+        Aborted = "aborted",
+    }
+}
+
+words! {
+    /// The state of a cell.
+    CellState, "state of a cell" {
+        /// It needs an attempt, or has an open one.
+        Waiting = "waiting",
+        /// An attempt has a good run.
+        Good = "good",
+        /// Its last attempt failed, and no other begins by itself.
+        Failed = "failed",
+        /// No attempt begins any more: the deadline has passed, or the campaign was aborted.
+        Skipped = "skipped",
+    }
+}
+
+words! {
+    /// Which device takes a cell.
+    Placement, "placement" {
+        /// Any of the selected devices.
+        Any = "any",
+        /// Each of them has a cell of its own.
+        Each = "each",
+        /// One of them, and the same for all repetitions.
+        Same = "same",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_in_any_case_and_unknown_ones_name_the_known() {
+        for &state in CellState::ALL {
+            assert_eq!(state.to_string().to_uppercase().parse(), Ok(state));
+        }
+        let error = "some".parse::<Placement>().unwrap_err().to_string();
+        assert!(error.contains("any, each, same"), "{error}");
+    }
+}

@@ -1,0 +1,253 @@
+//! The cells of campaigns: one combination and repetition each. A combination is a request with the devices that may take it.
+
+use regatta_types::{DeviceId, documents::EndCause};
+use rusqlite::{Row, params};
+
+use super::{CampaignState, CellState, Placement, Result, Store, values};
+
+/// A request of a campaign, with the devices that may take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Combination {
+    /// Its number in the campaign, from 0.
+    pub(crate) number: u64,
+    /// The request in JSON, with one scenario and one mode.
+    pub(crate) words: String,
+    /// The name of the settings' variant.
+    pub(crate) variant: Option<String>,
+    /// Which device takes its cells.
+    pub(crate) placement: Placement,
+    /// Higher ones come first.
+    pub(crate) priority: i64,
+    /// The devices that may take it.
+    pub(crate) devices: Vec<DeviceId>,
+}
+
+/// A cell of a campaign that starts. Its number and position follow from its place in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewCell {
+    /// Its number in the campaign, from 1, in the order of the plan.
+    pub(crate) number: u64,
+    /// Its combination.
+    pub(crate) combination: u64,
+    /// Its repetition, from 1.
+    pub(crate) repetition: u64,
+    /// The only device that may take it.
+    pub(crate) device: Option<DeviceId>,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CellRow {
+    /// Its number in the campaign, from 1.
+    pub(crate) number: u64,
+    /// Its combination.
+    pub(crate) combination: u64,
+    /// Its repetition, from 1.
+    pub(crate) repetition: u64,
+    /// The only device that may take it.
+    pub(crate) device: Option<DeviceId>,
+    /// Its state.
+    pub(crate) state: CellState,
+    /// Why it failed.
+    pub(crate) cause: Option<EndCause>,
+    /// The same as a sentence, also for a skipped cell.
+    pub(crate) reason: Option<String>,
+    /// The number of its last attempt before a user requested more of them.
+    pub(crate) counted_from: u64,
+}
+
+fn cell(row: &Row<'_>) -> rusqlite::Result<CellRow> {
+    Ok(CellRow {
+        number: values::unsigned(row, "number")?,
+        combination: values::unsigned(row, "combination")?,
+        repetition: values::unsigned(row, "repetition")?,
+        device: values::optional_parsed(row, "device")?,
+        state: values::parsed(row, "state")?,
+        cause: values::optional_parsed(row, "cause")?,
+        reason: row.get("reason")?,
+        counted_from: values::unsigned(row, "counted_from")?,
+    })
+}
+
+impl Store {
+    pub(super) fn add_combination(&self, campaign: &str, new: &Combination) -> Result<()> {
+        let devices: Vec<&str> = new.devices.iter().map(DeviceId::as_str).collect();
+        let devices = serde_json::to_string(&devices)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        self.connection
+            .prepare_cached(
+                "INSERT INTO combinations (campaign, number, words, variant, placement, priority, devices)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(params![
+                campaign,
+                values::signed(new.number),
+                new.words,
+                new.variant,
+                new.placement.as_str(),
+                new.priority,
+                devices
+            ])?;
+        Ok(())
+    }
+
+    pub(super) fn add_cell(&self, campaign: &str, position: usize, new: &NewCell) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO cells (campaign, number, combination, repetition, device, position, state)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(params![
+                campaign,
+                values::signed(new.number),
+                values::signed(new.combination),
+                values::signed(new.repetition),
+                new.device.as_ref().map(DeviceId::as_str),
+                values::signed(position as u64),
+                CellState::Waiting.as_str()
+            ])?;
+        Ok(())
+    }
+
+    /// Returns the combinations of a campaign, by number.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn combinations(&self, campaign: &str) -> Result<Vec<Combination>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM combinations WHERE campaign = ?1 ORDER BY number")?;
+        let rows = statement.query_map([campaign], |row| {
+            Ok(Combination {
+                number: values::unsigned(row, "number")?,
+                words: row.get("words")?,
+                variant: row.get("variant")?,
+                placement: values::parsed(row, "placement")?,
+                priority: row.get("priority")?,
+                devices: values::json(row, "devices")?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the cells of a campaign, in the order that its seed fixes.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn cells(&self, campaign: &str) -> Result<Vec<CellRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM cells WHERE campaign = ?1 ORDER BY position")?;
+        let rows = statement.query_map([campaign], cell)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns how many cells of a campaign are in each state, in the order of [`CellState::ALL`].
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn count_cells(&self, campaign: &str) -> Result<Vec<(CellState, u64)>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT count(*) AS count FROM cells WHERE campaign = ?1 AND state = ?2")?;
+        let mut counts = Vec::with_capacity(CellState::ALL.len());
+        for &state in CellState::ALL {
+            let count =
+                statement.query_row([campaign, state.as_str()], |row| values::unsigned(row, "count"))?;
+            counts.push((state, count));
+        }
+        Ok(counts)
+    }
+
+    /// Ends a waiting cell without a further attempt. `cause` is that of a failed cell; a skipped one has none.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn end_cell(
+        &self,
+        campaign: &str,
+        number: u64,
+        cause: Option<EndCause>,
+        reason: &str,
+    ) -> Result<()> {
+        self.all_or_nothing(|store| {
+            store.set_cell(
+                campaign,
+                number,
+                cause.map_or(CellState::Skipped, |_| CellState::Failed),
+                cause,
+                Some(reason),
+            )?;
+            store.campaign_changed(campaign)
+        })
+    }
+
+    /// Skips every waiting cell of a campaign that has no open attempt. Returns how many.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn skip_waiting_cells(&self, campaign: &str, reason: &str) -> Result<usize> {
+        self.all_or_nothing(|store| {
+            let skipped = store.connection.execute(
+                "UPDATE cells SET state = ?2, reason = ?3 WHERE campaign = ?1 AND state = ?4 AND NOT EXISTS (
+                     SELECT 1 FROM attempts WHERE attempts.campaign = cells.campaign AND attempts.cell = cells.number
+                         AND attempts.ended IS NULL)",
+                [campaign, CellState::Skipped.as_str(), reason, CellState::Waiting.as_str()],
+            )?;
+            if skipped > 0 {
+                store.campaign_changed(campaign)?;
+            }
+            Ok(skipped)
+        })
+    }
+
+    /// Makes failed cells wait again, as if they had had no attempt. `cause` selects them. The campaign continues if it has ended, unless it
+    /// was aborted. Returns how many.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn retry_cells(&self, campaign: &str, cause: EndCause) -> Result<usize> {
+        self.all_or_nothing(|store| {
+            let retried = store.connection.execute(
+                "UPDATE cells SET state = ?3, cause = NULL, reason = NULL, counted_from = coalesce(
+                     (SELECT max(number) FROM attempts WHERE attempts.campaign = cells.campaign AND attempts.cell = cells.number), 0)
+                 WHERE campaign = ?1 AND state = ?4 AND cause = ?2
+                     AND (SELECT state FROM campaigns WHERE name = ?1) <> ?5",
+                [
+                    campaign,
+                    cause.as_str(),
+                    CellState::Waiting.as_str(),
+                    CellState::Failed.as_str(),
+                    CampaignState::Aborted.as_str(),
+                ],
+            )?;
+            if retried > 0 {
+                store.campaign_continues(campaign)?;
+            }
+            Ok(retried)
+        })
+    }
+
+    /// Sets the state of a cell.
+    pub(super) fn set_cell(
+        &self,
+        campaign: &str,
+        number: u64,
+        state: CellState,
+        cause: Option<EndCause>,
+        reason: Option<&str>,
+    ) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE cells SET state = ?3, cause = ?4, reason = ?5 WHERE campaign = ?1 AND number = ?2",
+            )?
+            .execute(params![
+                campaign,
+                values::signed(number),
+                state.as_str(),
+                cause.map(EndCause::as_str),
+                reason
+            ])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,460 @@
+//! Formats campaigns: their plan, list, status and report. The structures are also their JSON form.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use regatta_text::escape;
+use regatta_types::{RunId, documents::EndCause};
+use serde::Serialize;
+
+use super::{ago, figure, plain, run_text, time};
+use crate::{
+    campaigns::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft},
+    store::{AttemptRow, CellState, Placement, RunRow},
+};
+
+/// The most failed cells that the status lists.
+const MOST_FAILED: usize = 8;
+
+/// What a combination runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct CellSubject {
+    /// The combination's number.
+    pub(crate) combination: u64,
+    /// The benchmark.
+    pub(crate) benchmark: String,
+    /// The scenario.
+    pub(crate) scenario: String,
+    /// The mode.
+    pub(crate) mode: String,
+    /// The engine.
+    pub(crate) engine: String,
+    /// The device's state: a preset, or `own`.
+    pub(crate) state: Option<String>,
+    /// The variant of the settings.
+    pub(crate) variant: Option<String>,
+}
+
+impl CellSubject {
+    fn words(&self) -> String {
+        let mut text = format!(
+            "{} {} {}, {}",
+            self.benchmark, self.scenario, self.mode, self.engine
+        );
+        for more in [&self.state, &self.variant].into_iter().flatten() {
+            text.push_str(", ");
+            text.push_str(more);
+        }
+        text
+    }
+}
+
+/// What a plan would run.
+#[derive(Debug, Serialize)]
+pub(crate) struct CampaignPlanDocument {
+    /// The campaign's name.
+    pub(crate) campaign: String,
+    /// SHA-256 of the plan.
+    pub(crate) plan_sha256: String,
+    /// The seed of the order.
+    pub(crate) seed: u64,
+    /// When attempts cease to begin, for a start now.
+    pub(crate) deadline: Option<String>,
+    /// The number of cells.
+    pub(crate) cells: usize,
+    /// The combinations.
+    pub(crate) combinations: Vec<PlannedCombination>,
+    /// How long it takes.
+    pub(crate) estimate: PlanEstimate,
+    /// What is missing now.
+    pub(crate) missing: Vec<String>,
+}
+
+/// A combination of a plan.
+#[derive(Debug, Serialize)]
+pub(crate) struct PlannedCombination {
+    /// What it runs.
+    #[serde(flatten)]
+    pub(crate) subject: CellSubject,
+    /// Which device takes its cells.
+    pub(crate) placement: Placement,
+    /// The devices that may take it, by name.
+    pub(crate) devices: Vec<String>,
+    /// How often it is run, on each of its devices if it is placed on each.
+    pub(crate) repeat: u64,
+    /// The number of its cells.
+    pub(crate) cells: usize,
+    /// How long one run takes.
+    #[serde(flatten)]
+    pub(crate) time: RunEstimate,
+}
+
+/// A campaign in one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct CampaignSummary {
+    /// Its name.
+    pub(crate) campaign: String,
+    /// `running`, `paused`, `aborting`, `aborted` or `ended`.
+    pub(crate) state: &'static str,
+    /// When it was started.
+    pub(crate) started: String,
+    /// When it ended.
+    pub(crate) ended: Option<String>,
+    /// When attempts cease to begin.
+    pub(crate) deadline: Option<String>,
+    /// The number of cells.
+    pub(crate) cells: u64,
+    /// Cells with a good run.
+    pub(crate) good: u64,
+    /// Cells with an open attempt.
+    pub(crate) running: u64,
+    /// Cells that need an attempt.
+    pub(crate) waiting: u64,
+    /// Failed cells.
+    pub(crate) failed: u64,
+    /// Skipped cells.
+    pub(crate) skipped: u64,
+}
+
+/// The progress of a campaign.
+#[derive(Debug, Serialize)]
+pub(crate) struct CampaignStatus {
+    /// The same in one line.
+    #[serde(flatten)]
+    pub(crate) summary: CampaignSummary,
+    /// The number of attempts so far.
+    pub(crate) attempts: usize,
+    /// Failed cells by cause.
+    pub(crate) causes: BTreeMap<EndCause, u64>,
+    /// Why cells were skipped.
+    pub(crate) skipped_because: Option<String>,
+    /// The time that it still takes. `None` when it does not run, and before the first good attempt.
+    pub(crate) time_left: Option<TimeLeft>,
+    /// Its devices, by name.
+    pub(crate) devices: Vec<CampaignDevice>,
+    /// Its failed cells, in the campaign's order.
+    pub(crate) failed_cells: Vec<FailedCell>,
+    /// What needs attention.
+    pub(crate) attention: Vec<String>,
+}
+
+/// A device of a campaign.
+#[derive(Debug, Serialize)]
+pub(crate) struct CampaignDevice {
+    /// Its id.
+    pub(crate) device: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// `busy`, `idle`, `offline` or `duplicated`.
+    pub(crate) state: &'static str,
+    /// The cell of its open attempt.
+    pub(crate) cell: Option<u64>,
+    /// What that cell runs.
+    pub(crate) subject: Option<CellSubject>,
+    /// The run of its open attempt.
+    pub(crate) run: Option<RunId>,
+    /// When that attempt was requested.
+    pub(crate) since: Option<String>,
+    /// Its good attempts.
+    pub(crate) good: usize,
+    /// Its failed attempts.
+    pub(crate) failed: usize,
+}
+
+/// A failed cell.
+#[derive(Debug, Serialize)]
+pub(crate) struct FailedCell {
+    /// Its number.
+    pub(crate) cell: u64,
+    /// What it runs.
+    #[serde(flatten)]
+    pub(crate) subject: CellSubject,
+    /// Its repetition.
+    pub(crate) repetition: u64,
+    /// Why it failed.
+    pub(crate) cause: EndCause,
+    /// The same as a sentence.
+    pub(crate) reason: String,
+}
+
+/// An attempt of a report, or a cell without any.
+pub(crate) struct ReportLine {
+    /// The cell.
+    pub(crate) cell: u64,
+    /// Its repetition.
+    pub(crate) repetition: u64,
+    /// What it runs.
+    pub(crate) subject: CellSubject,
+    /// Its state.
+    pub(crate) cell_state: CellState,
+    /// The attempt.
+    pub(crate) attempt: Option<AttemptRow>,
+    /// The attempt's device, by name.
+    pub(crate) device: Option<String>,
+    /// The attempt's run.
+    pub(crate) run: Option<RunRow>,
+    /// Why the cell failed or was skipped.
+    pub(crate) reason: Option<String>,
+}
+
+/// Formats what a plan would run.
+pub(crate) fn campaign_plan(plan: &CampaignPlanDocument) -> String {
+    let mut lines = vec![format!(
+        "campaign {}: {} cells, seed {}",
+        plan.campaign, plan.cells, plan.seed
+    )];
+    if let Some(deadline) = &plan.deadline {
+        lines.push(format!("no attempt begins after {}", time(deadline)));
+    }
+    let rows = plan.combinations.iter().map(|combination| {
+        [
+            combination.subject.words(),
+            format!(
+                "{} of {}",
+                combination.placement,
+                short_list(&combination.devices)
+            ),
+            combination.repeat.to_string(),
+            combination.cells.to_string(),
+            run_time(&combination.time),
+        ]
+    });
+    lines.push(String::new());
+    lines.push(plain(["runs", "on", "repeat", "cells", "a run takes"], rows));
+    lines.push(String::new());
+    lines.extend(plan_time(&plan.estimate));
+    lines.extend(plan.missing.iter().map(|missing| format!("missing: {missing}")));
+    lines.join("\n")
+}
+
+/// The names of devices, shortened when there are many.
+fn short_list(names: &[String]) -> String {
+    const MOST: usize = 4;
+    match names.get(..MOST) {
+        Some(first) if names.len() > MOST + 1 => {
+            format!("{} and {} more", first.join(", "), names.len() - MOST)
+        }
+        _ => names.join(", "),
+    }
+}
+
+fn run_time(time: &RunEstimate) -> String {
+    match (time.seconds, time.basis) {
+        (Some(seconds), TimeBasis::PastRuns) => format!("{} (past runs)", figure::duration(seconds)),
+        (Some(seconds), _) => format!("at least {}", figure::duration(seconds)),
+        (None, _) => "unknown".to_owned(),
+    }
+}
+
+fn plan_time(estimate: &PlanEstimate) -> Vec<String> {
+    let mut lines = vec![format!(
+        "takes at least {}, with all devices at work; preparation, delivery and retries come on top",
+        figure::duration(estimate.least_seconds)
+    )];
+    let bases: Vec<String> = [
+        (estimate.cells_by_past_runs, "by past runs on these devices"),
+        (estimate.cells_by_settings, "by their shortest duration"),
+        (
+            estimate.cells_without_basis,
+            "not counted, because nothing is known",
+        ),
+    ]
+    .into_iter()
+    .filter(|(cells, _)| *cells > 0)
+    .map(|(cells, basis)| format!("{cells} {basis}"))
+    .collect();
+    lines.push(format!("cells: {}", bases.join(", ")));
+    lines
+}
+
+/// Formats campaigns, one line each.
+pub(crate) fn campaigns(summaries: &[CampaignSummary]) -> String {
+    if summaries.is_empty() {
+        return "no campaign was started yet: `regatta campaign start PLAN.toml`".to_owned();
+    }
+    let lines = summaries.iter().map(|summary| {
+        [
+            summary.campaign.clone(),
+            summary.state.to_owned(),
+            time(&summary.started),
+            campaign_counts(summary),
+        ]
+    });
+    plain(["campaign", "state", "started", "cells"], lines)
+}
+
+/// Formats how many cells are in which state.
+pub(crate) fn campaign_counts(summary: &CampaignSummary) -> String {
+    let counts = [
+        (summary.good, "good"),
+        (summary.running, "running"),
+        (summary.waiting, "waiting"),
+        (summary.failed, "failed"),
+        (summary.skipped, "skipped"),
+    ];
+    let parts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, word)| format!("{count} {word}")).collect();
+    format!("{}: {}", summary.cells, parts.join(", "))
+}
+
+/// Formats the progress of a campaign for one screen.
+pub(crate) fn campaign_status(status: &CampaignStatus) -> String {
+    campaign_status_at(status, Timestamp::now())
+}
+
+fn campaign_status_at(status: &CampaignStatus, now: Timestamp) -> String {
+    let summary = &status.summary;
+    let mut facts = vec![(
+        "campaign",
+        format!(
+            "{}, {}, started {}",
+            summary.campaign,
+            summary.state,
+            time(&summary.started)
+        ),
+    )];
+    facts.extend(summary.ended.as_ref().map(|ended| ("ended", time(ended))));
+    facts.extend(
+        summary
+            .deadline
+            .as_ref()
+            .map(|deadline| ("deadline", time(deadline))),
+    );
+    facts.push(("cells", campaign_counts(summary)));
+    facts.push(("attempts", status.attempts.to_string()));
+    if !status.causes.is_empty() {
+        let causes = status
+            .causes
+            .iter()
+            .map(|(cause, count)| format!("{count} {cause}"));
+        facts.push(("failed by", causes.collect::<Vec<_>>().join(", ")));
+    }
+    facts.extend(
+        status
+            .skipped_because
+            .iter()
+            .map(|why| ("skipped", escape(why).into_owned())),
+    );
+    if summary.ended.is_none() {
+        facts.push(("time left", time_left(status.time_left.as_ref())));
+    }
+    let mut lines: Vec<String> = facts
+        .iter()
+        .map(|(name, fact)| format!("{name:<10} {fact}"))
+        .collect();
+    lines.extend(status.attention.iter().map(|what| format!("attention: {what}")));
+    lines.push(String::new());
+    lines.push(devices(&status.devices, now));
+    if !status.failed_cells.is_empty() {
+        lines.push(String::new());
+        lines.extend(failed_cells(status));
+    }
+    lines.join("\n")
+}
+
+fn time_left(left: Option<&TimeLeft>) -> String {
+    let Some(left) = left else {
+        return "unknown".to_owned();
+    };
+    let mut text = format!(
+        "about {} ({} to {}), by {} good attempts",
+        figure::duration(left.seconds),
+        figure::duration(left.low_seconds),
+        figure::duration(left.high_seconds),
+        left.from_attempts
+    );
+    if left.cells_without_basis > 0 {
+        text.push_str(&format!(
+            "; {} cells are of a kind without one",
+            left.cells_without_basis
+        ));
+    }
+    text
+}
+
+fn devices(devices: &[CampaignDevice], now: Timestamp) -> String {
+    let lines = devices.iter().map(|device| {
+        let cell = match (device.cell, &device.subject) {
+            (Some(cell), Some(subject)) => format!("{cell}: {}", subject.words()),
+            _ => String::new(),
+        };
+        let since = device
+            .since
+            .as_ref()
+            .map_or_else(String::new, |since| ago(since, now));
+        [
+            device.name.clone(),
+            device.state.to_owned(),
+            cell,
+            since,
+            device.good.to_string(),
+            device.failed.to_string(),
+        ]
+    });
+    plain(["device", "state", "cell", "requested", "good", "failed"], lines)
+}
+
+fn failed_cells(status: &CampaignStatus) -> Vec<String> {
+    let newest = status.failed_cells.iter().rev().take(MOST_FAILED).rev();
+    let mut lines: Vec<String> = newest
+        .map(|cell| {
+            format!(
+                "cell {} failed ({}): {}, repetition {}: {}",
+                cell.cell,
+                cell.cause,
+                cell.subject.words(),
+                cell.repetition,
+                escape(&cell.reason)
+            )
+        })
+        .collect();
+    let hidden = status.failed_cells.len().saturating_sub(MOST_FAILED);
+    if hidden > 0 {
+        lines.push(format!(
+            "{hidden} more failed: `regatta campaign report {}`",
+            status.summary.campaign
+        ));
+    }
+    lines
+}
+
+/// Formats every cell of a campaign with its attempts.
+pub(crate) fn campaign_report(summary: &CampaignSummary, lines: &[ReportLine]) -> String {
+    let rows = lines.iter().map(|line| {
+        let attempt = line.attempt.as_ref();
+        [
+            line.cell.to_string(),
+            format!("{}, {}", line.subject.words(), line.repetition),
+            line.device.clone().unwrap_or_default(),
+            attempt.map_or_else(String::new, |attempt| attempt.number.to_string()),
+            attempt
+                .and_then(|attempt| attempt.run)
+                .map_or_else(String::new, super::runs::short_id),
+            result(line),
+        ]
+    });
+    let table = plain(
+        ["cell", "runs, repetition", "device", "attempt", "run", "result"],
+        rows,
+    );
+    format!("{table}\n\n{}, {}", summary.campaign, campaign_counts(summary))
+}
+
+/// The result of an attempt, or the state of a cell without any.
+fn result(line: &ReportLine) -> String {
+    let Some(attempt) = &line.attempt else {
+        return match &line.reason {
+            Some(reason) => format!("{}: {reason}", line.cell_state),
+            None => line.cell_state.to_string(),
+        };
+    };
+    match (&attempt.cause, &attempt.ended, &line.run) {
+        (Some(cause), _, _) => {
+            let reason = attempt.reason.as_deref().unwrap_or_default();
+            format!("{cause}: {reason}")
+        }
+        (None, None, _) => "running".to_owned(),
+        (None, Some(_), Some(run)) => run_text::result(run),
+        (None, Some(_), None) => "good; its run was removed".to_owned(),
+    }
+}
