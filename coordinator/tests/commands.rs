@@ -11,6 +11,11 @@ use std::{
     process::{Command, Output},
 };
 
+use regatta_types::documents::EngineKind;
+use regatta_wire::{
+    message::{Hello, Message as _},
+    topic::Leaf,
+};
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
 fn refusal(output: &Output) -> (Option<i32>, String) {
@@ -123,7 +128,7 @@ fn what_is_unknown_is_answered_with_what_is_known() {
             "known are bert-99, bert-99.9, digits, resnet50",
         ),
         ("--scenario", "Onlne", "known are SingleStream"),
-        ("--engine", "tract", "it has null"),
+        ("--engine", "tract", "engines that can: null"),
         ("--engine", "cuda", "known are null, tract"),
         ("--device", "canoe", "known are simulated"),
         ("--round", "v0.1", "known are"),
@@ -150,6 +155,38 @@ fn what_is_unknown_is_answered_with_what_is_known() {
         Some(0),
         "nothing was queued"
     );
+}
+
+#[test]
+fn an_engine_without_its_gpu_is_refused_before_anything_is_queued() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let device = SimulatedDevice::connect(coordinator.port, 1);
+    let hello = Hello {
+        engines: vec![EngineKind::Null, EngineKind::Tensorrt],
+        ..device.hello(Vec::new())
+    };
+    device.say(Leaf::Hello, hello.to_frame().unwrap(), true);
+    eventually("the device", 30, || {
+        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+    });
+    let run = [
+        "run",
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "Offline",
+        "--engine",
+        "tensorrt",
+        "--no-wait",
+    ];
+    let (code, printed) = refusal(&coordinator.output(&run));
+    assert_eq!(code, Some(2), "{printed}");
+    assert!(
+        printed.contains("CUDA finds no GPU on the device; engines that can: null"),
+        "{printed}"
+    );
+    assert_eq!(coordinator.json(&["runs", "list"])["runs"], serde_json::json!([]));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::{Context, context::tell, deploy, examination, image, label, lookup, membership};
 use crate::{
     exit::{self, CommandResult, Failure},
+    fleet::unavailable_engines,
     store::{DeviceLabel, DeviceRow, OtherVersion, Store},
     tables,
     workspace::Workspace,
@@ -69,7 +70,7 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             labels: &row.labels,
             agent: &row.agent,
             engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
-            unavailable_engines: tables::unavailable(row)
+            unavailable_engines: unavailable_engines(row)
                 .into_iter()
                 .map(|(engine, reason)| (engine.as_str(), reason))
                 .collect(),

@@ -107,6 +107,10 @@ pub(super) struct Args {
     no_wait: bool,
 }
 
+/// The hint for a plan that cannot be read, such as the `list` of `regatta run list`.
+const WITHOUT_A_PLAN: &str =
+    "a run without a plan: `regatta run --benchmark NAME --scenario NAME`; earlier runs: `regatta runs list`";
+
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
@@ -153,8 +157,9 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let requests = match &args.plan {
         None => vec![args.words()],
         Some(path) => {
-            let text =
-                regular_file::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let text = regular_file::read_text(path)
+                .with_context(|| format!("cannot read the plan {}", path.display()))
+                .map_err(|error| Failure::usage(error).hint(WITHOUT_A_PLAN))?;
             let plan = Plan::from_toml(&text).with_context(|| path.display().to_string());
             let mut requests = plan.map_err(Failure::usage)?.run;
             requests.iter_mut().for_each(|words| args.change(words));

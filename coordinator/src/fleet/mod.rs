@@ -1,10 +1,12 @@
 //! The fleet: devices' descriptions of themselves, and their effect on runs. [`admission`] decides which devices are admitted.
 
 mod admission;
+mod engines;
 mod inventory;
 mod sessions;
 
 pub(crate) use admission::{Admission, follow};
+pub(crate) use engines::{engine_obstacle, unavailable_engines};
 pub(crate) use inventory::Inventories;
 use regatta_text::escape;
 use regatta_types::DeviceId;

@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     assets::{self, AssetsError},
+    fleet::engine_obstacle,
     store::{self, DeviceRow, RunDraft, Store},
     workspace::{Config, Workspace},
 };
@@ -65,14 +66,16 @@ pub(crate) enum ResolveError {
         /// The rejected setting.
         error: EngineSettingError,
     },
-    /// The device has no such engine.
-    #[error("{device} has no engine `{engine}`; it has {available}")]
+    /// The engine cannot run on the device.
+    #[error("the engine `{engine}` cannot run on {device}: {obstacle}; engines that can: {available}")]
     NoEngine {
         /// The device's name.
         device: String,
         /// The requested engine.
         engine: EngineKind,
-        /// The engines that it has.
+        /// Why it cannot run.
+        obstacle: &'static str,
+        /// The engines that can.
         available: String,
     },
     /// How a device runs follows from its description, so an unreadable one is an error.
@@ -113,6 +116,9 @@ impl ResolveError {
             Self::Facts { .. } => {
                 Some("`regatta device deploy` brings it the agent of this version".to_owned())
             }
+            Self::NoEngine { device, .. } => Some(format!(
+                "`regatta device doctor {device}` shows what the device finds"
+            )),
             Self::NoSystem(_) => {
                 Some("leave out --system, or name one that `regatta system list` shows".to_owned())
             }
@@ -233,17 +239,23 @@ impl<'a> ParsedWords<'a> {
     }
 
     fn check_engine(&self, device: &DeviceRow) -> Result<(), ResolveError> {
-        if device.engines.contains(&self.engine) {
+        let Some(obstacle) = engine_obstacle(device, self.engine) else {
             return Ok(());
-        }
-        let has: Vec<_> = device.engines.iter().map(|engine| engine.as_str()).collect();
+        };
+        let can_run = |engine: &&EngineKind| engine_obstacle(device, **engine).is_none();
+        let available: Vec<_> = EngineKind::ALL
+            .iter()
+            .filter(can_run)
+            .map(|engine| engine.as_str())
+            .collect();
         Err(ResolveError::NoEngine {
             device: device.name.clone(),
             engine: self.engine,
-            available: if has.is_empty() {
+            obstacle,
+            available: if available.is_empty() {
                 "none".to_owned()
             } else {
-                has.join(", ")
+                available.join(", ")
             },
         })
     }

@@ -2,11 +2,14 @@
 
 use comfy_table::{ContentArrangement, Table};
 use regatta_text::escape;
-use regatta_types::documents::{DeviceFacts, EngineKind, GpuFacts};
+use regatta_types::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table, words};
-use crate::store::{DeviceActivity, DeviceLabel, DeviceRow, OtherVersion};
+use crate::{
+    fleet::unavailable_engines,
+    store::{DeviceActivity, DeviceLabel, DeviceRow, OtherVersion},
+};
 
 /// Formats devices, one line each, and the devices whose hello could not be read.
 pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String {
@@ -116,7 +119,7 @@ pub(crate) fn device(device: &DeviceRow) -> String {
     for (name, value) in rows {
         table.add_row([cell(name), cell(value)]);
     }
-    for (engine, reason) in unavailable(device) {
+    for (engine, reason) in unavailable_engines(device) {
         table.add_row([cell("cannot run"), cell(format!("{engine}: {reason}"))]);
     }
     match device.reported_facts() {
@@ -139,24 +142,6 @@ pub(crate) fn labels(labels: &[DeviceLabel]) -> String {
 fn joined(labels: &[DeviceLabel]) -> String {
     let words: Vec<String> = labels.iter().map(ToString::to_string).collect();
     words.join(", ")
-}
-
-/// Returns the engines that cannot run on a device, with the reason.
-pub(crate) fn unavailable(device: &DeviceRow) -> Vec<(EngineKind, &'static str)> {
-    let has_gpu = device.reported_facts().is_ok_and(|facts| !facts.gpus.is_empty());
-    let reason = |engine: EngineKind| {
-        if !device.engines.contains(&engine) {
-            Some("this build of the agent does not have it")
-        } else if engine == EngineKind::Tensorrt && !has_gpu {
-            Some("CUDA finds no GPU on the device")
-        } else {
-            None
-        }
-    };
-    let engines = EngineKind::ALL.into_iter();
-    engines
-        .filter_map(|engine| Some((engine, reason(engine)?)))
-        .collect()
 }
 
 fn add_facts(table: &mut Table, facts: &DeviceFacts) {

@@ -94,6 +94,24 @@ pub(crate) fn notes(row: &RunRow) -> String {
     notes.join(", ")
 }
 
+/// Returns [`notes`]. For a failed or aborted run it returns the first words of the reason instead, up to `longest` characters;
+/// `regatta runs show` prints all of it.
+pub(super) fn notes_or_reason(row: &RunRow, longest: usize) -> String {
+    let reason = row.state.reason.as_deref().filter(|_| !has_result(row));
+    let Some(reason) = reason else {
+        return notes(row);
+    };
+    match reason.char_indices().nth(longest) {
+        None => escape(reason).into_owned(),
+        Some((end, _)) => {
+            let shown = reason.get(..end).unwrap_or_default();
+            // Whole words, unless the first one is longer.
+            let shown = shown.rsplit_once(' ').map_or(shown, |(words, _)| words);
+            format!("{} …", escape(shown))
+        }
+    }
+}
+
 /// Returns what is missing of a finished run's proof.
 fn defects(row: &RunRow) -> impl Iterator<Item = &'static str> {
     let outcome = row.outcome.as_ref().filter(|_| row.state.phase == RunPhase::Done);

@@ -5,25 +5,39 @@ use jiff::Timestamp;
 use regatta_text::{Escaped, escape};
 use regatta_types::{RunId, documents::AccuracyResult};
 
-use super::{cell, figure::value, fits, keep_whole, right, run_text, table, words};
+use super::{cell, figure::value, fits, hanging, keep_whole, right, run_text, table, words};
 use crate::{
     runs::{marker_reasons, rate_advice::RateAdvice},
     store::{RunRow, StreamRow},
     workspace::RunDir,
 };
 
-/// Formats runs, one line each, or two on a narrow terminal.
+/// Formats the notes on a run. The number is the longest text in characters.
+type Note = fn(&RunRow, usize) -> String;
+/// The longest note on a run that has a line, and on one that has two lines.
+const LONGEST_NOTE: [usize; 2] = [56, 24];
+
+/// Formats runs, one line each, or two on a narrow terminal. The reasons of failed runs are printed apart from it ([`why_not`]).
 pub(crate) fn runs(rows: &[RunRow]) -> String {
+    arranged(rows, |row, _| run_text::notes(row))
+}
+
+/// Formats runs as [`runs`], with the beginning of the reason of failed and aborted ones.
+pub(crate) fn listed_runs(rows: &[RunRow]) -> String {
+    arranged(rows, run_text::notes_or_reason)
+}
+
+fn arranged(rows: &[RunRow], note: Note) -> String {
     let now = Timestamp::now();
-    let wide = a_line_each(rows, now);
+    let wide = a_line_each(rows, now, note);
     if fits(&wide) {
         wide
     } else {
-        two_lines_each(rows, now)
+        two_lines_each(rows, now, note)
     }
 }
 
-pub(super) fn a_line_each(rows: &[RunRow], now: Timestamp) -> String {
+pub(super) fn a_line_each(rows: &[RunRow], now: Timestamp, note: Note) -> String {
     let mut table = table([
         "run",
         "device",
@@ -52,13 +66,13 @@ pub(super) fn a_line_each(rows: &[RunRow], now: Timestamp) -> String {
             cell(run_text::state(row)),
             right(run_text::figure(row).unwrap_or_default()),
             right(run_text::accuracy(row).unwrap_or_default()),
-            cell(run_text::notes(row)),
+            cell(note(row, LONGEST_NOTE[0])),
         ]);
     }
     table.trim_fmt()
 }
 
-pub(super) fn two_lines_each(rows: &[RunRow], now: Timestamp) -> String {
+pub(super) fn two_lines_each(rows: &[RunRow], now: Timestamp, note: Note) -> String {
     let mut table = table(["run", "of", "result"]);
     for row in rows {
         let figures = [run_text::figure(row), run_text::accuracy(row)];
@@ -81,7 +95,7 @@ pub(super) fn two_lines_each(rows: &[RunRow], now: Timestamp) -> String {
                 "{} {}\n{}",
                 run_text::state(row),
                 figures.join(", "),
-                run_text::notes(row)
+                note(row, LONGEST_NOTE[1])
             ),
         ]);
     }
@@ -170,7 +184,19 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         lines.push(String::new());
         lines.push(table.trim_fmt());
     }
+    let lines: Vec<String> = lines.iter().map(|line| wrapped(line)).collect();
     lines.join("\n")
+}
+
+/// Wraps a line to the terminal. A line that begins with a label is continued below its value.
+fn wrapped(line: &str) -> String {
+    /// The width of the labels, with the spaces behind them.
+    const LABEL: usize = 11;
+    let label = line.get(..LABEL).and_then(|start| start.strip_suffix(' '));
+    match label {
+        Some(label) if !label.trim_end().contains(' ') => hanging(line, LABEL).trim_end().to_owned(),
+        _ => line.to_owned(),
+    }
 }
 
 /// Formats LoadGen's figures by name, where the checker's figure is not LoadGen's headline.

@@ -9,12 +9,12 @@ use super::plain;
 pub(crate) fn settings(settings: &[&Setting]) -> String {
     plain(
         [
-            "SETTING",
-            "VALUES",
-            "DEFAULT",
-            "ENGINES",
-            "SCENARIOS",
-            "WHAT IT DOES",
+            "setting",
+            "values",
+            "default",
+            "engines",
+            "scenarios",
+            "what it does",
         ],
         settings.iter().map(|setting| {
             [

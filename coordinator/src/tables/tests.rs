@@ -179,7 +179,11 @@ fn the_quickstarts_table() {
 fn a_list_of_runs_and_why_some_are_no_good() {
     let rows = some_runs();
     let reasons: Vec<_> = rows[2..4].iter().map(why_not).collect();
-    insta::assert_snapshot!(format!("{}\n\n{}", a_line_each(&rows, now()), reasons.join("\n")));
+    insta::assert_snapshot!(format!(
+        "{}\n\n{}",
+        a_line_each(&rows, now(), run_text::notes_or_reason),
+        reasons.join("\n")
+    ));
 }
 
 #[test]
@@ -208,7 +212,7 @@ fn a_run_of_little_accuracy_or_of_none_is_usable_and_not_good() {
 
 #[test]
 fn a_narrow_terminal_gets_two_lines_for_a_run() {
-    let table = two_lines_each(&some_runs(), now());
+    let table = two_lines_each(&some_runs(), now(), run_text::notes_or_reason);
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
     insta::assert_snapshot!(table);
 }

@@ -196,7 +196,7 @@ pub(super) fn run(
         } else if rows.is_empty() {
             format!("none of {total} runs is selected")
         } else {
-            tables::runs(&rows)
+            tables::listed_runs(&rows)
         }
     })?;
     Ok(())
