@@ -39,12 +39,12 @@ pub(super) enum Command {
     },
     /// Lists what is kept
     List,
-    /// Names something no longer; `gc` then frees the space
+    /// Removes an asset from the list; `gc` then frees its space
     Remove {
         /// Where a device finds it below its scratch directory
         path: String,
     },
-    /// Removes the bytes that no asset and no open run needs
+    /// Deletes the files that no asset and no open run needs
     Gc,
 }
 

@@ -19,15 +19,15 @@ use crate::{
 /// Commands about devices.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Lets a device in: prints a token with which it enrolls, once
+    /// Adds a device: prints a one-time token with which it enrolls
     Add(membership::AddArgs),
-    /// Brings the agent onto a board over SSH: installs, enrolls, starts, waits until it is heard
+    /// Deploys the agent to a board over SSH: installs, enrolls and starts it, and waits until it connects
     Deploy(Box<deploy::Args>),
     /// Writes what a board needs to come into the lab by itself at its first boot, before it is flashed
     Image(image::Args),
-    /// Removes a device at once and for ever: its key, its certificates, its open runs
+    /// Removes a device for good: its key, its certificates, its open runs
     Remove(membership::RemoveArgs),
-    /// Lists the devices that have ever said hello
+    /// Lists the devices that have connected so far
     List,
     /// Shows one device
     Show {
@@ -36,7 +36,7 @@ pub(super) enum Command {
     },
     /// Shows and changes the labels of a device, by which `--device-label` selects devices
     Label(label::Args),
-    /// Asks a device what it is and whether it is fit to measure; exit code 1 when it is not
+    /// Examines a device: what it is, and whether it is fit to measure; exit code 1 if not
     Doctor(examination::Args),
 }
 

@@ -114,7 +114,7 @@ enum Command {
     /// Keeps models, preprocessed data and caches for devices
     #[command(subcommand)]
     Asset(asset::Command),
-    /// Lists benchmarks with their rounds, scenarios and targets, and what of them is here
+    /// Lists benchmarks with their rounds, scenarios and targets, and which of their files are present
     #[command(subcommand)]
     Benchmark(benchmark::Command),
     /// Lists the rounds of MLPerf Inference with their benchmarks and audits
@@ -133,7 +133,7 @@ enum Command {
     /// Runs and verifies audits (compliance tests)
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Names the lab's power meters
+    /// Adds and lists the lab's power meters
     #[command(subcommand)]
     Meter(meter::Command),
     /// Makes, rehearses and judges power measurements

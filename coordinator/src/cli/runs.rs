@@ -52,7 +52,7 @@ pub(super) enum Command {
     Wait(waiting::WaitArgs),
     /// Ends runs
     Abort(ending::AbortArgs),
-    /// Records runs without the files that never arrive, so that their devices go on
+    /// Records runs without the files that never arrive, so that their devices can continue
     GiveUp(ending::GiveUpArgs),
     /// Removes runs here and on their devices
     Remove(removal::RemoveArgs),

@@ -12,9 +12,9 @@ use crate::exit::CommandResult;
 /// What can be done with audits.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Repeats finished runs under the round's audits, on their device, and verifies what comes back
+    /// Repeats finished runs under the round's audits, on their device, and verifies the results
     Run(run::Args),
-    /// Holds an audit's run against the submission's, and writes the audit's directory
+    /// Compares an audit's run with the submission's, and writes the audit's directory
     Verify(verify_args::Args),
 }
 

@@ -16,11 +16,11 @@ use crate::exit::CommandResult;
 /// What can be done with power measurements.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Says whether a measured session is one that the round's power checker accepts
+    /// Judges a measured session as the round's power checker does
     // `--version` is the round here, as in the official tools.
     #[command(disable_version_flag = true)]
     Check(check::CheckArgs),
-    /// Says what is wrong with the official server's configuration
+    /// Checks the configuration of the official server
     #[command(disable_version_flag = true)]
     Lint(lint::LintArgs),
     /// Makes a session per scenario, with a meter and a device of the lab
@@ -30,7 +30,7 @@ pub(super) enum Command {
     /// Rehearses a session on this machine: official client and server, a simulated PTDaemon, no measurement
     #[command(disable_version_flag = true)]
     Simulate(Box<simulate::SimulateArgs>),
-    /// Plays PTDaemon for the official server (what `simulate` starts); it measures nothing
+    /// Simulates PTDaemon for the official server (`simulate` starts it); it measures nothing
     #[command(disable_version_flag = true)]
     SimulatePtd(Box<simulate_ptd::SimulatePtdArgs>),
 }

@@ -15,20 +15,20 @@ use crate::exit::CommandResult;
 /// What can be done with a submission tree.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Makes a submission's tree out of finished runs
+    /// Makes a submission tree from finished runs
     // `--version` is the round here, as in the official tools.
     #[command(disable_version_flag = true)]
     Stage(stage::Args),
     /// Adds the results that the rules let be inferred from others
     #[command(disable_version_flag = true)]
     Infer(infer::Args),
-    /// Says whether a submission is in order, by the rules or as the official checker does
+    /// Checks a submission, by the rules or as the official checker does
     #[command(disable_version_flag = true)]
     Check(check::Args),
     /// Cuts accuracy logs to what is submitted, as the official truncation does
     #[command(disable_version_flag = true)]
     Truncate(truncate::Args),
-    /// Makes the encrypted package that is handed in
+    /// Makes the encrypted package that is submitted
     Pack(package::PackArgs),
     /// Opens such a package
     Unpack(package::UnpackArgs),
