@@ -119,6 +119,7 @@ fn two_agents_with_one_identity(broker: Broker) {
         listed()["duplicated"] == true
     });
     assert_eq!(listed()["online"], false);
+    assert_eq!(listed()["health"], "quarantined");
     let shown = succeed_output(lab.regatta().args(["device", "list"]));
     assert!(String::from_utf8_lossy(&shown.stdout).contains("two agents"));
     assert_ne!(lab.phase(&run), "failed", "{}", reason(&lab, &run));
@@ -130,6 +131,10 @@ fn two_agents_with_one_identity(broker: Broker) {
         (&listed()["duplicated"], &listed()["online"]),
         (&false.into(), &true.into())
     );
+    // Nothing shows which of the two is the device, so an operator decides.
+    assert_eq!(listed()["health"], "quarantined");
+    let cleared = lab.json(&["device", "clear", DEVICE]);
+    assert_eq!(cleared["health"], "good", "{cleared:#}");
 }
 
 #[test]

@@ -2,7 +2,12 @@
 
 use crate::store::DeviceRow;
 
-/// Returns whether a device may take cells, now or once its run has ended: it is heard, and one agent uses its identity.
+/// Returns whether a device may take cells, now or once its run has ended: it is present, and neither quarantined nor in maintenance.
 pub(super) const fn is_eligible(device: &DeviceRow) -> bool {
+    is_present(device) && device.health.can_take_runs()
+}
+
+/// Returns whether a device may continue its run: it is heard, and one agent uses its identity. A drained device finishes its run.
+pub(super) const fn is_present(device: &DeviceRow) -> bool {
     device.online && !device.duplicated
 }

@@ -17,7 +17,7 @@ use regatta_types::{DeviceId, documents::EndCause};
 
 use super::{
     cause,
-    eligibility::is_eligible,
+    eligibility::{is_eligible, is_present},
     order,
     placement::{FleetView, NextAttempt, next_attempts},
     progress::Progress,
@@ -199,7 +199,7 @@ impl Scheduler {
         }
     }
 
-    /// Notes which devices cannot take or continue runs, and since when. While the coordinator itself has no broker, no device is heard, and
+    /// Notes which devices cannot continue runs, and since when. While the coordinator itself has no broker, no device is heard, and
     /// none is absent.
     fn note_absences(&mut self, devices: &[DeviceRow], now: Now) -> anyhow::Result<()> {
         if self.store.service()?.broker_lost.is_some() {
@@ -207,7 +207,7 @@ impl Scheduler {
             return Ok(());
         }
         for device in devices {
-            if is_eligible(device) {
+            if is_present(device) {
                 self.absent_since.remove(&device.id);
             } else {
                 self.absent_since.entry(device.id.clone()).or_insert(now.instant);

@@ -7,7 +7,10 @@ use regatta_types::RunId;
 use regatta_wire::frame;
 use serde::Serialize;
 
-use super::{Context, context::tell, deploy, examination, image, label, lookup, membership};
+use super::{
+    Context, context::tell, deploy, device_check, device_health, examination, image, label, lookup,
+    membership,
+};
 use crate::{
     exit::{self, CommandResult, Failure},
     fleet::unavailable_engines,
@@ -36,6 +39,39 @@ pub(super) enum Command {
     },
     /// Shows and changes the labels of a device, by which `--device-label` selects devices
     Label(label::Args),
+    /// Shows the health of devices: good, suspect, quarantined or maintenance, with the cause
+    Health {
+        /// Its name or id [default: every device]
+        device: Option<String>,
+    },
+    /// Takes a device out of service: it finishes its run and gets no other
+    Drain {
+        /// Its name or id
+        device: String,
+        /// Why, for other users
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// Puts a drained device back into service
+    Resume {
+        /// Its name or id
+        device: String,
+    },
+    /// Clears a quarantined or suspect device without a check
+    Clear {
+        /// Its name or id
+        device: String,
+        /// What was done about it, for the log
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// Makes two short known runs, and clears or quarantines the device by their results; exit code 1 when they fail
+    Check(device_check::Args),
+    /// Shows the changes of a device's health
+    Log {
+        /// Its name or id
+        device: String,
+    },
     /// Examines a device: what it is, and whether it is fit to measure; exit code 1 if not
     Doctor(examination::Args),
 }
@@ -49,6 +85,10 @@ struct DeviceDocument<'a> {
     state: &'static str,
     run: Option<RunId>,
     duplicated: bool,
+    health: &'static str,
+    takes_runs: bool,
+    health_cause: Option<&'a str>,
+    health_since: Option<&'a str>,
     labels: &'a [DeviceLabel],
     agent: &'a str,
     engines: Vec<&'static str>,
@@ -60,6 +100,7 @@ struct DeviceDocument<'a> {
 
 impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
     fn from(row: &'a DeviceRow) -> Self {
+        let (health_since, _, health_cause) = row.health.shown();
         Self {
             device: row.id.as_str(),
             name: &row.name,
@@ -67,6 +108,10 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             state: row.activity().as_str(),
             run: row.open_run,
             duplicated: row.duplicated,
+            health: row.health.health().as_str(),
+            takes_runs: row.health.can_take_runs(),
+            health_cause,
+            health_since,
             labels: &row.labels,
             agent: &row.agent,
             engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
@@ -110,6 +155,12 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Add(args) => membership::add(args, context, &workspace, &store)?,
         Command::Remove(args) => membership::remove(args, context, &workspace, &store)?,
         Command::Label(args) => label::run(args, context, &store)?,
+        Command::Health { device } => device_health::show(device.as_deref(), context, &store)?,
+        Command::Drain { device, note } => device_health::drain(device, note.as_deref(), context, &store)?,
+        Command::Resume { device } => device_health::resume(device, context, &store)?,
+        Command::Clear { device, note } => device_health::clear(device, note.as_deref(), context, &store)?,
+        Command::Check(args) => return device_check::run(args, context, &workspace, &store),
+        Command::Log { device } => device_health::log(device, context, &store)?,
         Command::Doctor(args) => return examination::run(args, context, &workspace, &store),
         Command::List => {
             let mut devices = store.devices()?;

@@ -1,10 +1,11 @@
 //! Watches the devices of runs that are waited for: whether each is heard, silent or offline. It only reads the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use regatta_types::{DeviceId, documents::RunPhase};
 
+use super::health_text::{described, remedy};
 use crate::{
     exit::Failure,
     store::{DeviceRow, RunRow, Store},
@@ -24,6 +25,8 @@ enum Presence {
 pub(super) struct DeviceWatch {
     devices: BTreeMap<DeviceId, Presence>,
     has_reported_broker: bool,
+    /// The devices that take no runs, as far as it was reported.
+    unavailable: BTreeSet<DeviceId>,
 }
 
 /// What a look at the devices found.
@@ -57,9 +60,34 @@ impl DeviceWatch {
             seen.push(&row.device);
             if let Some(device) = store.device(&row.device)? {
                 self.look_at(&device, rows, lost.is_some(), &mut report);
+                self.look_at_health(&device, rows, &mut report);
             }
         }
         Ok(report)
+    }
+
+    /// Reports that runs wait for a device that takes none.
+    fn look_at_health(&mut self, device: &DeviceRow, rows: &[RunRow], report: &mut DeviceReport) {
+        let waits = |row: &RunRow| {
+            row.device == device.id && row.spec_sha256.is_none() && !row.draft.forced && !row.is_over()
+        };
+        if device.health.can_take_runs() || !rows.iter().any(waits) {
+            self.unavailable.remove(&device.id);
+            return;
+        }
+        let health = device.health.health().as_str();
+        report
+            .absent
+            .entry(device.id.clone())
+            .or_insert_with(|| format!("device in health {health}"));
+        if self.unavailable.insert(device.id.clone()) {
+            report.changes.push(format!(
+                "{} is {}: its runs wait; {}",
+                device.name,
+                described(&device.health),
+                remedy(device)
+            ));
+        }
     }
 
     fn look_at(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_types::{DeviceId, RunId};
 
+use super::device_availability::only_available;
 use crate::{
     exit::Failure,
     store::{DeviceLabel, DeviceRow, RunRow, Store},
@@ -60,17 +61,25 @@ pub(super) struct TargetDevices {
 
 impl TargetDevices {
     /// Returns the selected devices, each once. None when no flag is used.
-    pub(super) fn find(&self, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
-        let mut found = devices(store, &self.device)?;
+    ///
+    /// Devices that take no runs are left out of `all` and of labels, unless the user forces runs.
+    pub(super) fn find(&self, is_forced: bool, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
+        let (all, named): (Vec<_>, Vec<_>) = self.device.iter().cloned().partition(|name| name == ALL);
+        let mut found = devices(store, &named)?;
+        let mut group = devices(store, &all)?;
         for row in labelled_devices(store, &self.device_label)? {
-            add(&mut found, row);
+            add(&mut group, row);
         }
+        if !is_forced {
+            group = only_available(group)?;
+        }
+        group.into_iter().for_each(|row| add(&mut found, row));
         Ok(found)
     }
 
     /// Returns the selected devices, or the only one when no flag is used.
-    pub(super) fn find_or_only(&self, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
-        Ok(match self.find(store)? {
+    pub(super) fn find_or_only(&self, is_forced: bool, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
+        Ok(match self.find(is_forced, store)? {
             none if none.is_empty() => vec![device(store, None)?],
             found => found,
         })

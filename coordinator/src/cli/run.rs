@@ -12,6 +12,7 @@ use regatta_types::RunId;
 use super::{
     Context,
     context::tell,
+    device_availability::expect_available_or_force,
     lookup,
     progress::rows,
     report::report,
@@ -96,6 +97,9 @@ pub(super) struct Args {
     /// How often a run that is INVALID because its rate was a guess is repeated at the measured rate, while waiting
     #[arg(long, value_name = "N", default_value_t = 2)]
     retry: u32,
+    /// Request runs of devices that are quarantined or in maintenance, too
+    #[arg(long)]
+    force: bool,
     /// Show the runs without requesting them
     #[arg(long)]
     dry_run: bool,
@@ -166,7 +170,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             requests
         }
     };
-    let devices = args.devices.find(&store)?;
+    let devices = args.devices.find(args.force, &store)?;
     let mut drafts = Vec::new();
     let files = RunFiles::read(&workspace, &store)?;
     let draft = |words: &Words| {
@@ -198,6 +202,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         })?;
         drafts.extend(of_request);
     }
+    expect_available_or_force(&mut drafts, args.force, &store)?;
     let once = drafts.clone();
     for _ in 1..args.repeat {
         drafts.extend(once.iter().map(RunDraft::repeated));

@@ -6,7 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use regatta_types::{BrokerAddress, DeviceId};
 use rustix::fs::statvfs;
 
-use super::{Context, device::listen};
+use super::{
+    Context,
+    device::listen,
+    health_text::{described, remedy},
+};
 use crate::{
     exit::{self, CommandResult, Failure},
     keys::Keys,
@@ -81,6 +85,7 @@ fn device(row: &DeviceRow, open: &[RunRow], members: &BTreeMap<DeviceId, String>
         device: row.id.to_string(),
         name: row.name.clone(),
         state: row.activity().as_str(),
+        health: row.health.health().as_str(),
         run: current.map(|run| run.id),
         subject: current.map(|run| format!("{} {}", run.scenario, run.audit().unwrap_or(run.mode.as_str()))),
         phase: current.map(|run| run.shown_phase().as_str()),
@@ -180,6 +185,22 @@ fn attention(
             "the certificate of the lab's authority ends at {}: make a new lab with `regatta init`, and enroll every device there",
             tables::time(&end.to_string())
         ));
+    }
+    for row in rows.iter().filter(|row| !row.health.can_take_runs()) {
+        let queued = status
+            .devices
+            .iter()
+            .find(|device| device.device == row.id.as_str());
+        let queued = queued.map_or(0, |device| device.queued);
+        // An operator knows of the maintenance, unless runs wait for its end.
+        if row.health.maintenance.is_none() || queued > 0 {
+            found.push(format!(
+                "{} is {}; {queued} runs wait for it; {}",
+                row.name,
+                described(&row.health),
+                remedy(row)
+            ));
+        }
     }
     for row in rows.iter().filter(|row| row.duplicated) {
         found.push(format!(

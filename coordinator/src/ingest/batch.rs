@@ -26,7 +26,7 @@ use super::{
 use crate::{
     fleet::{self, Admission, Identity, Inventories, Sessions},
     link::{Inbound, Publisher},
-    store::{RunChange, Store, StoreError, StreamRow},
+    store::{COORDINATOR, HealthChange, RunChange, Store, StoreError, StreamRow},
     workspace::Workspace,
 };
 
@@ -266,6 +266,8 @@ impl Ingest {
                      hint: was a card or state directory copied? delete `device.key` and `enrolment.json` of the copy"
                 );
                 self.store.device_is_duplicated(device, true)?;
+                self.store
+                    .change_health(device, HealthChange::Duplicated, COORDINATOR)?;
                 Ok(false)
             }
             Identity::NowSingle => {

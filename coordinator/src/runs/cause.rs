@@ -41,9 +41,11 @@ impl<'a> RunEnd<'a> {
 
 /// Reasons of failed runs by their beginning. The first match counts. Other reasons are [`EndCause::Workload`]: the run process and its
 /// engine compose them.
-const BEGINNINGS: [(&str, EndCause); 21] = [
+const BEGINNINGS: [(&str, EndCause); 23] = [
     (end_reason::AGENT_STOPPED, EndCause::Infrastructure),
-    (end_reason::WENT_DOWN, EndCause::Device),
+    (end_reason::AGENT_DOWN, EndCause::Infrastructure),
+    (end_reason::DEVICE_DOWN, EndCause::Device),
+    (end_reason::WENT_DOWN, EndCause::Infrastructure),
     (end_reason::GATE_CLOSED, EndCause::Precondition),
     (end_reason::NO_SPACE, EndCause::Precondition),
     (end_reason::NO_DOWNLOAD, EndCause::Device),
@@ -180,10 +182,18 @@ mod tests {
         };
         let cases = [
             (
-                format!("{} while the run was running", end_reason::WENT_DOWN),
+                format!("{} while the run was running", end_reason::DEVICE_DOWN),
                 Device,
             ),
             (end_reason::AGENT_STOPPED.to_owned(), Infrastructure),
+            (
+                format!("{} while the run was ready", end_reason::AGENT_DOWN),
+                Infrastructure,
+            ),
+            (
+                format!("{} while the run was ready", end_reason::WENT_DOWN),
+                Infrastructure,
+            ),
             (
                 format!("{}: soc 61.5 \u{b0}C", end_reason::GATE_CLOSED),
                 Precondition,

@@ -163,7 +163,9 @@ impl Dispatcher {
             for run in mine.iter().filter(|run| run.spec_sha256.is_some()) {
                 self.send_pending(run, device)?;
             }
-            if let Some(next) = mine.first()
+            // A quarantined or drained device finishes its run and gets no other.
+            let takes_runs = device.health.can_take_runs();
+            if let Some(next) = mine.iter().find(|run| takes_runs || run.draft.forced)
                 && mine.iter().all(|run| run.spec_sha256.is_none())
                 // A given-up run may still execute there.
                 && aborts.is_empty()

@@ -22,6 +22,7 @@ use regatta_types::{
 
 use super::{
     accuracy, audit,
+    device_judgement::judge_device,
     evidence::{self, Proven},
     logged::{Logged, in_words, open_log, outcome},
     missing::Missing,
@@ -157,7 +158,15 @@ impl Finisher {
             .context(document_name::RECORD)?;
         let nothing_to_miss = !run.lost && streams.iter().all(|stream| !stream.listed);
         let outcome = outcome(&spec, &record, &logged, &proven, nothing_to_miss);
-        if !self.store.run_is_recorded(run, &record, &outcome)? {
+        let limit = self.workspace.config().quarantine_after;
+        let is_recorded = self.store.all_or_nothing(|store| {
+            let is_recorded = store.run_is_recorded(run, &record, &outcome)?;
+            if is_recorded {
+                judge_device(store, run.id, limit)?;
+            }
+            Ok(is_recorded)
+        })?;
+        if !is_recorded {
             // The run has changed meanwhile, for example by a new state. The finisher takes it again.
             return Ok(());
         }

@@ -3,7 +3,8 @@
 //! [`request`], [`resolve`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and [`repetition`] repeats runs
 //! whose rate was a guess. [`expected_time`] is how long a run takes at least. [`form`] selects the samples that the settings need.
 //! [`dispatch`] sends runs, [`missing`] finds undelivered files, [`logged`] reads logs, and [`finish`] judges and records.
-//! [`cause`] determines whose failure a bad end was. [`mod@markers`] says why a figure is no MLPerf result.
+//! [`cause`] determines whose failure a bad end was. [`device_judgement`] draws
+//! the conclusion for its device, and [`device_check`] judges the known runs that test a device. [`mod@markers`] says why a figure is no MLPerf result.
 //!
 //! [`mod@rebuild`] restores a lost store from the records, [`removal`] removes runs, and [`staged`] keeps which trees hold them. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
 //! later.
@@ -12,6 +13,8 @@ mod accuracy;
 pub(crate) mod audit;
 mod cause;
 mod detail_figures;
+mod device_check;
+mod device_judgement;
 mod device_state;
 mod dispatch;
 mod estimate;
@@ -39,6 +42,7 @@ mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
 pub(crate) use cause::{RunEnd, cause_of_end};
+pub(crate) use device_check::{CheckVerdict, judge_check, speed};
 pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
 #[cfg(test)]

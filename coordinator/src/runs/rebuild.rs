@@ -153,6 +153,7 @@ fn take(
         spec,
         guesses: Default::default(),
         user_settings: Default::default(),
+        forced: false,
     };
     let Some(record) = optional(&dir.record())? else {
         // The device knows the run's state, and reports it with a higher revision.

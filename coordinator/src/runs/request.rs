@@ -116,6 +116,7 @@ impl Request<'_> {
             spec,
             guesses: guesses.map(|(key, value)| (key.clone(), value.clone())).collect(),
             user_settings,
+            forced: false,
         };
         if let Some(mut chosen) = self.system.clone() {
             chosen.merge_under(&mut draft.spec.engine.settings);

@@ -9,7 +9,7 @@ use regatta_types::{
 use regatta_wire::message::Hello;
 use rusqlite::{OptionalExtension as _, Row, params};
 
-use super::{DeviceLabel, Result, Store, now, values};
+use super::{DeviceLabel, HealthRow, Result, Store, health::health, now, values};
 
 /// The longest interval of heartbeats that an agent's configuration allows.
 const LONGEST_HEARTBEAT_MS: u64 = 60_000;
@@ -41,6 +41,8 @@ pub(crate) struct DeviceRow {
     pub(crate) open_run: Option<RunId>,
     /// The number of hellos received.
     pub(crate) hellos: u64,
+    /// Its health.
+    pub(crate) health: HealthRow,
     /// Its labels, in alphabetical order.
     pub(crate) labels: Vec<DeviceLabel>,
     /// When its first hello arrived.
@@ -106,10 +108,10 @@ impl DeviceRow {
 }
 
 /// Selects every column that [`device`] reads.
-const SELECT_DEVICES: &str = "SELECT devices.*, (SELECT runs.id FROM runs WHERE runs.device = devices.id
+const SELECT_DEVICES: &str = "SELECT devices.*, device_health.*, (SELECT runs.id FROM runs WHERE runs.device = devices.id
      AND recorded IS NULL AND known = 1 AND lost = 0 ORDER BY runs.id LIMIT 1) AS open_run,
      (SELECT json_group_array(label) FROM (SELECT label FROM device_labels WHERE device = devices.id ORDER BY label)) AS labels
-     FROM devices";
+     FROM devices LEFT JOIN device_health ON device_health.device = devices.id";
 
 fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
     Ok(DeviceRow {
@@ -123,6 +125,7 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
         duplicated: row.get("duplicated")?,
         running: values::optional_parsed(row, "running")?,
         open_run: values::optional_parsed(row, "open_run")?,
+        health: health(row)?,
         labels: values::json(row, "labels")?,
         hellos: values::unsigned(row, "hellos")?,
         first_seen: row.get("first_seen")?,
@@ -279,6 +282,7 @@ mod tests {
             duplicated: false,
             running: None,
             open_run: None,
+            health: HealthRow::default(),
             labels: Vec::new(),
             hellos: 1,
             first_seen: String::new(),

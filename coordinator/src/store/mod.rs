@@ -11,9 +11,11 @@ mod attempts;
 mod campaign_words;
 mod campaigns;
 mod cells;
+mod device_checks;
 mod devices;
 mod error;
 mod examinations;
+mod health;
 mod labels;
 mod logins;
 mod members;
@@ -43,9 +45,11 @@ pub(crate) use attempts::{AttemptEnd, AttemptRow, NewAttempt};
 pub(crate) use campaign_words::{CampaignState, CellState, Placement};
 pub(crate) use campaigns::{CampaignRow, NewCampaign};
 pub(crate) use cells::{CellRow, Combination, NewCell};
+pub(crate) use device_checks::DeviceCheck;
 pub(crate) use devices::{DeviceActivity, DeviceRow};
 pub(crate) use error::{Result, StoreError};
 pub(crate) use examinations::Examination;
+pub(crate) use health::{DeviceHealth, HealthChange, HealthLogEntry, HealthRow};
 pub(crate) use labels::DeviceLabel;
 pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use meters::{Lease, LeaseState, Leased, MeterRow, MeterSettings};
@@ -59,6 +63,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub(crate) use streams::StreamRow;
 pub(crate) use versions::OtherVersion;
 
+/// The coordinator as the author of a change.
+pub(crate) const COORDINATOR: &str = "coordinator";
 /// The longest wait for another connection's write.
 const BUSY: Duration = Duration::from_secs(30);
 /// The wait after which the user gets a message.

@@ -20,6 +20,9 @@ pub(crate) struct RunDraft {
     /// The user's settings, from `model.scenario.key` to value. Nothing overrides them.
     #[serde(rename = "given")]
     pub(crate) user_settings: BTreeMap<String, String>,
+    /// Whether it runs on a device that takes no runs: a check, or the wish of an operator.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) forced: bool,
 }
 
 impl RunDraft {

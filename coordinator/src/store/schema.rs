@@ -243,6 +243,50 @@ CREATE TABLE attempts (
 CREATE UNIQUE INDEX one_open_attempt_of_a_cell ON attempts (campaign, cell) WHERE ended IS NULL;
 CREATE UNIQUE INDEX one_open_attempt_on_a_device ON attempts (device) WHERE ended IS NULL;
 ",
+    "
+CREATE TABLE device_health (
+    device          TEXT PRIMARY KEY,
+    verdict         TEXT NOT NULL,       -- good, suspect or quarantined
+    cause           TEXT,                -- why it is not good
+    since           TEXT,
+    judged_by       TEXT,                -- coordinator, or a user
+    failures        INTEGER NOT NULL,    -- in a row, caused by the device
+    needs_operator  INTEGER NOT NULL,    -- whether no check clears it
+    drained         TEXT,                -- since when it is in maintenance
+    drained_by      TEXT,
+    drain_note      TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE device_log (
+    number      INTEGER PRIMARY KEY,
+    device      TEXT NOT NULL,
+    at          TEXT NOT NULL,
+    change      TEXT NOT NULL,
+    health      TEXT NOT NULL,           -- after the change
+    reason      TEXT,
+    changed_by  TEXT NOT NULL,
+    run         TEXT
+) STRICT;
+CREATE INDEX device_log_by_device ON device_log (device, run);
+CREATE TRIGGER device_log_has_no_updates BEFORE UPDATE ON device_log
+    BEGIN SELECT RAISE(ABORT, 'device_log is append-only'); END;
+CREATE TRIGGER device_log_has_no_deletes BEFORE DELETE ON device_log
+    BEGIN SELECT RAISE(ABORT, 'device_log is append-only'); END;
+
+CREATE TABLE device_checks (
+    number              INTEGER PRIMARY KEY,
+    device              TEXT NOT NULL,
+    at                  TEXT NOT NULL,
+    benchmark           TEXT NOT NULL,
+    engine              TEXT NOT NULL,
+    accuracy_run        TEXT NOT NULL,
+    performance_run     TEXT NOT NULL,
+    accuracy            REAL,            -- in percent
+    samples_per_second  REAL,
+    failure             TEXT,            -- why it failed
+    checked_by          TEXT NOT NULL
+) STRICT;
+",
 ];
 
 /// Migrates the database to the current version.

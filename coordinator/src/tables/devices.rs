@@ -59,7 +59,7 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
         let before = [
             escape(&device.name).into_owned(),
             device.id.to_string(),
-            state(device).to_owned(),
+            state_and_health(device),
             engines(device),
         ];
         let behind = [
@@ -78,7 +78,7 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
 }
 
 pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
-    let mut table = table(["name", "device", "state, engines, last seen"]);
+    let mut table = table(["name", "device", "state, engines, agent, last seen"]);
     for device in devices {
         let mut gpus = gpus_of(device);
         if !gpus.is_empty() {
@@ -92,10 +92,10 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
             escape(&device.name).into_owned(),
             device.id.to_string(),
             format!(
-                "{}, {}\n{}\n{labels}{gpus}{}",
-                state(device),
-                escape(&device.agent),
+                "{}\n{}\n{labels}{gpus}{}, {}",
+                state_and_health(device),
                 engines(device),
+                escape(version(device)),
                 words::time(&device.last_seen)
             ),
         ]);
@@ -110,6 +110,7 @@ pub(crate) fn device(device: &DeviceRow) -> String {
     let rows = [
         ("device", device.id.to_string()),
         ("state", state(device).to_owned()),
+        ("health", health(device)),
         ("labels", labels(&device.labels)),
         ("engines", engines(device)),
         ("agent", device.agent.clone()),
@@ -205,6 +206,18 @@ const fn state(device: &DeviceRow) -> &'static str {
         DeviceActivity::Duplicated => "duplicated: two agents use its identity",
         activity => activity.as_str(),
     }
+}
+
+fn state_and_health(device: &DeviceRow) -> String {
+    format!("{}, {}", state(device), device.health.health().as_str())
+}
+
+/// Formats a device's health with its time and cause.
+fn health(device: &DeviceRow) -> String {
+    let (since, _, cause) = device.health.shown();
+    let since = since.map_or_else(String::new, |since| format!(" since {}", words::time(since)));
+    let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+    format!("{}{since}{cause}", device.health.health().as_str())
 }
 
 fn engines(device: &DeviceRow) -> String {

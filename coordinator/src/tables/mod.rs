@@ -6,6 +6,7 @@ mod campaigns;
 mod device_state;
 mod devices;
 mod figure;
+mod health;
 mod meters;
 mod power;
 mod quickstart;
@@ -30,6 +31,7 @@ use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
 pub(crate) use devices::{device, devices, labels};
+pub(crate) use health::{health, health_log};
 pub(crate) use meters::meters;
 pub(crate) use power::{energy, power_session, power_sessions, preflight};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};

@@ -87,6 +87,8 @@ pub(crate) struct DeviceStatus {
     pub(crate) name: String,
     /// `busy`, `idle`, `offline` or `duplicated`.
     pub(crate) state: &'static str,
+    /// `good`, `suspect`, `quarantined` or `maintenance`.
+    pub(crate) health: &'static str,
     /// The run that it has.
     pub(crate) run: Option<RunId>,
     /// The scenario and mode of that run.
@@ -191,10 +193,14 @@ fn devices(devices: &[DeviceStatus], now: Timestamp) -> String {
         table.add_row([
             cell(&device.name),
             // The phase of its run says more than that it is busy.
-            cell(match device.phase {
-                Some(phase) if device.state == "busy" => phase,
-                _ => device.state,
-            }),
+            cell(format!(
+                "{}, {}",
+                match device.phase {
+                    Some(phase) if device.state == "busy" => phase,
+                    _ => device.state,
+                },
+                device.health
+            )),
             cell(device.subject.as_deref().unwrap_or("-")),
             right(device.queued),
             cell(ago(&device.last_seen, now)),
@@ -212,6 +218,7 @@ mod tests {
             device: "ff43306e6aa65ec6a97127b41beb2599".to_owned(),
             name: name.to_owned(),
             state: if run { "busy" } else { "offline" },
+            health: "good",
             run: None,
             subject: run.then(|| "SingleStream PerformanceOnly".to_owned()),
             phase: run.then_some("preparing"),

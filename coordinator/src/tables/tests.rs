@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     runs::Request,
-    store::{DeviceRow, Metric, RunOutcome, RunRow, RunTiming},
+    store::{DeviceRow, HealthRow, Metric, RunOutcome, RunRow, RunTiming},
     workspace::Workspace,
 };
 
@@ -383,6 +383,7 @@ fn boat() -> DeviceRow {
         facts: serde_json::to_string(&DeviceFacts::default()).unwrap(),
         online: true,
         open_run: None,
+        health: HealthRow::default(),
         labels: Vec::new(),
         duplicated: false,
         running: None,

@@ -1,6 +1,6 @@
 //! `regatta.toml`: the broker, addresses and protection, and data directories.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf};
 
 use jiff::SignedDuration;
 use regatta_types::{BrokerAddress, BrokerAddressError};
@@ -74,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) max_run_bytes: u64,
     /// Free space that logs must leave on the workspace's disk, in bytes. `None` means a share of the disk.
     pub(crate) min_free_bytes: Option<u64>,
+    /// The number of device-caused failures in a row that quarantines a device.
+    pub(crate) quarantine_after: u32,
 }
 
 #[derive(Deserialize)]
@@ -102,6 +104,13 @@ struct File {
     max_run_mib: u32,
     #[serde(default)]
     min_free_mib: Option<u32>,
+    #[serde(default = "three")]
+    quarantine_after: NonZeroU32,
+}
+
+/// The default number of failures: one may be chance, and a second its consequence.
+const fn three() -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(2)
 }
 
 /// The default size limit: the largest accuracy logs of a round have a few GiB.
@@ -191,6 +200,7 @@ impl Config {
             keep_on_device: SignedDuration::from_hours(i64::from(file.keep_on_device_hours)),
             max_run_bytes: u64::from(file.max_run_mib) << 20,
             min_free_bytes: file.min_free_mib.map(|mib| u64::from(mib) << 20),
+            quarantine_after: file.quarantine_after.get(),
         })
     }
 

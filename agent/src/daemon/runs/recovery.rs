@@ -3,13 +3,14 @@
 
 use std::io;
 
+use regatta_board::FactsReader;
 use regatta_types::{
     RunId,
     documents::{RunPhase, end_reason},
 };
 
 use super::{
-    job::Ending,
+    job::{Ending, ProcessIdentity},
     leftover_process::kill_leftover,
     run::Run,
     run_dir::{RunDir, RunDirError},
@@ -50,13 +51,17 @@ pub(super) fn recover_run(id: RunId, dir: RunDir, storage: &Storage) -> Recovere
         .map(|spec| WindowPolicy::from(&spec))
         .unwrap_or_default();
     let mut run = Run::open(id, dir, job, window_policy, storage);
-    if let Some(leftover) = run.take_process()
-        && kill_leftover(&leftover)
-    {
+    let leftover = run.take_process();
+    let boot_id = boot_id_of(&run, leftover.as_ref());
+    if leftover.is_some_and(|leftover| kill_leftover(&leftover)) {
         tracing::warn!("run {id}: its process had outlived the daemon and was killed");
     }
     if was_cut_off(&run) {
-        let reason = format!("{} while the run was {}", end_reason::WENT_DOWN, run.phase());
+        let reason = format!(
+            "{} while the run was {}",
+            what_went_down(boot_id.as_deref()),
+            run.phase()
+        );
         run.skip_revisions();
         run.end(Ending {
             phase: RunPhase::Failed,
@@ -66,6 +71,22 @@ pub(super) fn recover_run(id: RunId, dir: RunDir, storage: &Storage) -> Recovere
     // The run is delivered, but its last state was not written.
     run.settle_delivery();
     Recovered::Run(Box::new(run))
+}
+
+/// Returns the id of the boot in which the run was active.
+fn boot_id_of(run: &Run, process: Option<&ProcessIdentity>) -> Option<String> {
+    let of_process = process.map(|process| process.boot_id.clone());
+    of_process.or_else(|| run.job().before.as_ref()?.boot_id.clone())
+}
+
+/// Returns whether the device has rebooted since the boot `then`, as the beginning of a reason.
+fn what_went_down(then: Option<&str>) -> &'static str {
+    let now = FactsReader::of_this_machine().boot_id();
+    match (then, now) {
+        (Some(then), Some(now)) if then == now => end_reason::AGENT_DOWN,
+        (Some(then), Some(_)) if !then.is_empty() => end_reason::DEVICE_DOWN,
+        _ => end_reason::WENT_DOWN,
+    }
 }
 
 /// Returns whether the run was active when the daemon died, with an unknown end.

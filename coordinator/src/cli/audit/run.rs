@@ -3,7 +3,9 @@
 use regatta_config::catalogue::Catalogue;
 use regatta_types::{Scenario, benchmark::Benchmark};
 
-use super::super::{Context, context::shell_word, lookup, run::finish};
+use super::super::{
+    Context, context::shell_word, device_availability::expect_available_or_force, lookup, run::finish,
+};
 use crate::{
     exit::{CommandResult, Failure},
     runs::audit::{PlanError, drafts, find},
@@ -28,6 +30,9 @@ pub(crate) struct Args {
     /// Wait until every audit has ended (the default)
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,
+    /// Request audits of devices that are quarantined or in maintenance, too
+    #[arg(long)]
+    force: bool,
     /// Return at once
     #[arg(long)]
     no_wait: bool,
@@ -37,7 +42,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    let devices = args.devices.find_or_only(&store)?;
+    let devices = args.devices.find_or_only(args.force, &store)?;
     let mut requested = Vec::new();
     for device in &devices {
         requested.extend(of_device(
@@ -47,6 +52,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             (context, &workspace, &store),
         )?);
     }
+    expect_available_or_force(&mut requested, args.force, &store)?;
     store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.add_run(draft)))?;
     finish((args.no_wait, 0), &requested, context, &workspace, &store)
 }

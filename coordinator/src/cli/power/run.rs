@@ -8,7 +8,10 @@ use regatta_config::catalogue::Catalogue;
 use serde_json::{Value, json};
 
 use super::{
-    super::{Context, context::notify, interrupts, meter::unknown, resolve, resolve::unresolved, runtime},
+    super::{
+        Context, context::notify, device_availability::expect_available, interrupts, meter::unknown, resolve,
+        resolve::unresolved, runtime,
+    },
     machines::{MachineArgs, Machines},
     sessions::Sessions,
 };
@@ -91,6 +94,9 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         return Err(
             Failure::could_not(format!("no coordinator serves {root}")).hint("start `regatta serve` there")
         );
+    }
+    if let Some(device) = store.device(device)? {
+        expect_available(&device)?;
     }
     let runtime = runtime()?;
     let interrupted = interrupts::end_requested(&runtime)?;

@@ -228,6 +228,7 @@ fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> R
         spec,
         guesses: Default::default(),
         user_settings: Default::default(),
+        forced: false,
     })
 }
 

@@ -73,7 +73,11 @@ impl FromStr for EndCause {
 pub mod end_reason {
     /// The agent was stopped, such as for an update.
     pub const AGENT_STOPPED: &str = "interrupted: the agent was stopped";
-    /// The agent or the device went down without notice.
+    /// The agent went down without notice. The device did not reboot.
+    pub const AGENT_DOWN: &str = "interrupted: the agent went down";
+    /// The device rebooted without notice, as after a power cut.
+    pub const DEVICE_DOWN: &str = "interrupted: the device went down";
+    /// One of the two went down without notice.
     pub const WENT_DOWN: &str = "interrupted: the agent or the device went down";
     /// The gate of the run did not open in time.
     pub const GATE_CLOSED: &str = "the device did not become ready";

@@ -1,0 +1,173 @@
+//! `regatta device health`, `drain`, `resume`, `clear` and `log`: the health of devices and its history. [`super::device_check`] tests a
+//! device.
+
+use serde::Serialize;
+
+use super::{
+    Context,
+    health_text::{described, remedy, user},
+    lookup,
+};
+use crate::{
+    exit::Failure,
+    store::{DeviceRow, HealthChange, Store},
+    tables,
+};
+
+/// The health of a device as programs get it.
+#[derive(Serialize)]
+pub(super) struct HealthDocument<'a> {
+    device: &'a str,
+    name: &'a str,
+    health: &'static str,
+    takes_runs: bool,
+    cause: Option<&'a str>,
+    since: Option<&'a str>,
+    by: Option<&'a str>,
+    verdict: &'static str,
+    verdict_cause: Option<&'a str>,
+    device_failures_in_a_row: u32,
+    needs_operator: bool,
+}
+
+impl<'a> HealthDocument<'a> {
+    pub(super) fn of(row: &'a DeviceRow) -> Self {
+        let (since, by, cause) = row.health.shown();
+        Self {
+            device: row.id.as_str(),
+            name: &row.name,
+            health: row.health.health().as_str(),
+            takes_runs: row.health.can_take_runs(),
+            cause,
+            since,
+            by,
+            verdict: row.health.verdict.as_str(),
+            verdict_cause: row.health.cause.as_deref(),
+            device_failures_in_a_row: row.health.failures,
+            needs_operator: row.health.needs_operator,
+        }
+    }
+}
+
+/// Shows the health of one device, or of all.
+pub(super) fn show(device: Option<&str>, context: &Context, store: &Store) -> Result<(), Failure> {
+    let rows = match device {
+        Some(name) => vec![lookup::device(store, Some(name))?],
+        None => store.devices()?,
+    };
+    let documents: Vec<_> = rows.iter().map(HealthDocument::of).collect();
+    context.print(&serde_json::json!({ "devices": documents }), || {
+        tables::health(&rows)
+    })?;
+    Ok(())
+}
+
+/// Shows the log of a device's health.
+pub(super) fn log(device: &str, context: &Context, store: &Store) -> Result<(), Failure> {
+    let row = lookup::device(store, Some(device))?;
+    let log = store.health_log(&row.id)?;
+    let document = serde_json::json!({ "device": row.id, "name": row.name, "log": log });
+    context.print(&document, || tables::health_log(&row.name, &log))?;
+    Ok(())
+}
+
+/// Takes a device out of service.
+pub(super) fn drain(
+    device: &str,
+    note: Option<&str>,
+    context: &Context,
+    store: &Store,
+) -> Result<(), Failure> {
+    let row = lookup::device(store, Some(device))?;
+    let name = &row.name;
+    if row.health.maintenance.is_some() {
+        return Err(Failure::misuse(format!("{name} is {}", described(&row.health)))
+            .hint(format!("`regatta device resume {name}` ends the maintenance")));
+    }
+    change(&row, HealthChange::Drained(note), store)?;
+    print(&row, context, store, |_| {
+        let run = row
+            .open_run
+            .map_or_else(String::new, |run| format!(" It finishes run {run}."));
+        format!(
+            "{name} is in maintenance and takes no new runs.{run}\nafterwards: `regatta device resume {name}`"
+        )
+    })
+}
+
+/// Puts a device back into service.
+pub(super) fn resume(device: &str, context: &Context, store: &Store) -> Result<(), Failure> {
+    let row = lookup::device(store, Some(device))?;
+    let name = &row.name;
+    if row.health.maintenance.is_none() {
+        return Err(Failure::misuse(format!(
+            "{name} is not in maintenance; it is {}",
+            described(&row.health)
+        ))
+        .hint(remedy(&row)));
+    }
+    change(&row, HealthChange::Resumed, store)?;
+    print(&row, context, store, |after| {
+        let before = described(&row.health);
+        if after.health.can_take_runs() {
+            format!("{name} takes runs again; it was {before}")
+        } else {
+            format!(
+                "{name} is no longer in maintenance, and {}\n{}",
+                described(&after.health),
+                remedy(after)
+            )
+        }
+    })
+}
+
+/// Clears a quarantined or suspect device.
+pub(super) fn clear(
+    device: &str,
+    note: Option<&str>,
+    context: &Context,
+    store: &Store,
+) -> Result<(), Failure> {
+    let row = lookup::device(store, Some(device))?;
+    let name = &row.name;
+    if row.duplicated {
+        return Err(
+            Failure::misuse(format!("two agents still use the identity of {name}"))
+                .hint("stop one of them, and delete `device.key` and `enrolment.json` of the copy"),
+        );
+    }
+    if !change(&row, HealthChange::Cleared(note), store)? {
+        return Err(Failure::misuse(format!(
+            "nothing is known against {name}; it is {}",
+            described(&row.health)
+        ))
+        .hint(remedy(&row)));
+    }
+    print(&row, context, store, |after| {
+        let mut verdict = row.health.clone();
+        verdict.maintenance = None;
+        format!(
+            "{name} is {} now; it was {}",
+            after.health.health().as_str(),
+            described(&verdict)
+        )
+    })
+}
+
+/// Changes the health of a device in the name of the user. Returns whether anything changed.
+pub(super) fn change(row: &DeviceRow, change: HealthChange<'_>, store: &Store) -> Result<bool, Failure> {
+    let changed = store.all_or_nothing(|store| store.change_health(&row.id, change, &user()))?;
+    Ok(changed.is_some())
+}
+
+/// Prints the health after a change.
+fn print(
+    row: &DeviceRow,
+    context: &Context,
+    store: &Store,
+    text: impl FnOnce(&DeviceRow) -> String,
+) -> Result<(), Failure> {
+    let after = lookup::device(store, Some(row.id.as_str()))?;
+    context.print(&HealthDocument::of(&after), || text(&after))?;
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! Checks of devices: the short known runs that were made, and what they showed. Later checks compare with earlier ones.
+
+use regatta_types::{DeviceId, RunId};
+use rusqlite::params;
+
+use super::{Result, Store, now};
+
+/// A check of a device.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DeviceCheck {
+    /// The benchmark.
+    pub(crate) benchmark: String,
+    /// The engine.
+    pub(crate) engine: String,
+    /// The accuracy run.
+    pub(crate) accuracy_run: RunId,
+    /// The performance run.
+    pub(crate) performance_run: RunId,
+    /// The accuracy in percent.
+    pub(crate) accuracy: Option<f64>,
+    /// The speed in samples per second.
+    pub(crate) samples_per_second: Option<f64>,
+    /// Why the check failed. `None` when it passed.
+    pub(crate) failure: Option<String>,
+    /// The user who requested it.
+    pub(crate) by: String,
+}
+
+impl Store {
+    /// Stores a check.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn add_device_check(&self, device: &DeviceId, check: &DeviceCheck) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO device_checks (device, at, benchmark, engine, accuracy_run, performance_run, accuracy,
+                 samples_per_second, failure, checked_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                device.as_str(),
+                now(),
+                check.benchmark,
+                check.engine,
+                check.accuracy_run.to_string(),
+                check.performance_run.to_string(),
+                check.accuracy,
+                check.samples_per_second,
+                check.failure,
+                check.by,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Returns the speeds of a device's passed checks with a benchmark and an engine, in samples per second, oldest first.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn checked_speeds(
+        &self,
+        device: &DeviceId,
+        benchmark: &str,
+        engine: &str,
+    ) -> Result<Vec<f64>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT samples_per_second FROM device_checks
+             WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND failure IS NULL AND samples_per_second IS NOT NULL
+             ORDER BY number",
+        )?;
+        let rows = statement.query_map([device.as_str(), benchmark, engine], |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

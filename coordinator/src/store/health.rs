@@ -1,0 +1,474 @@
+//! Health of devices, apart from what they do: whether a device may take runs, why not, since when, and who decided it. The log of changes
+//! is append-only. This file does not decide which failures are a device's.
+
+use regatta_types::{DeviceId, RunId};
+use rusqlite::{OptionalExtension as _, Row, params};
+use serde::Serialize;
+
+use super::{Result, Store, now, values};
+
+/// Whether a device may be trusted with runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DeviceHealth {
+    /// Nothing is known against it.
+    #[default]
+    Good,
+    /// Its last failure was its own. It still takes runs.
+    Suspect,
+    /// It takes no runs until a check or an operator clears it.
+    Quarantined,
+    /// An operator has taken it out of service.
+    Maintenance,
+}
+
+impl DeviceHealth {
+    /// The word for it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Suspect => "suspect",
+            Self::Quarantined => "quarantined",
+            Self::Maintenance => "maintenance",
+        }
+    }
+}
+
+/// Who takes a device out of service, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Maintenance {
+    /// Since when, RFC 3339 UTC.
+    pub(crate) since: String,
+    /// The user.
+    pub(crate) by: String,
+    /// The user's note.
+    pub(crate) note: Option<String>,
+}
+
+/// A device's health.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct HealthRow {
+    /// The health without regard to maintenance.
+    pub(crate) verdict: DeviceHealth,
+    /// Why it is not good.
+    pub(crate) cause: Option<String>,
+    /// When the verdict began, RFC 3339 UTC. `None` for a device that was always good.
+    pub(crate) since: Option<String>,
+    /// Who decided it: `coordinator`, or a user.
+    pub(crate) by: Option<String>,
+    /// The number of failures in a row that were the device's own.
+    pub(crate) failures: u32,
+    /// Whether only an operator can clear it, because a check proves nothing.
+    pub(crate) needs_operator: bool,
+    /// The maintenance, if there is one.
+    pub(crate) maintenance: Option<Maintenance>,
+}
+
+/// What changes a device's health.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HealthChange<'a> {
+    /// A run ended with a good result.
+    RunSucceeded(RunId),
+    /// A run failed because of the device. After `limit` failures in a row the device is quarantined.
+    DeviceFailed {
+        /// The run.
+        run: RunId,
+        /// Why it failed.
+        reason: &'a str,
+        /// The number of failures in a row that quarantines.
+        limit: u32,
+    },
+    /// Two agents use the device's identity.
+    Duplicated,
+    /// An operator takes the device out of service.
+    Drained(Option<&'a str>),
+    /// An operator puts it back into service.
+    Resumed,
+    /// An operator clears it.
+    Cleared(Option<&'a str>),
+    /// A check passed.
+    CheckPassed,
+    /// A check failed.
+    CheckFailed(&'a str),
+}
+
+/// A change as it is logged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct HealthLogEntry {
+    /// When, RFC 3339 UTC.
+    pub(crate) at: String,
+    /// What happened.
+    pub(crate) change: String,
+    /// The health after it.
+    pub(crate) health: String,
+    /// Why.
+    pub(crate) reason: Option<String>,
+    /// Who: `coordinator`, or a user.
+    pub(crate) by: String,
+    /// The run, if one was the reason.
+    pub(crate) run: Option<RunId>,
+}
+
+impl HealthRow {
+    /// The health that is shown: maintenance hides the verdict.
+    pub(crate) const fn health(&self) -> DeviceHealth {
+        if self.maintenance.is_some() {
+            DeviceHealth::Maintenance
+        } else {
+            self.verdict
+        }
+    }
+
+    /// Returns whether the device is sent new runs.
+    pub(crate) const fn can_take_runs(&self) -> bool {
+        matches!(self.health(), DeviceHealth::Good | DeviceHealth::Suspect)
+    }
+
+    /// The time, the user and the reason of the health that is shown.
+    pub(crate) fn shown(&self) -> (Option<&str>, Option<&str>, Option<&str>) {
+        match &self.maintenance {
+            Some(drained) => (Some(&drained.since), Some(&drained.by), drained.note.as_deref()),
+            None => (self.since.as_deref(), self.by.as_deref(), self.cause.as_deref()),
+        }
+    }
+
+    /// Returns the health after a change at `at` by `by`. `None` when the change has no effect and is not logged.
+    pub(crate) fn after(&self, change: HealthChange<'_>, at: &str, by: &str) -> Option<Self> {
+        let judged = |verdict, cause: String| Self {
+            verdict,
+            cause: Some(cause),
+            since: Some(at.to_owned()),
+            by: Some(by.to_owned()),
+            ..self.clone()
+        };
+        let good = || Self {
+            verdict: DeviceHealth::Good,
+            cause: None,
+            since: Some(at.to_owned()),
+            by: Some(by.to_owned()),
+            failures: 0,
+            needs_operator: false,
+            maintenance: self.maintenance.clone(),
+        };
+        let is_quarantined = self.verdict == DeviceHealth::Quarantined;
+        match change {
+            HealthChange::RunSucceeded(_) => (self.verdict == DeviceHealth::Suspect).then(good),
+            HealthChange::DeviceFailed { reason, limit, .. } => {
+                let failures = self.failures.saturating_add(1);
+                let next = match failures {
+                    _ if is_quarantined => self.clone(),
+                    1 if limit > 1 => judged(DeviceHealth::Suspect, reason.to_owned()),
+                    _ if failures < limit => judged(
+                        DeviceHealth::Suspect,
+                        format!("{failures} failures in a row, the last: {reason}"),
+                    ),
+                    1 => judged(DeviceHealth::Quarantined, reason.to_owned()),
+                    _ => judged(
+                        DeviceHealth::Quarantined,
+                        format!("{failures} failures in a row, the last: {reason}"),
+                    ),
+                };
+                Some(Self { failures, ..next })
+            }
+            HealthChange::Duplicated if self.needs_operator => None,
+            HealthChange::Duplicated => Some(Self {
+                needs_operator: true,
+                ..judged(
+                    DeviceHealth::Quarantined,
+                    "two agents used its identity: a card or state directory was copied".to_owned(),
+                )
+            }),
+            HealthChange::Drained(note) => self.maintenance.is_none().then(|| Self {
+                maintenance: Some(Maintenance {
+                    since: at.to_owned(),
+                    by: by.to_owned(),
+                    note: note.map(str::to_owned),
+                }),
+                ..self.clone()
+            }),
+            HealthChange::Resumed => self.maintenance.is_some().then(|| Self {
+                maintenance: None,
+                ..self.clone()
+            }),
+            HealthChange::Cleared(_) => (self.verdict != DeviceHealth::Good).then(good),
+            HealthChange::CheckPassed if self.needs_operator || self.verdict == DeviceHealth::Good => {
+                Some(self.clone())
+            }
+            HealthChange::CheckPassed => Some(good()),
+            HealthChange::CheckFailed(_) if self.needs_operator => Some(self.clone()),
+            HealthChange::CheckFailed(reason) => Some(judged(
+                DeviceHealth::Quarantined,
+                format!("its check failed: {reason}"),
+            )),
+        }
+    }
+}
+
+impl HealthChange<'_> {
+    /// What happened, in words.
+    const fn words(&self) -> &'static str {
+        match self {
+            Self::RunSucceeded(_) => "run succeeded",
+            Self::DeviceFailed { .. } => "run failed because of the device",
+            Self::Duplicated => "identity duplicated",
+            Self::Drained(_) => "drained",
+            Self::Resumed => "resumed",
+            Self::Cleared(_) => "cleared",
+            Self::CheckPassed => "check passed",
+            Self::CheckFailed(_) => "check failed",
+        }
+    }
+
+    const fn run(&self) -> Option<RunId> {
+        match self {
+            Self::RunSucceeded(run) | Self::DeviceFailed { run, .. } => Some(*run),
+            _ => None,
+        }
+    }
+
+    const fn reason(&self) -> Option<&str> {
+        match self {
+            Self::DeviceFailed { reason, .. } | Self::CheckFailed(reason) => Some(reason),
+            Self::Drained(note) | Self::Cleared(note) => *note,
+            _ => None,
+        }
+    }
+}
+
+/// Reads the columns of `device_health`. They are NULL in a join for a device without a row.
+pub(super) fn health(row: &Row<'_>) -> rusqlite::Result<HealthRow> {
+    let verdict: Option<String> = row.get("verdict")?;
+    let drained: Option<String> = row.get("drained")?;
+    let maintenance = match drained {
+        None => None,
+        Some(since) => Some(Maintenance {
+            since,
+            by: row.get::<_, Option<String>>("drained_by")?.unwrap_or_default(),
+            note: row.get("drain_note")?,
+        }),
+    };
+    Ok(HealthRow {
+        verdict: match verdict.as_deref() {
+            Some("quarantined") => DeviceHealth::Quarantined,
+            Some("suspect") => DeviceHealth::Suspect,
+            _ => DeviceHealth::Good,
+        },
+        cause: row.get("cause")?,
+        since: row.get("since")?,
+        by: row.get("judged_by")?,
+        failures: row.get::<_, Option<u32>>("failures")?.unwrap_or(0),
+        needs_operator: row.get::<_, Option<bool>>("needs_operator")?.unwrap_or(false),
+        maintenance,
+    })
+}
+
+impl Store {
+    /// Returns a device's health. A device without a history is good.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn health(&self, device: &DeviceId) -> Result<HealthRow> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM device_health WHERE device = ?1")?;
+        let found = statement.query_row([device.as_str()], health).optional()?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Returns whether a device is sent new runs: it is neither quarantined nor in maintenance.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn can_take_runs(&self, device: &DeviceId) -> Result<bool> {
+        Ok(self.health(device)?.can_take_runs())
+    }
+
+    /// Changes a device's health and logs it. Returns the health after it, or `None` when nothing changed. A run counts once, also when it is
+    /// recorded again. Call this in a transaction.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn change_health(
+        &self,
+        device: &DeviceId,
+        change: HealthChange<'_>,
+        by: &str,
+    ) -> Result<Option<HealthRow>> {
+        let run = change.run().map(|run| run.to_string());
+        let is_logged: bool = self
+            .connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM device_log WHERE device = ?1 AND run = ?2)")?
+            .query_row(params![device.as_str(), run], |row| row.get(0))?;
+        let at = now();
+        let next = self.health(device)?.after(change, &at, by);
+        let Some(next) = next.filter(|_| !is_logged) else {
+            return Ok(None);
+        };
+        let drained = next.maintenance.as_ref();
+        self.connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO device_health (device, verdict, cause, since, judged_by, failures, needs_operator,
+                     drained, drained_by, drain_note)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?
+            .execute(params![
+                device.as_str(),
+                next.verdict.as_str(),
+                next.cause,
+                next.since,
+                next.by,
+                next.failures,
+                next.needs_operator,
+                drained.map(|drained| &drained.since),
+                drained.map(|drained| &drained.by),
+                drained.and_then(|drained| drained.note.as_ref()),
+            ])?;
+        self.connection
+            .prepare_cached(
+                "INSERT INTO device_log (device, at, change, health, reason, changed_by, run)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(params![
+                device.as_str(),
+                at,
+                change.words(),
+                next.health().as_str(),
+                change.reason(),
+                by,
+                run,
+            ])?;
+        Ok(Some(next))
+    }
+
+    /// Returns the log of a device's health, oldest first.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn health_log(&self, device: &DeviceId) -> Result<Vec<HealthLogEntry>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM device_log WHERE device = ?1 ORDER BY number")?;
+        let rows = statement.query_map([device.as_str()], |row| {
+            Ok(HealthLogEntry {
+                at: row.get("at")?,
+                change: row.get("change")?,
+                health: row.get("health")?,
+                reason: row.get("reason")?,
+                by: row.get("changed_by")?,
+                run: values::optional_parsed(row, "run")?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(reason: &str) -> HealthChange<'_> {
+        HealthChange::DeviceFailed {
+            run: RunId::now(),
+            reason,
+            limit: 3,
+        }
+    }
+
+    #[test]
+    fn every_change_leads_from_one_health_to_the_next() {
+        use DeviceHealth::{Good, Maintenance, Quarantined, Suspect};
+        let run = HealthChange::RunSucceeded(RunId::now());
+        let steps: &[(&[HealthChange<'_>], DeviceHealth)] = &[
+            (&[], Good),
+            (&[run], Good),
+            (&[failed("EIO")], Suspect),
+            (&[failed("EIO"), run], Good),
+            (&[failed("EIO"), failed("EIO")], Suspect),
+            (&[failed("EIO"), run, failed("EIO"), failed("EIO")], Suspect),
+            (&[failed("EIO"), failed("EIO"), failed("EIO")], Quarantined),
+            (&[failed("EIO"), failed("EIO"), failed("EIO"), run], Quarantined),
+            (
+                &[failed("a"), failed("b"), failed("c"), HealthChange::Cleared(None)],
+                Good,
+            ),
+            (
+                &[failed("a"), failed("b"), failed("c"), HealthChange::CheckPassed],
+                Good,
+            ),
+            (&[HealthChange::CheckFailed("slow")], Quarantined),
+            (&[HealthChange::Duplicated], Quarantined),
+            // A check runs on one of the two boards, and shows nothing about the other.
+            (
+                &[HealthChange::Duplicated, HealthChange::CheckPassed],
+                Quarantined,
+            ),
+            (&[HealthChange::Duplicated, HealthChange::Cleared(None)], Good),
+            (&[HealthChange::Drained(None)], Maintenance),
+            (&[HealthChange::Drained(None), HealthChange::Resumed], Good),
+            (
+                &[HealthChange::CheckFailed("slow"), HealthChange::Drained(None)],
+                Maintenance,
+            ),
+            (
+                &[
+                    HealthChange::CheckFailed("slow"),
+                    HealthChange::Drained(None),
+                    HealthChange::Resumed,
+                ],
+                Quarantined,
+            ),
+        ];
+        for (changes, expected) in steps {
+            let mut row = HealthRow::default();
+            for change in *changes {
+                row = row.after(*change, "now", "coordinator").unwrap_or(row);
+            }
+            assert_eq!(row.health(), *expected, "{changes:?}");
+            assert_eq!(
+                row.can_take_runs(),
+                matches!(expected, Good | Suspect),
+                "{changes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_log_is_append_only_and_a_run_counts_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("db")).unwrap();
+        let device: DeviceId = "ab".repeat(16).parse().unwrap();
+        let once = failed("EIO");
+        assert!(
+            store
+                .change_health(&device, once, "coordinator")
+                .unwrap()
+                .is_some()
+        );
+        assert!(
+            store
+                .change_health(&device, once, "coordinator")
+                .unwrap()
+                .is_none()
+        );
+        let drained = store
+            .change_health(&device, HealthChange::Drained(Some("new fan")), "ada")
+            .unwrap();
+        assert_eq!(drained.unwrap().shown(), store.health(&device).unwrap().shown());
+        assert!(!store.can_take_runs(&device).unwrap());
+        let log = store.health_log(&device).unwrap();
+        let words: Vec<_> = log
+            .iter()
+            .map(|entry| (entry.change.as_str(), entry.health.as_str()))
+            .collect();
+        assert_eq!(
+            words,
+            [
+                ("run failed because of the device", "suspect"),
+                ("drained", "maintenance")
+            ]
+        );
+        for statement in ["DELETE FROM device_log", "UPDATE device_log SET reason = ''"] {
+            assert!(store.connection.execute(statement, []).is_err(), "{statement}");
+        }
+    }
+}
