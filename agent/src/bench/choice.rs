@@ -139,6 +139,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             input_name: None,
             response: Response::Raw,
             class_offset: 0,
+            detections: None,
             further_inputs: Vec::new(),
         },
         dataset: Dataset {

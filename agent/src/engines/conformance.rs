@@ -3,6 +3,8 @@
 //! a run during a batch, through the binary.
 
 mod batches;
+#[cfg(feature = "tract")]
+mod detections;
 mod errors;
 mod resources;
 mod samples;

@@ -4,6 +4,7 @@
 
 #[cfg(test)]
 pub(crate) mod conformance;
+mod detections;
 mod engine;
 mod error;
 mod exchange;
@@ -16,6 +17,7 @@ pub(crate) mod tensorrt;
 #[cfg(feature = "tract")]
 mod tract;
 
+use detections::DetectionDecoder;
 pub(crate) use engine::{Description, Engine, Loaded};
 pub(crate) use error::EngineError;
 pub(crate) use exchange::{Answers, Batch, Input};

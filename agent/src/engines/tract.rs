@@ -19,7 +19,7 @@ use tract_onnx::tract_core::value::{IntoTValue, TValue};
 
 use self::model::Plan;
 use super::{
-    Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded,
+    Answers, Batch, Description, DetectionDecoder, Engine, EngineError, LoadRequest, Loaded,
     numbers::{largest, widen},
 };
 use crate::panics::panic_text;
@@ -42,8 +42,10 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
                 .iter()
                 .map(|plan| PlanState::new(plan, request))
                 .collect::<Result<_, _>>()?;
+            let decoder = plans.first().map(|plan| model::decoder(request, &plan.rows));
             Ok(Box::new(Tract {
                 states,
+                decoder: decoder.transpose()?.flatten(),
                 response: request.benchmark.model.response,
                 class_offset: request.benchmark.model.class_offset,
             }) as Box<dyn Engine>)
@@ -146,6 +148,8 @@ struct Tract {
     states: Vec<PlanState>,
     response: Response,
     class_offset: i32,
+    /// For the response `detections`.
+    decoder: Option<DetectionDecoder>,
 }
 
 impl Engine for Tract {
@@ -161,6 +165,17 @@ impl Engine for Tract {
         };
         let outputs = state.run(batch)?;
         let rows = state.batch_size;
+        if let Some(decoder) = &mut self.decoder {
+            for (place, sample) in batch.samples.iter().enumerate() {
+                let row = |output: usize| {
+                    let bytes = outputs[output].as_bytes();
+                    let row = bytes.len() / rows;
+                    &bytes[place * row..][..row]
+                };
+                decoder.push(sample.index, row, answers);
+            }
+            return Ok(());
+        }
         let pushed = match self.response {
             Response::ArgmaxInt32 => push_classes(&outputs[0], rows, size, self.class_offset, answers),
             response => {

@@ -255,6 +255,7 @@ fn response(response: Response, offset: i32) -> String {
         }
         (Response::Raw, _) => "the first output, unchanged".to_owned(),
         (Response::Stacked, _) => "all outputs, interleaved".to_owned(),
+        (Response::Detections, _) => "7 floats for each detection".to_owned(),
     }
 }
 

@@ -31,6 +31,10 @@ const BENCHMARKS: &[(&str, &str)] = &[
         "resnet50.toml",
         include_str!("../../../configs/benchmarks/resnet50.toml"),
     ),
+    (
+        "retinanet.toml",
+        include_str!("../../../configs/benchmarks/retinanet.toml"),
+    ),
 ];
 /// Ordered by name, which is also the order by age.
 static ROUNDS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/rounds")));

@@ -15,6 +15,8 @@ pub mod null_sut;
 pub mod official_loadgen;
 pub mod oracle;
 mod processes;
+#[cfg(feature = "tract")]
+mod random_weights;
 pub mod real_tensorrt;
 mod rounds;
 pub mod settable_board;
@@ -23,6 +25,8 @@ pub mod small_bert;
 pub mod small_disk;
 #[cfg(feature = "tract")]
 pub mod small_resnet50;
+#[cfg(feature = "tract")]
+pub mod small_retinanet;
 pub mod staging;
 pub mod strace;
 pub mod synthetic_run;

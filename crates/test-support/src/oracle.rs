@@ -33,6 +33,11 @@ pub fn coco() -> Option<PathBuf> {
     installed("coco")
 }
 
+/// Returns the Python that has ONNX Runtime, as [`opencv`] does.
+pub fn onnxruntime() -> Option<PathBuf> {
+    installed("onnxruntime")
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

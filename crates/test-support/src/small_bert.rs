@@ -3,7 +3,10 @@
 
 use tract_onnx::pb::{GraphProto, TensorProto, tensor_proto::DataType};
 
-use crate::fixture::onnx::{encoded, free_value, node, number, numbers};
+use crate::{
+    fixture::onnx::{encoded, free_value, node, number, numbers},
+    random_weights::RandomWeights,
+};
 
 /// Tokens of a sample.
 const LENGTH: i64 = 384;
@@ -13,7 +16,7 @@ const WIDTH: i64 = 16;
 /// Returns the network in ONNX for a vocabulary of `tokens`: embeddings of token, segment and position, attention under the mask, and
 /// the logits of start and end. Like the reference's network, it declares 64-bit integers and leaves batch and length free.
 pub fn model(tokens: usize) -> Vec<u8> {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = RandomWeights::new();
     let mut mask = node("Cast", &["input_mask"], "mask");
     mask.attribute = vec![number("to", i64::from(DataType::Float as i32))];
     let mut softmax = node("Softmax", &["masked"], "weights");
@@ -50,12 +53,12 @@ pub fn model(tokens: usize) -> Vec<u8> {
             node("Squeeze", &["ends", "last_axis"], "output_end_logits"),
         ],
         initializer: vec![
-            random.tensor("token_features", &[i64::try_from(tokens).unwrap(), WIDTH]),
-            random.tensor("segment_features", &[2, WIDTH]),
-            random.tensor("position_features", &[LENGTH, WIDTH]),
-            random.tensor("query", &[WIDTH, WIDTH]),
-            random.tensor("key", &[WIDTH, WIDTH]),
-            random.tensor("answer", &[WIDTH, 2]),
+            random.tensor("token_features", &[i64::try_from(tokens).unwrap(), WIDTH], 1.0),
+            random.tensor("segment_features", &[2, WIDTH], 1.0),
+            random.tensor("position_features", &[LENGTH, WIDTH], 1.0),
+            random.tensor("query", &[WIDTH, WIDTH], 1.0),
+            random.tensor("key", &[WIDTH, WIDTH], 1.0),
+            random.tensor("answer", &[WIDTH, 2], 1.0),
             scalar("one", 1.0),
             scalar("large", 10000.0),
             axis("second_axis", 1),
@@ -65,28 +68,6 @@ pub fn model(tokens: usize) -> Vec<u8> {
         output: ["output_start_logits", "output_end_logits"].map(output).into(),
         ..GraphProto::default()
     })
-}
-
-/// Pseudo-random weights between -1 and 1.
-struct Random(u64);
-
-impl Random {
-    fn tensor(&mut self, name: &str, dims: &[i64]) -> TensorProto {
-        let count = usize::try_from(dims.iter().product::<i64>()).unwrap();
-        let mut next = || {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            f32::from((self.0 >> 48) as i16) / 32768.0
-        };
-        TensorProto {
-            name: name.to_owned(),
-            dims: dims.to_vec(),
-            data_type: DataType::Float as i32,
-            float_data: (0..count).map(|_| next()).collect(),
-            ..TensorProto::default()
-        }
-    }
 }
 
 fn scalar(name: &str, value: f32) -> TensorProto {

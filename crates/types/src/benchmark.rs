@@ -69,6 +69,9 @@ pub struct Model {
     /// labels count without it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub class_offset: i32,
+    /// How outputs become detections; for the response `detections` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detections: Option<Detections>,
     /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
     /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -242,6 +245,43 @@ pub enum Response {
     /// All output tensors, interleaved element by element, like `numpy.stack(outputs, axis=-1)`. The tensors have one shape and type.
     /// `accuracy-squad.py` reads start and end in this form.
     Stacked,
+    /// 7 floats for each detection: sample index, top, left, bottom and right as fractions of the image, score, class. Their number
+    /// differs between samples. `accuracy-openimages.py` reads this form.
+    Detections,
+}
+
+/// How a model's outputs become detections.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outputs", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Detections {
+    /// RetinaNet's heads, in torchvision's order: for each anchor the logits of its classes, and 4 offsets of its box.
+    Heads(DetectionHeads),
+    /// Detections of 7 floats that the model has finished, at most `most`, and then their number as a float. NVIDIA's plug-ins for
+    /// TensorRT have this output.
+    Counted {
+        /// The detections for which the output has room.
+        most: usize,
+    },
+}
+
+/// The decoding of RetinaNet's heads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionHeads {
+    /// The number of classes.
+    pub classes: usize,
+    /// Pixels between the cells of each level's grid, the finest first.
+    pub strides: Vec<usize>,
+    /// The smallest size of each level's anchors, in pixels. Each cell has 9 anchors: 3 ratios of 3 sizes.
+    pub sizes: Vec<usize>,
+    /// Detections have a higher score.
+    pub score_threshold: f32,
+    /// The most candidates of a level, by score.
+    pub candidates_per_level: usize,
+    /// The largest intersection over union of two boxes of one class.
+    pub overlap_threshold: f32,
+    /// The most detections of a sample, by score.
+    pub most: usize,
 }
 
 /// Preprocessed samples: one `.npy` per sample and a map file. When the model has several inputs, one `.npy` per input, whose first

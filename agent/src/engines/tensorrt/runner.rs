@@ -290,7 +290,7 @@ impl Runner {
     fn answering(&self) -> impl Iterator<Item = (&Row, &Buffer)> + Clone {
         let outputs = &self.setup.tensors.outputs;
         let count = match self.setup.response {
-            Response::Stacked => outputs.len(),
+            Response::Stacked | Response::Detections => outputs.len(),
             Response::Raw | Response::ArgmaxInt32 => 1,
         };
         outputs.iter().zip(&self.outputs).take(count)
@@ -361,6 +361,17 @@ impl Engine for Runner {
                 }
                 .into(),
             })?;
+        if let Some(decoder) = &mut self.setup.tensors.decoder {
+            let (rows, buffers) = (&self.setup.tensors.outputs, &self.outputs);
+            for (place, sample) in batch.samples.iter().enumerate() {
+                let row = |output: usize| {
+                    let bytes = rows[output].bytes();
+                    &buffers[output].bytes()[place * bytes..][..bytes]
+                };
+                decoder.push(sample.index, row, answers);
+            }
+            return Ok(());
+        }
         if self.setup.response == Response::Stacked {
             for sample in 0..size {
                 let rows = self.answering().map(|(output, buffer)| {

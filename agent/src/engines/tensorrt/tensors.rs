@@ -9,7 +9,7 @@ use regatta_types::{
 };
 
 use super::convert::{Conversion, Element};
-use crate::engines::{EngineError, LoadRequest};
+use crate::engines::{DetectionDecoder, EngineError, LoadRequest};
 
 /// One tensor of an engine.
 #[derive(Debug, Clone)]
@@ -48,6 +48,8 @@ pub(super) struct Tensors {
     pub(super) inputs: Vec<InputRow>,
     /// The outputs. The first is the answer, or all of them together.
     pub(super) outputs: Vec<Row>,
+    /// For the response `detections`.
+    pub(super) decoder: Option<DetectionDecoder>,
     /// Bytes of a sample, on disk and in memory.
     pub(super) sample_bytes: usize,
     /// Whether the batch size is variable up to `batch`, or always `batch`.
@@ -119,10 +121,13 @@ impl Tensors {
         if outputs.is_empty() || batch == 0 {
             return Err(unfit("its engine has no output".to_owned()));
         }
-        check_answer(&outputs, model.response).map_err(unfit)?;
+        check_answer(&outputs, model.response).map_err(&unfit)?;
+        let rows: Vec<usize> = outputs.iter().map(|output| output.elements).collect();
+        let decoder = DetectionDecoder::of(model, &rows).map_err(unfit)?;
         Ok(Self {
             inputs: taken,
             outputs,
+            decoder,
             sample_bytes: begin,
             batch_is_free,
             batch,
@@ -253,7 +258,10 @@ fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
         {
             Err("its engine's outputs have different types or shapes, and cannot be stacked".to_owned())
         }
-        Response::Raw | Response::ArgmaxInt32 | Response::Stacked => Ok(()),
+        Response::Detections if outputs.iter().any(|output| output.element != Element::Fp32) => {
+            Err("detections are read from fp32, but an output of its engine has another type".to_owned())
+        }
+        Response::Raw | Response::ArgmaxInt32 | Response::Stacked | Response::Detections => Ok(()),
     }
 }
 

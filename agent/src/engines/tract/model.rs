@@ -16,13 +16,15 @@ use tract_onnx::{
     tract_hir::infer::{Factoid, InferenceFact},
 };
 
-use crate::engines::{EngineError, LoadRequest, model_file};
+use crate::engines::{DetectionDecoder, EngineError, LoadRequest, model_file};
 
 /// A plan for one batch size.
 pub(super) struct Plan {
     pub(super) batch_size: usize,
     pub(super) sample_bytes: usize,
     pub(super) inputs: Vec<PlanInput>,
+    /// Elements of each output for a sample.
+    pub(super) rows: Vec<usize>,
     pub(super) runnable: Arc<TypedRunnableModel>,
 }
 
@@ -37,7 +39,7 @@ pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError>
         .map(|batch_size| {
             let model = fix_batch_size(&onnx, batch_size, &inputs)
                 .map_err(|source| refused(request, source.into()))?;
-            check_outputs(&model, batch_size, request)?;
+            let rows = check_outputs(&model, batch_size, request)?;
             let runnable = model
                 .into_runnable()
                 .map_err(|source| refused(request, source.into()))?;
@@ -45,6 +47,7 @@ pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError>
                 batch_size,
                 sample_bytes,
                 inputs: inputs.clone(),
+                rows,
                 runnable,
             })
         })
@@ -124,7 +127,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
         );
         return Err(unfit(request, reason));
     };
-    if model.response != Response::Stacked {
+    if !matches!(model.response, Response::Stacked | Response::Detections) {
         onnx.select_output_outlets(&[first_output]).map_err(refuse)?;
     }
     let mut taken = Vec::new();
@@ -224,23 +227,44 @@ fn fix_batch_size(onnx: &InferenceModel, batch_size: usize, inputs: &[PlanInput]
     model.into_optimized()
 }
 
-/// Checks that outputs have one row per sample, and that all selected outputs have the same type and shape.
+/// Checks that outputs have one row per sample, and that stacked outputs have the same type and shape. Returns the elements of each row.
 fn check_outputs(
     model: &TypedModel,
     batch_size: usize,
     request: &LoadRequest<'_>,
-) -> Result<(), EngineError> {
+) -> Result<Vec<usize>, EngineError> {
     let refuse = |source: tract_onnx::prelude::TractError| refused(request, source.into());
+    let response = request.benchmark.model.response;
+    let mut rows = Vec::new();
     let first = model.output_fact(0).map_err(refuse)?;
     for number in 0..model.output_outlets().map_err(refuse)?.len() {
         let output = model.output_fact(number).map_err(refuse)?;
         check_output(output, batch_size, request)?;
-        if output.datum_type != first.datum_type || output.shape != first.shape {
+        let shape = output.shape.as_concrete().unwrap_or_default();
+        rows.push(shape.iter().skip(1).product());
+        if response == Response::Detections {
+            if output.datum_type != DatumType::F32 {
+                let reason = format!(
+                    "detections are read from float32, but an output is {}",
+                    dtype_name(output.datum_type)
+                );
+                return Err(unfit(request, reason));
+            }
+        } else if output.datum_type != first.datum_type || output.shape != first.shape {
             let reason = "its outputs have different types or shapes, and cannot be stacked".to_owned();
             return Err(unfit(request, reason));
         }
     }
-    Ok(())
+    decoder(request, &rows)?;
+    Ok(rows)
+}
+
+/// Returns the decoder of detections for outputs with these rows, if the benchmark has such a response.
+pub(super) fn decoder(
+    request: &LoadRequest<'_>,
+    rows: &[usize],
+) -> Result<Option<DetectionDecoder>, EngineError> {
+    DetectionDecoder::of(&request.benchmark.model, rows).map_err(|reason| unfit(request, reason))
 }
 
 /// Checks that an output has one row per sample. An argmax needs several scores or one integer per sample.

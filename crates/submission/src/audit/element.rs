@@ -35,7 +35,7 @@ impl Dtype {
         match response {
             Response::ArgmaxInt32 => Self::Int32,
             Response::Raw => Self::Byte,
-            Response::Stacked => Self::Float32,
+            Response::Stacked | Response::Detections => Self::Float32,
         }
     }
 

@@ -1,0 +1,205 @@
+//! Detections from a model's outputs, as 7 floats each: sample index, top, left, bottom, right (as fractions), score and class.
+//!
+//! Either the model has finished them, or its outputs are RetinaNet's heads. Those are decoded as torchvision's `RetinaNet` does: the best
+//! candidates of each level, then boxes, then the suppression of overlapping boxes of one class. After the first sample, nothing
+//! allocates. The module does not run models.
+
+mod anchors;
+mod heads;
+
+use regatta_types::benchmark::{Detections, Model, Response};
+
+use self::heads::Heads;
+use super::Answers;
+
+/// Floats of a detection.
+const FLOATS: usize = 7;
+
+/// Makes answers from the outputs of a model whose response is `detections`.
+#[derive(Debug, Clone)]
+pub(crate) struct DetectionDecoder {
+    kind: Kind,
+    /// The bytes of the current answer.
+    answer: Vec<u8>,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// The position of the output with finished detections.
+    Counted(usize),
+    Heads(Box<Heads>),
+}
+
+impl DetectionDecoder {
+    /// Returns the decoder for outputs with `rows` 32-bit floats for each sample. `None` if the response is not `detections`.
+    ///
+    /// # Errors
+    /// What the model has and what the benchmark needs.
+    pub(crate) fn of(model: &Model, rows: &[usize]) -> Result<Option<Self>, String> {
+        let kind = match (model.response, &model.detections) {
+            (Response::Detections, None) => {
+                return Err(
+                    "the benchmark's file has the response detections, but no [model.detections]".to_owned(),
+                );
+            }
+            (Response::Detections, Some(Detections::Counted { most })) => {
+                let floats = most * FLOATS + 1;
+                let output = rows.iter().position(|&row| row == floats);
+                Kind::Counted(output.ok_or_else(|| {
+                    format!("its outputs have {rows:?} numbers for a sample, but {most} detections and their number are {floats}")
+                })?)
+            }
+            (Response::Detections, Some(Detections::Heads(settings))) => {
+                Kind::Heads(Box::new(Heads::new(settings, &model.input_shape, rows)?))
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Self {
+            kind,
+            answer: Vec::new(),
+        }))
+    }
+
+    /// Adds the answer for the sample with this index. `row` returns the bytes of an output's row for the sample.
+    pub(crate) fn push<'r>(&mut self, index: usize, row: impl Fn(usize) -> &'r [u8], answers: &mut Answers) {
+        let Self { kind, answer } = self;
+        answer.clear();
+        match kind {
+            Kind::Counted(output) => {
+                let (floats, _) = row(*output).as_chunks::<4>();
+                let (detections, count) = floats.as_chunks::<FLOATS>();
+                let count = count.first().map_or(0.0, |count| f32::from_le_bytes(*count));
+                // The cast saturates, and makes 0 of what is not a number.
+                for detection in detections.iter().take(count as usize) {
+                    let own = (index as f32).to_le_bytes();
+                    answer.extend_from_slice(&own);
+                    answer.extend(detection[1..].as_flattened());
+                }
+            }
+            Kind::Heads(heads) => heads.decode(row, |detection| {
+                answer.extend(
+                    [index as f32]
+                        .iter()
+                        .chain(detection)
+                        .flat_map(|value| value.to_le_bytes()),
+                );
+            }),
+        }
+        answers.push(answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_types::benchmark::Benchmark;
+
+    use super::*;
+
+    fn retinanet() -> Model {
+        let text = include_str!("../../../configs/benchmarks/retinanet.toml");
+        let mut model = Benchmark::from_toml(text).unwrap().model;
+        // Fewer than the 264 of the file keep the tests short.
+        if let Some(Detections::Heads(heads)) = &mut model.detections {
+            heads.classes = 12;
+        }
+        model
+    }
+
+    fn floats(bytes: &[u8]) -> Vec<f32> {
+        let (floats, rest) = bytes.as_chunks::<4>();
+        assert!(rest.is_empty());
+        floats.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+    }
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn answer(decoder: &mut DetectionDecoder, index: usize, rows: &[Vec<u8>]) -> Vec<f32> {
+        let mut answers = Answers::default();
+        decoder.push(index, |output| &rows[output], &mut answers);
+        floats(answers.iter().next().unwrap())
+    }
+
+    #[test]
+    fn finished_detections_get_the_sample_and_lose_the_rest() {
+        let mut model = retinanet();
+        model.detections = Some(Detections::Counted { most: 3 });
+        let mut decoder = DetectionDecoder::of(&model, &[22]).unwrap().unwrap();
+        let mut row: Vec<f32> = (0_u8..21).map(f32::from).collect();
+        for (count, kept) in [(2.0, 2), (0.0, 0), (9.0, 3), (f32::NAN, 0)] {
+            row.push(count);
+            let found = answer(&mut decoder, 5, &[bytes(&row)]);
+            row.pop();
+            assert_eq!(found.len(), 7 * kept);
+            assert!(found.chunks(7).all(|one| one[0] == 5.0));
+            assert!(kept < 2 || found[8..14] == row[8..14]);
+        }
+        let error = DetectionDecoder::of(&model, &[21]).unwrap_err();
+        assert_eq!(
+            error,
+            "its outputs have [21] numbers for a sample, but 3 detections and their number are 22"
+        );
+    }
+
+    #[test]
+    fn heads_are_decoded_clipped_and_freed_of_overlaps() {
+        let model = retinanet();
+        let (anchors, classes) = (120_087, 12);
+        let mut decoder = DetectionDecoder::of(&model, &[anchors * 4, anchors * classes])
+            .unwrap()
+            .unwrap();
+        let mut boxes = vec![0.0; anchors * 4];
+        let mut scores = vec![-9.0; anchors * classes];
+        // The first cell of the coarsest level: anchors of 512 pixels around the corner. The second ratio is 1.
+        let corner = anchors - 7 * 7 * 9 + 3;
+        scores[corner * classes + 5] = 2.0;
+        // The next size overlaps by more than half, in the same class and in another one.
+        scores[(corner + 1) * classes + 5] = 1.0;
+        scores[(corner + 1) * classes + 6] = 1.0;
+        // Below the threshold, and moved by its width to the right: beyond the edge.
+        scores[8 * classes] = -2.95;
+        boxes[corner * 4] = 1.0;
+        let found = answer(&mut decoder, 9, &[bytes(&boxes), bytes(&scores)]);
+        let classes_found: Vec<f32> = found.chunks(7).map(|one| one[6]).collect();
+        assert_eq!(classes_found, [5.0, 5.0, 6.0]);
+        assert_eq!(
+            found[..5],
+            [9.0, 0.0, 256.0 / 800.0, 256.0 / 800.0, 768.0 / 800.0]
+        );
+        assert!((found[5] - 1.0 / (1.0 + (-2.0_f32).exp())).abs() < 1e-6);
+        boxes[corner * 4] = 0.0;
+        let found = answer(&mut decoder, 9, &[bytes(&boxes), bytes(&scores)]);
+        let classes_found: Vec<f32> = found.chunks(7).map(|one| one[6]).collect();
+        assert_eq!(
+            classes_found,
+            [5.0, 6.0],
+            "the second box of class 5 overlaps by 0.63"
+        );
+        let error = DetectionDecoder::of(&model, &[anchors * 4]).unwrap_err();
+        assert_eq!(
+            error,
+            "its outputs have [480348] numbers for a sample, but 120087 anchors need 480348 for boxes and 1441044 for 12 classes"
+        );
+    }
+
+    #[test]
+    fn the_best_of_many_candidates_come_first_and_in_order() {
+        let model = retinanet();
+        let (anchors, classes) = (120_087, 12);
+        let mut decoder = DetectionDecoder::of(&model, &[anchors * classes, anchors * 4])
+            .unwrap()
+            .unwrap();
+        let mut scores = vec![-9.0; anchors * classes];
+        // Every ninth anchor of the first 6,000 cells of the finest level does not overlap its second neighbour.
+        for cell in 0..6000 {
+            scores[cell * 9 * classes + cell % classes] = (cell as f32).mul_add(1e-4, -1.0);
+        }
+        let rows = [bytes(&scores), bytes(&vec![0.0; anchors * 4])];
+        let found = answer(&mut decoder, 0, &rows);
+        let scores: Vec<f32> = found.chunks(7).map(|one| one[5]).collect();
+        assert_eq!(scores.len(), 300);
+        assert!(scores.is_sorted_by(|one, next| one >= next));
+        assert!((scores[0] - 1.0 / (1.0 + 0.4001_f32.exp())).abs() < 1e-4);
+    }
+}

@@ -1,0 +1,212 @@
+//! Decodes RetinaNet's heads: logits of the classes and offsets of the boxes, for each anchor.
+
+use std::ops::Range;
+
+use regatta_types::benchmark::DetectionHeads;
+
+use super::anchors::Anchors;
+
+/// The largest logarithm by which a side of an anchor grows: 1000 / 16.
+const LARGEST_GROWTH: f32 = 4.135_166_6;
+/// How far the first, cheap threshold of logits is below the exact one.
+const MARGIN: f32 = 1e-3;
+
+/// A class of an anchor.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    logit: f32,
+    /// Its position among the logits.
+    place: usize,
+}
+
+/// A decoded box.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    candidate: Candidate,
+    score: f32,
+    class: usize,
+    /// Left, top, right and bottom in pixels.
+    corners: [f32; 4],
+}
+
+/// The decoder, with its reusable memory.
+#[derive(Debug, Clone)]
+pub(super) struct Heads {
+    settings: DetectionHeads,
+    height: f32,
+    width: f32,
+    anchors: Anchors,
+    /// The positions of the outputs.
+    scores_at: usize,
+    boxes_at: usize,
+    candidates: Vec<Candidate>,
+    found: Vec<Found>,
+    kept: Vec<Found>,
+}
+
+impl Heads {
+    /// Finds the outputs by their numbers for a sample.
+    pub(super) fn new(settings: &DetectionHeads, input: &[usize], rows: &[usize]) -> Result<Self, String> {
+        let &[_, height, width] = input else {
+            return Err(format!(
+                "heads are decoded for images of 3 dimensions, not for {input:?}"
+            ));
+        };
+        let anchors = Anchors::new(settings, height, width);
+        let count = anchors.boxes.len();
+        let (boxes, scores) = (count * 4, count * settings.classes);
+        let at = |numbers: usize| rows.iter().position(|&row| row == numbers);
+        let (Some(boxes_at), Some(scores_at)) = (at(boxes), at(scores)) else {
+            return Err(format!(
+                "its outputs have {rows:?} numbers for a sample, but {count} anchors need {boxes} for boxes and {scores} for {} classes",
+                settings.classes
+            ));
+        };
+        if boxes_at == scores_at {
+            return Err("heads of 4 classes cannot be told from their boxes".to_owned());
+        }
+        Ok(Self {
+            settings: settings.clone(),
+            height: height as f32,
+            width: width as f32,
+            anchors,
+            scores_at,
+            boxes_at,
+            candidates: Vec::new(),
+            found: Vec::new(),
+            kept: Vec::new(),
+        })
+    }
+
+    /// Passes the detections of a sample to `take`, the best first: top, left, bottom and right as fractions, score, class.
+    pub(super) fn decode<'r>(&mut self, row: impl Fn(usize) -> &'r [u8], mut take: impl FnMut(&[f32; 6])) {
+        let (scores, boxes) = (
+            row(self.scores_at).as_chunks().0,
+            row(self.boxes_at).as_chunks().0,
+        );
+        self.found.clear();
+        for level in 0..self.anchors.levels.len() {
+            self.select(self.anchors.levels[level].clone(), scores);
+            for place in 0..self.candidates.len() {
+                let found = self.decode_box(self.candidates[place], boxes);
+                if found.score > self.settings.score_threshold {
+                    self.found.push(found);
+                }
+            }
+        }
+        self.found
+            .sort_unstable_by(|one, other| best_first(&one.candidate, &other.candidate));
+        self.suppress();
+        for found in &self.kept {
+            let [left, top, right, bottom] = found.corners;
+            let (height, width) = (self.height, self.width);
+            take(&[
+                top / height,
+                left / width,
+                bottom / height,
+                right / width,
+                found.score,
+                found.class as f32,
+            ]);
+        }
+    }
+
+    /// Selects the candidates of a level with the highest logits.
+    fn select(&mut self, level: Range<usize>, scores: &[[u8; 4]]) {
+        let Self {
+            settings, candidates, ..
+        } = self;
+        let most = settings.candidates_per_level.max(1);
+        let threshold = settings.score_threshold;
+        let mut least = (threshold / (1.0 - threshold)).ln() - MARGIN;
+        candidates.clear();
+        candidates.reserve(2 * most);
+        let first = level.start * settings.classes;
+        for (place, bytes) in (first..).zip(&scores[first..level.end * settings.classes]) {
+            let logit = f32::from_le_bytes(*bytes);
+            if logit > least {
+                candidates.push(Candidate { logit, place });
+                if candidates.len() == 2 * most {
+                    least = keep_best(candidates, most);
+                }
+            }
+        }
+        if candidates.len() > most {
+            keep_best(candidates, most);
+        }
+    }
+
+    /// Decodes the box of a candidate and clips it to the image.
+    fn decode_box(&self, candidate: Candidate, boxes: &[[u8; 4]]) -> Found {
+        let anchor = candidate.place / self.settings.classes;
+        let [left, top, right, bottom] = self.anchors.boxes[anchor];
+        let offset = |number: usize| f32::from_le_bytes(boxes[anchor * 4 + number]);
+        let (width, height) = (right - left, bottom - top);
+        let centre_x = offset(0) * width + (left + 0.5 * width);
+        let centre_y = offset(1) * height + (top + 0.5 * height);
+        let half_width = 0.5 * (offset(2).min(LARGEST_GROWTH).exp() * width);
+        let half_height = 0.5 * (offset(3).min(LARGEST_GROWTH).exp() * height);
+        let (x, y) = (
+            |x: f32| x.clamp(0.0, self.width),
+            |y: f32| y.clamp(0.0, self.height),
+        );
+        Found {
+            candidate,
+            score: 1.0 / (1.0 + (-candidate.logit).exp()),
+            class: candidate.place % self.settings.classes,
+            corners: [
+                x(centre_x - half_width),
+                y(centre_y - half_height),
+                x(centre_x + half_width),
+                y(centre_y + half_height),
+            ],
+        }
+    }
+
+    /// Keeps boxes, best first, that do not overlap a kept box of their class.
+    fn suppress(&mut self) {
+        let Self {
+            settings,
+            found,
+            kept,
+            ..
+        } = self;
+        kept.clear();
+        for one in found.iter() {
+            if kept.len() == settings.most {
+                break;
+            }
+            let is_covered = |other: &Found| {
+                other.class == one.class && overlap(&other.corners, &one.corners) > settings.overlap_threshold
+            };
+            if !kept.iter().any(is_covered) {
+                kept.push(*one);
+            }
+        }
+    }
+}
+
+/// The highest logit first, and the first of equal ones.
+fn best_first(one: &Candidate, other: &Candidate) -> std::cmp::Ordering {
+    other
+        .logit
+        .total_cmp(&one.logit)
+        .then(one.place.cmp(&other.place))
+}
+
+/// Keeps the best `most` candidates in any order, and returns the lowest of their logits.
+fn keep_best(candidates: &mut Vec<Candidate>, most: usize) -> f32 {
+    let (_, last, _) = candidates.select_nth_unstable_by(most - 1, best_first);
+    let least = last.logit;
+    candidates.truncate(most);
+    least
+}
+
+/// Returns intersection over union.
+fn overlap(one: &[f32; 4], other: &[f32; 4]) -> f32 {
+    let area = |[left, top, right, bottom]: &[f32; 4]| (right - left) * (bottom - top);
+    let width = (one[2].min(other[2]) - one[0].max(other[0])).max(0.0);
+    let height = (one[3].min(other[3]) - one[1].max(other[1])).max(0.0);
+    let common = width * height;
+    common / (area(one) + area(other) - common)
+}

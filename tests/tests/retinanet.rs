@@ -1,0 +1,243 @@
+//! RetinaNet from the published form of its dataset to a staged tree: images and annotations, samples, runs on the CPU with the official
+//! LoadGen, mean average precision by Regatta and by a script, and staging. The dataset is made up and small, and so is the network.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_test_support::{
+    official_loadgen, oracle,
+    small_retinanet::{Topology, model},
+    tree,
+};
+use regatta_tests::{Broker, Lab, printed};
+use serde_json::{Value, json};
+
+const IMAGES: usize = 10;
+/// The classes of the dataset. The reference has 264 and 256 features; fewer keep the test short.
+const TOPOLOGY: Topology = Topology {
+    side: 800,
+    classes: 12,
+    width: 8,
+};
+/// A round with the benchmark. The official LoadGen 4.1.30 has its rules.
+const ROUND: &str = "v4.1";
+/// One in so many of the network's detections is not annotated.
+const UNKNOWN: usize = 20;
+
+/// Changes the shipped benchmark file to the size of this dataset, and nothing else.
+fn write_benchmark(lab: &Lab) {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/benchmarks/retinanet.toml");
+    let mut text = fs::read_to_string(shipped).unwrap();
+    for (from, to) in [
+        ("total_samples = 24781", format!("total_samples = {IMAGES}")),
+        ("performance_samples = 64", "performance_samples = 4".to_owned()),
+        ("classes = 264", format!("classes = {}", TOPOLOGY.classes)),
+    ] {
+        assert!(text.contains(from), "retinanet.toml lacks {from}");
+        text = text.replace(from, &to);
+    }
+    let directory = lab.workspace().join("configs/benchmarks");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("retinanet.toml"), text).unwrap();
+}
+
+fn json_of(lab: &Lab, words: &[&str]) -> Value {
+    let mut command = lab.regatta();
+    let output = command.args(words).args(["--format", "json"]).output().unwrap();
+    assert!(
+        matches!(output.status.code(), Some(0 | 1)),
+        "{}",
+        printed(&output)
+    );
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn run(lab: &Lab, scenario: &str, mode: &str) -> Value {
+    let what = [
+        "run",
+        "--benchmark",
+        "retinanet",
+        "--engine",
+        "tract",
+        "--scenario",
+        scenario,
+    ];
+    let how = [
+        "--mode",
+        mode,
+        "--round",
+        ROUND,
+        "--duration",
+        "300ms",
+        "--loadgen",
+        "official",
+    ];
+    // The round's 24,576 samples, in batches of 16, would take an hour here.
+    let short = ["--conf", "min_query_count=4", "--set", "batch_size=2"];
+    let document = json_of(lab, &[&what[..], &how, &short].concat());
+    let run = document["runs"][0].clone();
+    assert_eq!(run["phase"], "done", "{run:#}");
+    run
+}
+
+fn accuracy_log(lab: &Lab, run: &Value) -> PathBuf {
+    let id = run["run"].as_str().expect("an id");
+    lab.workspace()
+        .join("runs")
+        .join(id)
+        .join("files/mlperf_log_accuracy.json")
+}
+
+/// Returns the response to each sample in a log, in hexadecimal.
+fn responses(log: &Path) -> BTreeMap<u64, String> {
+    let entries: Vec<Value> = serde_json::from_str(&fs::read_to_string(log).unwrap()).unwrap();
+    let of = |entry: &Value| {
+        (
+            entry["qsl_idx"].as_u64().unwrap(),
+            entry["data"].as_str().unwrap().to_owned(),
+        )
+    };
+    entries.iter().map(of).collect()
+}
+
+/// Returns the floats of a response.
+fn floats(response: &str) -> Vec<f64> {
+    let number = |at: usize| u32::from_str_radix(&response[at..at + 8], 16).unwrap();
+    let bits = (0..response.len()).step_by(8).map(|at| number(at).swap_bytes());
+    bits.map(|bits| f64::from(f32::from_bits(bits))).collect()
+}
+
+/// Annotates what the network has found, but not all of it.
+fn annotate(file: &Path, found: &BTreeMap<u64, String>) {
+    let mut document: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let mut objects = Vec::new();
+    for (index, response) in found {
+        let image = &document["images"][usize::try_from(*index).unwrap()];
+        let [width, height] = ["width", "height"].map(|side| image[side].as_f64().unwrap());
+        for (number, detection) in floats(response).as_chunks::<7>().0.iter().enumerate() {
+            let [own, top, left, bottom, right, _, class] = *detection;
+            assert_eq!(own, *index as f64);
+            if number % UNKNOWN == 0 {
+                continue;
+            }
+            let sides = [(right - left) * width, (bottom - top) * height];
+            objects.push(json!({
+                "id": objects.len() + 1, "image_id": image["id"], "category_id": class as i64, "iscrowd": 0,
+                "bbox": [left * width, top * height, sides[0], sides[1]], "area": sides[0] * sides[1],
+            }));
+        }
+    }
+    assert!(objects.len() > 10 * IMAGES, "{} objects", objects.len());
+    document["annotations"] = Value::from(objects);
+    fs::write(file, document.to_string()).unwrap();
+}
+
+#[test]
+fn retinanet_goes_from_images_to_a_staged_tree() {
+    let (Some(opencv), Some(coco)) = (oracle::opencv(), oracle::coco()) else {
+        return;
+    };
+    let Some(plugin) = official_loadgen::plugin_file("4.1.30") else {
+        return;
+    };
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    let data = lab.workspace().join("open-images-v6-mlperf");
+    let count = IMAGES.to_string();
+    let arguments = [data.as_os_str(), count.as_ref(), "5".as_ref()];
+    oracle::run(&opencv, "opencv", "make_openimages.py", &arguments);
+    write_benchmark(&lab);
+    let file = lab
+        .scratch()
+        .join("models/retinanet-resnext50-32x4d/retinanet_heads.onnx");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, model(&TOPOLOGY)).unwrap();
+
+    let states = || -> Vec<String> {
+        let document = lab.json(&["benchmark", "show", "retinanet"]);
+        let files = document["files"].as_array().unwrap().iter();
+        files
+            .map(|file| file["state"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(states(), ["present", "missing", "missing", "missing"]);
+    let prep = ["prep", "retinanet", "--data", data.to_str().unwrap()];
+    assert_eq!(lab.json(&prep)["samples"], IMAGES);
+    assert_eq!(lab.json(&prep)["unchanged"], IMAGES);
+    assert_eq!(states(), ["present"; 4]);
+
+    // Beside newer plug-ins, the newest would be taken.
+    let plugins = lab.workspace().join("plugins");
+    fs::create_dir(&plugins).unwrap();
+    for extension in ["so", "json"] {
+        let file = plugin.with_extension(extension);
+        fs::copy(&file, plugins.join(file.file_name().unwrap())).unwrap();
+    }
+    let plugins = plugins.display();
+    lab.device_prefix = vec!["env".to_owned(), format!("REGATTA_PLUGINS={plugins}")];
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    let first = run(&lab, "SingleStream", "AccuracyOnly");
+    let found = responses(&accuracy_log(&lab, &first));
+    assert_eq!(found.len(), IMAGES);
+    let script = oracle::directory("coco").join("map.py");
+    let judge = |run: &Value| {
+        let log = accuracy_log(&lab, run);
+        let words = ["accuracy", "retinanet", "--log", log.to_str().unwrap()];
+        let official = [
+            "--official",
+            script.to_str().unwrap(),
+            "--python",
+            coco.to_str().unwrap(),
+        ];
+        let judged = json_of(&lab, &[&words[..], &official].concat());
+        assert_eq!(judged["accuracy"][0]["official"]["agrees"], true, "{judged:#}");
+        judged["accuracy"][0].clone()
+    };
+    let by_chance = judge(&first);
+    assert!(
+        by_chance["value"].as_f64() < by_chance["target"].as_f64(),
+        "{by_chance:#}"
+    );
+    annotate(&data.join("annotations/openimages-mlperf.json"), &found);
+    assert_eq!(lab.json(&prep)["unchanged"], IMAGES, "the samples are the same");
+
+    let mut expected = String::new();
+    for scenario in ["SingleStream", "Offline"] {
+        let accuracy = run(&lab, scenario, "AccuracyOnly");
+        let log = accuracy_log(&lab, &accuracy);
+        if scenario == "SingleStream" {
+            assert_eq!(responses(&log), found);
+        }
+        let judged = judge(&accuracy);
+        let value = judged["value"].as_f64().unwrap();
+        assert!((80.0..100.0).contains(&value), "{judged:#}");
+        assert_eq!(
+            (&judged["metric"], &judged["total"]),
+            (&json!("mAP"), &json!(IMAGES))
+        );
+        expected = format!("mAP={value:.3}%\n");
+        let output = judged["official"]["output"].as_str().unwrap();
+        assert!(output.ends_with(&expected), "{output}");
+        run(&lab, scenario, "PerformanceOnly");
+    }
+    let tree = lab.workspace().join("tree");
+    let words = ["submission", "stage", "--rehearsal", "--round", ROUND, "--output"];
+    let staged = lab.regatta().args(words).arg(&tree).output().unwrap();
+    assert!(staged.status.success(), "{}", printed(&staged));
+    let mut kept = tree::files(&tree);
+    kept.retain(|path, _| path.ends_with("/accuracy.txt"));
+    assert_eq!(kept.len(), 2, "{:?}", kept.keys());
+    for (path, text) in kept {
+        assert!(path.contains("/retinanet/"), "{path}");
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains(&expected), "{path}: {text}");
+    }
+}
