@@ -27,8 +27,8 @@ fn hashes(runs: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Runs the quickstart in `place/lab`, and returns its report.
-fn quickstart(place: &Path) -> Value {
+/// Runs the quickstart in `place/lab` with further options, and returns its report.
+fn quickstart(place: &Path, options: &[&str]) -> Value {
     let output = Command::new(regatta_tests::regatta())
         .args([
             "quickstart",
@@ -39,6 +39,7 @@ fn quickstart(place: &Path) -> Value {
             "--format",
             "json",
         ])
+        .args(options)
         .current_dir(place)
         // The agent beside the binary is the one under test, not one that cargo would build.
         .env_remove("CARGO")
@@ -65,7 +66,7 @@ fn of<'a>(runs: &'a [Value], scenario: &str, key: &str, word: &str) -> Option<&'
 #[test]
 fn the_quickstart_takes_every_scenario_from_the_device_to_a_package() {
     let place = tempfile::tempdir().unwrap();
-    let report = quickstart(place.path());
+    let report = quickstart(place.path(), &[]);
     let runs = report["runs"].as_array().expect("runs");
     assert!(runs.iter().all(|run| run["hash_equal"] == true), "{report:#}");
     for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
@@ -101,6 +102,43 @@ fn the_quickstart_takes_every_scenario_from_the_device_to_a_package() {
     }
     let valid = runs.iter().all(|run| run["valid"] != false);
     rehearsed(place.path(), &report["rehearsal"], valid);
+}
+
+#[test]
+fn the_quickstart_rehearses_a_power_session_on_request() {
+    let Some(power_dev) = regatta_tests::power_dev() else {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "the official programs are needed"
+        );
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let power_dev = power_dev.to_str().unwrap();
+    let report = quickstart(place.path(), &["--power", "--power-dev", power_dev]);
+    let power = &report["power"];
+    assert_eq!(power["official_pass"], true, "{report:#}");
+    assert_eq!(power["official_checks"].as_array().map(Vec::len), Some(11));
+    assert_eq!(power["rehearsal"], true);
+    let session = power["session"].as_str().expect("a session");
+    for part in ["ranging", "run_1", "power"] {
+        assert!(Path::new(session).join(part).is_dir(), "{part}");
+    }
+}
+
+#[test]
+fn a_power_session_without_the_official_programs_is_refused_before_anything_is_run() {
+    let place = tempfile::tempdir().unwrap();
+    let output = Command::new(regatta_tests::regatta())
+        .args(["quickstart", "--power"])
+        .current_dir(place.path())
+        .env_remove("REGATTA_POWER_DEV")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("--power-dev power-dev"), "{printed}");
+    assert!(!place.path().join("regatta-quickstart").exists());
 }
 
 /// The rehearsal's tree says what it is, breaks no rule that it should not, and comes out of its package as it went in.

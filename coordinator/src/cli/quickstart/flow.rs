@@ -16,6 +16,7 @@ use regatta_types::{Mode, RunId, Scenario, documents::RunPhase};
 use super::{
     agent::{self, Agent},
     place::{DEVICE, Place},
+    power::PowerRehearsal,
     rehearsal::{Rehearsal, Script},
     report::Report,
     subject::{BENCHMARK, EDGE},
@@ -44,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) duration: String,
     /// Whether coordinator and agent continue until Ctrl-C.
     pub(crate) keep: bool,
+    /// The official power programs, if a power session is rehearsed too.
+    pub(crate) power_dev: Option<PathBuf>,
     /// Whether progress may be drawn.
     pub(crate) lively: bool,
     /// Whether the report is one JSON document.
@@ -116,7 +119,13 @@ impl Session<'_> {
         };
         let rehearsal = self.rehearse(catalogue, rows.iter().chain(&audits));
         rows.extend(audits);
-        let report = Report::new(&rows, rehearsal, self.workspace, self.place)?;
+        let power = self.options.power_dev.as_ref().map(|power_dev| {
+            (self.tell)(
+                "rehearsing a power session: ranging run, testing run, official checker; about a minute",
+            );
+            PowerRehearsal::play(power_dev, &self.place.power_rehearsal())
+        });
+        let report = Report::new(&rows, rehearsal, power, self.workspace, self.place)?;
         report.print(self.options.json)?;
         if self.options.keep {
             (self.tell)("coordinator and agent run until Ctrl-C");

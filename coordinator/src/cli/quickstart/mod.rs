@@ -1,5 +1,5 @@
 //! `regatta quickstart`: a coordinator and a device agent on this machine, the bundled benchmark through every scenario and its
-//! audits, and a rehearsal of the submission: staged, truncated, checked, packed. It is `serve`, `run`, `audit run` and
+//! audits, and a rehearsal of the submission: staged, truncated, checked, packed. On request it rehearses a power session, too. It is `serve`, `run`, `audit run` and
 //! `submission` with the steps between them done. It measures nothing itself.
 
 mod agent;
@@ -7,6 +7,7 @@ mod audits;
 mod compare;
 mod flow;
 mod place;
+mod power;
 mod rehearsal;
 mod report;
 mod subject;
@@ -35,14 +36,25 @@ pub(super) struct Args {
     /// Let coordinator and agent run until Ctrl-C
     #[arg(long)]
     keep: bool,
+    /// Also rehearse a power session, with the official programs and a simulated PTDaemon
+    #[arg(long)]
+    power: bool,
+    /// A copy of mlcommons/power-dev, for --power
+    #[arg(long, value_name = "DIR", env = "REGATTA_POWER_DEV")]
+    power_dev: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     args.duration.parse::<HumanDuration>().map_err(Failure::usage)?;
+    let power_dev = match args.power {
+        true => Some(power::find_programs(args.power_dev.as_deref())?),
+        false => None,
+    };
     let options = flow::Options {
         dir: args.dir.clone(),
         duration: args.duration.clone(),
         keep: args.keep,
+        power_dev,
         lively: context.is_lively(),
         json: context.format == Format::Json,
     };

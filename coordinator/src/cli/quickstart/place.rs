@@ -71,6 +71,11 @@ impl Place {
         self.root.join("rehearsal")
     }
 
+    /// The directory of the rehearsed power session.
+    pub(super) fn power_rehearsal(&self) -> PathBuf {
+        self.root.join("power-rehearsal")
+    }
+
     fn keys(&self) -> PathBuf {
         self.workspace().join(KEYS)
     }

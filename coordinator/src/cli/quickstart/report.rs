@@ -5,7 +5,9 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use regatta_text::{escape, escape_json};
 use serde_json::json;
 
-use super::{compare::compare, place::Place, rehearsal::Rehearsal, subject::BENCHMARK};
+use super::{
+    compare::compare, place::Place, power::PowerRehearsal, rehearsal::Rehearsal, subject::BENCHMARK,
+};
 use crate::{
     cli,
     exit::Failure,
@@ -18,6 +20,8 @@ use crate::{
 pub(super) struct Report<'a> {
     runs: Vec<(RunRow, Comparison)>,
     rehearsal: Result<Rehearsal, Failure>,
+    /// The power session, if one was requested.
+    power: Option<Result<PowerRehearsal, Failure>>,
     workspace: &'a Workspace,
     place: &'a Place,
 }
@@ -27,6 +31,7 @@ impl<'a> Report<'a> {
     pub(super) fn new(
         rows: &[RunRow],
         rehearsal: Result<Rehearsal, Failure>,
+        power: Option<Result<PowerRehearsal, Failure>>,
         workspace: &'a Workspace,
         place: &'a Place,
     ) -> Result<Self, Failure> {
@@ -38,14 +43,18 @@ impl<'a> Report<'a> {
         Ok(Self {
             runs,
             rehearsal,
+            power,
             workspace,
             place,
         })
     }
 
-    /// Returns whether every run and the rehearsal are good.
+    /// Returns whether every run and the rehearsals are good.
     pub(super) fn is_good(&self) -> bool {
-        self.runs.iter().all(good) && self.rehearsal.as_ref().is_ok_and(Rehearsal::is_good)
+        let is_power_good = |power: &Result<_, _>| power.as_ref().is_ok_and(PowerRehearsal::is_good);
+        self.runs.iter().all(good)
+            && self.rehearsal.as_ref().is_ok_and(Rehearsal::is_good)
+            && self.power.as_ref().is_none_or(is_power_good)
     }
 
     /// Prints the report for people or for programs.
@@ -72,12 +81,18 @@ impl<'a> Report<'a> {
             Ok(rehearsal) => serde_json::to_value(rehearsal)?,
             Err(failure) => json!({ "fault": failure.to_string() }),
         };
+        let power = match &self.power {
+            None => serde_json::Value::Null,
+            Some(Ok(power)) => serde_json::to_value(power)?,
+            Some(Err(failure)) => json!({ "fault": failure.to_string() }),
+        };
         Ok(json!({
             "verdict": if self.is_good() { "pass" } else { "fail" },
             "workspace": self.workspace.root(),
             "device": self.place.device(),
             "runs": runs,
             "rehearsal": rehearsal,
+            "power": power,
         }))
     }
 
@@ -91,6 +106,15 @@ impl<'a> Report<'a> {
             Ok(rehearsal) => tell_rehearsal(&mut text, rehearsal),
             Err(failure) => {
                 let _ = writeln!(text, "nothing was rehearsed: {failure}");
+            }
+        }
+        match &self.power {
+            None => {}
+            Some(Ok(power)) => {
+                let _ = writeln!(text, "{}", power.text());
+            }
+            Some(Err(failure)) => {
+                let _ = writeln!(text, "power session      {failure}");
             }
         }
         text.push_str(&self.closing_words());
