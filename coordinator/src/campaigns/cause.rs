@@ -38,7 +38,8 @@ fn of_outcome(outcome: &RunOutcome) -> Option<String> {
     if !outcome.complete || outcome.signed.is_none() {
         reasons.push("some files of the evidence are missing".to_owned());
     }
-    reasons.extend(outcome.reasons.iter().map(|reason| format!("LoadGen: {reason}")));
+    let of_loadgen = outcome.reasons.iter().map(|reason| reason.trim_end_matches('.'));
+    reasons.extend(of_loadgen.map(|reason| format!("LoadGen: {reason}")));
     reasons.extend(accuracy.map(|found| {
         let target = found.target.unwrap_or_default();
         format!("{} is {} %, {target} % are needed", found.metric, found.value)

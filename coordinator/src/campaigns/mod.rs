@@ -16,6 +16,8 @@ mod plan_file;
 mod progress;
 mod retry;
 mod scheduler;
+#[cfg(test)]
+mod simulation;
 
 pub(crate) use estimate::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft, estimate, time_left};
 pub(crate) use expansion::{ExpandedPlan, Lab, expand};

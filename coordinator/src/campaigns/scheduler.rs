@@ -27,8 +27,8 @@ use crate::{
     change_notifier::ChangeNotifier,
     runs::{ParsedWords, ResolveError, RunFiles, Words, repetitions},
     store::{
-        AttemptEnd, AttemptRow, CampaignRow, CampaignState, Combination, DeviceRow, NewAttempt, RunDraft,
-        RunRow, Store,
+        AttemptEnd, AttemptRow, CampaignRow, CampaignState, Combination, DeviceHealth, DeviceRow, NewAttempt,
+        RunDraft, RunRow, Store,
     },
     workspace::Workspace,
 };
@@ -73,6 +73,8 @@ pub(super) struct Scheduler {
     store: Store,
     /// Since when each absent device has been absent, as this scheduler has seen it.
     absent_since: BTreeMap<DeviceId, Instant>,
+    /// Since when each device takes no cells, because it is absent, quarantined or in maintenance.
+    ineligible_since: BTreeMap<DeviceId, Instant>,
     /// The progress of campaigns, by name, as of their revision.
     progress: BTreeMap<String, Progress>,
 }
@@ -83,8 +85,19 @@ impl Scheduler {
             workspace,
             store,
             absent_since: BTreeMap::new(),
+            ineligible_since: BTreeMap::new(),
             progress: BTreeMap::new(),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    #[cfg(test)]
+    pub(super) fn into_store(self) -> Store {
+        self.store
     }
 
     fn run(mut self, notifier: &ChangeNotifier) {
@@ -119,6 +132,7 @@ impl Scheduler {
         });
         if open.is_empty() && campaigns.iter().filter(is_over).count() == 0 {
             self.absent_since.clear();
+            self.ineligible_since.clear();
             return Ok(false);
         }
         for attempt in open.iter().filter(|attempt| attempt.is_run_over) {
@@ -199,28 +213,19 @@ impl Scheduler {
         }
     }
 
-    /// Notes which devices cannot continue runs, and since when. While the coordinator itself has no broker, no device is heard, and
-    /// none is absent.
+    /// Notes which devices are absent, and which take no cells, and since when. While the coordinator itself has no broker, no device is heard,
+    /// and none is absent.
     fn note_absences(&mut self, devices: &[DeviceRow], now: Now) -> anyhow::Result<()> {
         if self.store.service()?.broker_lost.is_some() {
             self.absent_since.clear();
+            self.ineligible_since.clear();
             return Ok(());
         }
         for device in devices {
-            if is_present(device) {
-                self.absent_since.remove(&device.id);
-            } else {
-                self.absent_since.entry(device.id.clone()).or_insert(now.instant);
-            }
+            note(&mut self.absent_since, device, !is_present(device), now);
+            note(&mut self.ineligible_since, device, !is_eligible(device), now);
         }
         Ok(())
-    }
-
-    /// Returns how long a device has been absent, in seconds, if that is at least the campaign's limit.
-    fn lost_for(&self, device: &DeviceId, campaign: &CampaignRow, now: Now) -> Option<u64> {
-        let since = self.absent_since.get(device)?;
-        let seconds = now.instant.duration_since(*since).as_secs();
-        (seconds >= campaign.lose_after_s).then_some(seconds)
     }
 
     /// Requests the end of an open attempt's run when its campaign was aborted or its device is lost. Returns whether it did.
@@ -228,7 +233,7 @@ impl Scheduler {
         let Some(campaign) = campaigns.iter().find(|row| row.name == attempt.campaign) else {
             return Ok(false);
         };
-        if let Some(seconds) = self.lost_for(&attempt.device, campaign, now) {
+        if let Some(seconds) = lost_for(&self.absent_since, &attempt.device, campaign, now) {
             let device = self.device_name(&attempt.device)?;
             let reason = format!("{device} was absent for {seconds} s while it had the run");
             let cause = (EndCause::Infrastructure, reason.as_str());
@@ -272,7 +277,7 @@ impl Scheduler {
         let next = next_attempts(&pending, &fleet, &history);
         if next.is_empty() {
             if progress.open_attempts() == 0 && !pending.is_empty() {
-                self.fail_cells_without_device(campaign, &fleet, now)?;
+                self.fail_cells_without_device(campaign, devices, &fleet, now)?;
             }
             return Ok(false);
         }
@@ -362,10 +367,11 @@ impl Scheduler {
         Ok(has_begun)
     }
 
-    /// Fails waiting cells whose devices are all lost. Nothing else of the campaign can run then.
+    /// Fails waiting cells whose devices have all been lost. Nothing else of the campaign can run then.
     fn fail_cells_without_device(
         &self,
         campaign: &CampaignRow,
+        devices: &[DeviceRow],
         fleet: &FleetView,
         now: Now,
     ) -> anyhow::Result<()> {
@@ -382,22 +388,74 @@ impl Scheduler {
                 None => cell.candidates.iter().collect(),
             };
             let is_lost = |device: &&DeviceId| {
-                // A removed device never returns.
-                self.lost_for(device, campaign, now).is_some() || !self.absent_since.contains_key(*device)
+                let is_removed = !self.ineligible_since.contains_key(*device);
+                is_removed || lost_for(&self.ineligible_since, device, campaign, now).is_some()
             };
             if needed.iter().all(is_lost) {
-                let names: Result<Vec<String>, _> =
-                    needed.iter().map(|device| self.device_name(device)).collect();
+                let row = |id: &DeviceId| devices.iter().find(|row| row.id == *id);
+                let rows: Vec<Option<&DeviceRow>> = needed.iter().map(|id| row(id)).collect();
+                let mut states = Vec::new();
+                for (id, row) in needed.iter().zip(&rows) {
+                    states.push(format!("{} is {}", self.device_name(id)?, why_not(*row)));
+                }
                 let reason = format!(
-                    "no device for it was present for {} s: {}",
+                    "no device has taken it for {} s: {}",
                     campaign.lose_after_s,
-                    names?.join(", ")
+                    states.join(", ")
                 );
-                let cause = Some(EndCause::Infrastructure);
-                self.store.end_cell(&campaign.name, cell.number, cause, &reason)?;
+                self.store.end_cell(
+                    &campaign.name,
+                    cell.number,
+                    Some(cause_of_absence(&rows)),
+                    &reason,
+                )?;
             }
         }
         Ok(())
+    }
+}
+
+/// Notes since when something holds for a device.
+fn note(since: &mut BTreeMap<DeviceId, Instant>, device: &DeviceRow, holds: bool, now: Now) {
+    if holds {
+        since.entry(device.id.clone()).or_insert(now.instant);
+    } else {
+        since.remove(&device.id);
+    }
+}
+
+/// Returns for how many seconds something has held for a device, if that is at least the time after which the campaign loses it.
+fn lost_for(
+    since: &BTreeMap<DeviceId, Instant>,
+    device: &DeviceId,
+    campaign: &CampaignRow,
+    now: Now,
+) -> Option<u64> {
+    let seconds = now.instant.duration_since(*since.get(device)?).as_secs();
+    (seconds >= campaign.lose_after_s).then_some(seconds)
+}
+
+/// Returns why a device takes no cells, in a word. `None` is a removed device.
+fn why_not(device: Option<&DeviceRow>) -> &'static str {
+    match device {
+        None => "removed",
+        Some(row) if is_present(row) => match row.health.health() {
+            DeviceHealth::Maintenance => "in maintenance",
+            health => health.as_str(),
+        },
+        Some(row) => row.activity().as_str(),
+    }
+}
+
+/// Returns the cause of a cell that no device has taken: the first that holds of absent, quarantined and drained.
+fn cause_of_absence(devices: &[Option<&DeviceRow>]) -> EndCause {
+    let present = || devices.iter().flatten().filter(|device| is_present(device));
+    if present().count() < devices.len() {
+        EndCause::Infrastructure
+    } else if present().any(|device| device.health.health() == DeviceHealth::Quarantined) {
+        EndCause::Device
+    } else {
+        EndCause::Operator
     }
 }
 
