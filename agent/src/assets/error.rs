@@ -2,19 +2,21 @@
 
 use std::{io, path::PathBuf};
 
+use regatta_types::documents::end_reason;
+
 /// Why a run's assets are not on the device.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AssetError {
     /// The device has no certificate, which the server requires.
-    #[error("the device is not enrolled: only enrolled devices get assets")]
+    #[error("{}: only enrolled devices get assets", end_reason::NOT_ENROLLED)]
     NotEnrolled,
     /// The enrollment cannot be used.
-    #[error("the device's enrollment cannot be used")]
+    #[error("{}", end_reason::ENROLLMENT_UNUSABLE)]
     Enrollment(#[from] crate::enrollment::EnrollmentError),
     /// No byte arrived for a long time.
     #[error(
-        "no data of the assets has arrived from {server} for {minutes} minutes; hint: check that `regatta serve` runs there and that \
-         the port is open"
+        "{} from {server} for {minutes} minutes; hint: check that `regatta serve` runs there and that the port is open",
+        end_reason::NO_ASSET_DATA
     )]
     Network {
         /// The coordinator's asset server.
@@ -26,7 +28,7 @@ pub(crate) enum AssetError {
         source: io::Error,
     },
     /// The coordinator rejected the request.
-    #[error("the coordinator refuses `{what}`: {why} ({status})")]
+    #[error("{}{what}`: {why} ({status})", end_reason::ASSET_REFUSED)]
     Refused {
         /// The asset.
         what: String,
@@ -37,7 +39,8 @@ pub(crate) enum AssetError {
     },
     /// The received bytes have a different hash.
     #[error(
-        "`{what}` from the coordinator has another SHA-256; hint: add it there again with `regatta asset add`"
+        "`{what}` {}; hint: add it there again with `regatta asset add`",
+        end_reason::OTHER_ASSET_HASH
     )]
     Wrong {
         /// The asset, or a file of it.
@@ -45,8 +48,8 @@ pub(crate) enum AssetError {
     },
     /// There is not enough space.
     #[error(
-        "{} MiB of assets are missing and {} MiB are free for them; hint: free disk space, or change min_free_mib or assets_max_mib",
-        .needed.div_ceil(1 << 20), .free >> 20
+        "{} {} {} MiB are free for them; hint: free disk space, or change min_free_mib or assets_max_mib",
+        .needed.div_ceil(1 << 20), end_reason::ASSETS_TOO_LARGE, .free >> 20
     )]
     NoSpace {
         /// Missing bytes.
@@ -55,7 +58,7 @@ pub(crate) enum AssetError {
         free: u64,
     },
     /// A file operation failed.
-    #[error("cannot use {}", .path.display())]
+    #[error("{}{}", end_reason::ASSET_FILE, .path.display())]
     Disk {
         /// The file or directory.
         path: PathBuf,
@@ -64,7 +67,7 @@ pub(crate) enum AssetError {
         source: io::Error,
     },
     /// The run no longer needs the assets.
-    #[error("no run needs them any more")]
+    #[error("{}", end_reason::ASSETS_NOT_NEEDED)]
     Cancelled,
 }
 

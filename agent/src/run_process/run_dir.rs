@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
-use regatta_types::documents::{Attempt, ConfTexts};
+use regatta_types::documents::{Attempt, ConfTexts, end_reason};
 
 /// A run's directory.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl RunDir {
     /// When a file cannot be flushed. A power cut may then lose logged data.
     pub(crate) fn flush(&self) -> anyhow::Result<()> {
         let files = self.files();
-        flush_directory(&files).with_context(|| format!("{} cannot be flushed to disk", files.display()))
+        flush_directory(&files).with_context(|| format!("{} {}", files.display(), end_reason::UNFLUSHED))
     }
 
     /// Writes `attempt.json` atomically and durably. The daemon reads it even if this process dies.

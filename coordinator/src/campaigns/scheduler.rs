@@ -124,13 +124,13 @@ impl Scheduler {
     pub(super) fn look(&mut self, now: Now) -> anyhow::Result<bool> {
         let campaigns = self.store.campaigns()?;
         let open = self.store.open_attempts()?;
-        let is_over = |campaign: &&CampaignRow| campaign.ended.is_none();
+        let is_unfinished = |campaign: &&CampaignRow| campaign.ended.is_none();
         self.progress.retain(|name, _| {
             campaigns
                 .iter()
                 .any(|row| row.name == *name && row.ended.is_none())
         });
-        if open.is_empty() && campaigns.iter().filter(is_over).count() == 0 {
+        if open.is_empty() && campaigns.iter().filter(is_unfinished).count() == 0 {
             self.absent_since.clear();
             self.ineligible_since.clear();
             return Ok(false);
@@ -145,7 +145,7 @@ impl Scheduler {
             has_changed |= self.end_if_due(attempt, &campaigns, now)?;
         }
         // Read again: a user may have changed it meanwhile, and attempts have ended.
-        for campaign in self.store.campaigns()?.iter().filter(is_over) {
+        for campaign in self.store.campaigns()?.iter().filter(is_unfinished) {
             has_changed |= self.advance(campaign, &devices, now)?;
         }
         Ok(has_changed)

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_types::{DeviceId, RunId};
+use regatta_types::{DeviceId, RunId, documents::end_reason};
 use regatta_wire::message::{HeldRun, Inventory, RunHolding};
 
 use crate::store::{self, Store};
@@ -78,7 +78,7 @@ impl Inventories {
                 let open = store.known_open_runs(device)?;
                 for run in open.into_iter().filter(|run| !held.contains_key(run)) {
                     tracing::warn!(%run, %device, "the device no longer has this run");
-                    store.run_was_lost(run, "the device no longer has this run: its state was lost")?;
+                    store.run_was_lost(run, &format!("{}: its state was lost", end_reason::RUN_LOST))?;
                 }
             }
             let removed = store.reconcile_removed_runs(device, |run| held.contains_key(&run), is_settled)?;

@@ -56,15 +56,15 @@ const BEGINNINGS: [(&str, EndCause); 23] = [
     (end_reason::NO_PROCESS, EndCause::Device),
     (end_reason::PROCESS_UNRECORDED, EndCause::Device),
     (end_reason::PROCESS_UNKNOWN, EndCause::Device),
-    ("the device no longer has this run", EndCause::Device),
-    ("the device was removed", EndCause::Operator),
-    ("the device is not enrolled", EndCause::Precondition),
-    ("the device's enrolment cannot be used", EndCause::Device),
-    ("no data of the assets has arrived", EndCause::Infrastructure),
-    ("the coordinator refuses `", EndCause::Infrastructure),
-    ("no run needs them any more", EndCause::Operator),
-    ("cannot use ", EndCause::Device),
-    ("the sealing thread ended early", EndCause::Device),
+    (end_reason::RUN_LOST, EndCause::Device),
+    (end_reason::DEVICE_REMOVED, EndCause::Operator),
+    (end_reason::NOT_ENROLLED, EndCause::Precondition),
+    (end_reason::ENROLLMENT_UNUSABLE, EndCause::Device),
+    (end_reason::NO_ASSET_DATA, EndCause::Infrastructure),
+    (end_reason::ASSET_REFUSED, EndCause::Infrastructure),
+    (end_reason::ASSETS_NOT_NEEDED, EndCause::Operator),
+    (end_reason::ASSET_FILE, EndCause::Device),
+    (end_reason::SEALING_ENDED, EndCause::Device),
 ];
 
 /// Parts of reasons that decide wherever they are: errors of Linux and of CUDA that no benchmark causes.
@@ -80,16 +80,13 @@ const PARTS: [(&str, EndCause); 15] = [
     // ENOSPC and EDQUOT.
     ("(os error 28)", EndCause::Precondition),
     ("(os error 122)", EndCause::Precondition),
-    ("MiB of assets are missing and", EndCause::Precondition),
-    (
-        "from the coordinator has another SHA-256",
-        EndCause::Infrastructure,
-    ),
+    (end_reason::ASSETS_TOO_LARGE, EndCause::Precondition),
+    (end_reason::OTHER_ASSET_HASH, EndCause::Infrastructure),
     ("CUDA_ERROR_ECC_UNCORRECTABLE", EndCause::Device),
     ("CUDA_ERROR_HARDWARE_STACK_ERROR", EndCause::Device),
     ("CUDA_ERROR_NO_DEVICE", EndCause::Device),
     ("CUDA_ERROR_DEVICE_UNAVAILABLE", EndCause::Device),
-    ("cannot be flushed to disk", EndCause::Device),
+    (end_reason::UNFLUSHED, EndCause::Device),
 ];
 
 /// The signal of a memory access that the hardware or the storage below a mapped file could not serve.

@@ -1,7 +1,7 @@
 //! Members of the fleet: which devices may take part, the tokens that they enrolled with, and their certificates. `devices` has their
 //! descriptions from hellos.
 
-use regatta_types::DeviceId;
+use regatta_types::{DeviceId, documents::end_reason};
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Result, Store, now, values};
@@ -225,7 +225,7 @@ impl Store {
             )?;
             store.device_left(device)?;
             for run in store.open_runs()?.iter().filter(|run| run.device == *device) {
-                store.request_abort(run.id, "the device was removed")?;
+                store.request_abort(run.id, end_reason::DEVICE_REMOVED)?;
                 store.run_was_lost(run.id, "the device was removed")?;
             }
             for (run, _) in store.pending_aborts(device)? {

@@ -12,7 +12,7 @@ use regatta_fsutil::atomic_file::{self, AtomicFile};
 use regatta_types::{
     RunId, StreamName,
     assets::Assets,
-    documents::{Document as _, DocumentError, RunSpec},
+    documents::{Document as _, DocumentError, RunSpec, end_reason},
 };
 
 use super::job::Job;
@@ -55,7 +55,7 @@ impl RunDirError {
 /// A flush of one of the run's files failed, so its bytes may not be on disk. The kernel reports such an error once, so
 /// the caller must record it.
 #[derive(Debug, thiserror::Error)]
-#[error("{stream} cannot be flushed to disk")]
+#[error("{stream} {}", end_reason::UNFLUSHED)]
 pub(crate) struct Unflushed {
     /// The file.
     pub(crate) stream: StreamName,

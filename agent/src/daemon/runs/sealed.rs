@@ -2,7 +2,7 @@
 
 use std::io;
 
-use regatta_types::StreamName;
+use regatta_types::{StreamName, documents::end_reason};
 
 use super::run_dir::{RunDirError, Unflushed};
 
@@ -70,7 +70,7 @@ pub(crate) enum SealError {
     #[error("the run's spec is gone")]
     Spec(#[source] RunDirError),
     /// The sealing thread panicked or could not be started.
-    #[error("the sealing thread ended early")]
+    #[error("{}", end_reason::SEALING_ENDED)]
     Thread,
 }
 

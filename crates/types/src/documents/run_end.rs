@@ -69,7 +69,7 @@ impl FromStr for EndCause {
     }
 }
 
-/// Beginnings of the reasons with which agents end runs. Agents compose their reasons with these constants.
+/// Beginnings and parts of the reasons with which runs end. Agents and coordinator compose their reasons with these constants.
 pub mod end_reason {
     /// The agent was stopped, such as for an update.
     pub const AGENT_STOPPED: &str = "interrupted: the agent was stopped";
@@ -84,7 +84,7 @@ pub mod end_reason {
     /// There is too little disk space for the run.
     pub const NO_SPACE: &str = "the device cannot keep the run";
     /// The download of the assets cannot start.
-    pub const NO_DOWNLOAD: &str = "the assets cannot be got";
+    pub const NO_DOWNLOAD: &str = "the assets cannot be downloaded";
     /// The requested device state was refused.
     pub const STATE_REFUSED: &str = "the device is not in the state";
     /// The device left the requested state during the run.
@@ -99,6 +99,30 @@ pub mod end_reason {
     pub const PROCESS_UNRECORDED: &str = "the run process cannot be recorded";
     /// The end of the run process is unknown.
     pub const PROCESS_UNKNOWN: &str = "the run process cannot be waited for";
+    /// The thread that seals runs ended.
+    pub const SEALING_ENDED: &str = "the sealing thread ended early";
+    /// The device has no certificate, which the asset server requires.
+    pub const NOT_ENROLLED: &str = "the device is not enrolled";
+    /// The device's certificate or key cannot be used.
+    pub const ENROLLMENT_UNUSABLE: &str = "the device's enrollment cannot be used";
+    /// The asset server did not answer for a long time.
+    pub const NO_ASSET_DATA: &str = "no data of the assets has arrived";
+    /// The coordinator rejected the request for an asset, whose name follows.
+    pub const ASSET_REFUSED: &str = "the coordinator refuses `";
+    /// A file of an asset cannot be written or read. Its path follows.
+    pub const ASSET_FILE: &str = "cannot use ";
+    /// The run that needed the assets has ended.
+    pub const ASSETS_NOT_NEEDED: &str = "no run needs them any more";
+    /// The device reported that it does not have the run.
+    pub const RUN_LOST: &str = "the device no longer has this run";
+    /// A user removed the device from the lab.
+    pub const DEVICE_REMOVED: &str = "the device was removed";
+    /// A part: an asset arrived damaged.
+    pub const OTHER_ASSET_HASH: &str = "from the coordinator has another SHA-256";
+    /// A part: there is too little space for the assets.
+    pub const ASSETS_TOO_LARGE: &str = "MiB of assets are missing and";
+    /// A part: written bytes may not be on disk.
+    pub const UNFLUSHED: &str = "cannot be flushed to disk";
     /// A signal killed the run process; its number follows.
     pub const PROCESS_KILLED: &str = "the run process was killed by signal ";
 }
