@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_output::LogOptions;
 use regatta_tensorrt::{ElementType, InputShape};
 use regatta_types::{
-    Mode, Scenario,
+    BrokerAddress, Mode, Scenario,
     documents::{EngineKind, LoadgenChoice, PowerSetting},
     layout::Layout,
 };
@@ -33,6 +33,8 @@ pub struct Cli {
 pub(crate) enum Command {
     /// Runs the daemon: executes the coordinator's runs and delivers their logs
     Serve(ServeArgs),
+    /// Runs many simulated devices in one process, to try a fleet on one machine
+    Simulate(SimulateArgs),
     /// Enrolls this device in a lab with a one-time token from `regatta device add`
     #[command(alias = "enrol")]
     Enroll(EnrollArgs),
@@ -187,6 +189,46 @@ pub(crate) struct ServeArgs {
     /// The configuration
     #[command(flatten)]
     pub(crate) config: ConfigFlag,
+}
+
+/// Flags of `simulate`.
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// Number of devices
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9_999))]
+    pub(crate) devices: u32,
+    /// Beginning of the devices' names; a number follows, as in boat-sim-0001
+    #[arg(long, value_name = "NAME", default_value = "boat-sim", value_parser = simulated_name)]
+    pub(crate) name: String,
+    /// Tokens of devices that are not enrolled yet, as `regatta device add NAME --count N` prints them; `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// Directory of the devices' keys, configurations and runs
+    #[arg(long, value_name = "DIR", default_value = "simulated")]
+    pub(crate) state_dir: PathBuf,
+    /// Directory of models and preprocessed data
+    #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// The broker of a workspace without keys, such as mqtt://127.0.0.1:1883; devices then need no tokens
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "tokens")]
+    pub(crate) broker: Option<BrokerAddress>,
+    /// Interval between heartbeats
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(crate) heartbeat: HumanDuration,
+    /// Number of run processes at once [default: twice the number of processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) concurrent_runs: Option<u16>,
+}
+
+/// Checks the beginning of simulated devices' names: letters, digits, `.`, `_` and `-`, because it is part of a path.
+fn simulated_name(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.len() <= 58;
+    if is_name && text.chars().all(allowed) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be up to 58 letters, digits, `.`, `_` and `-`, and begin with a letter or digit".to_owned())
+    }
 }
 
 /// Flags of `enroll`.

@@ -15,7 +15,7 @@ use std::{
 use regatta_text::escape;
 use regatta_types::RunId;
 use regatta_wire::message::Command;
-use tokio::time::sleep_until;
+use tokio::{sync::OwnedSemaphorePermit, time::sleep_until};
 
 use self::wakeups::{Wakeup, Wakeups};
 use super::{
@@ -25,6 +25,7 @@ use super::{
     executor::{Execution, Executor, ExecutorEvent, step::ExecutionStep},
     inbox::{CoordinatorMessage, Inbox},
     link::{Link, LinkEvent},
+    run_slots::RunSlots,
     runs::{
         events::{RunEvent, RunUpdate},
         queue::{DeliveryProgress, RunQueue},
@@ -49,6 +50,8 @@ pub(crate) struct Service<L> {
     sealer: Sealer,
     delivery: Delivery,
     announcements: Announcements,
+    run_slots: RunSlots,
+    is_simulated: bool,
     started: Instant,
     /// Time at which a stopping daemon ends, whatever is left to do.
     stop_by: Option<Instant>,
@@ -62,20 +65,29 @@ enum Event<Receipt> {
     Sealer(SealEvent),
     Delivery(DeliveryEvent),
     Wakeup(Wakeup),
+    RunSlot(OwnedSemaphorePermit),
     Deadline,
 }
 
 impl<L: Link> Service<L> {
-    /// Returns the service for the runs in the queue.
+    /// Returns the service for the runs in the queue. `slots` are those of a simulated device.
     ///
     /// # Errors
     /// When the system provides no random numbers.
-    pub(crate) fn new(device: Device, inbox: Inbox, runs: RunQueue, link: L) -> io::Result<Self> {
+    pub(crate) fn new(
+        device: Device,
+        inbox: Inbox,
+        runs: RunQueue,
+        link: L,
+        slots: Option<RunSlots>,
+    ) -> io::Result<Self> {
         Ok(Self {
             executor: Executor::new(device.shared_config()),
             sealer: Sealer::new(runs.unsealed()),
             delivery: Delivery::new(device.config().live_bytes_per_second),
             announcements: Announcements::new()?,
+            is_simulated: slots.is_some(),
+            run_slots: slots.unwrap_or_default(),
             device,
             inbox,
             link,
@@ -88,7 +100,11 @@ impl<L: Link> Service<L> {
 
     /// Runs until SIGTERM or SIGINT.
     pub(crate) async fn run(mut self, supervisor: &Supervisor) -> io::Result<()> {
-        let mut wakeups = Wakeups::new(self.device.config().heartbeat, supervisor.watchdog_interval())?;
+        let mut wakeups = Wakeups::new(
+            self.device.config().heartbeat,
+            supervisor.watchdog_interval(),
+            !self.is_simulated,
+        )?;
         supervisor.ready();
         loop {
             let now = Instant::now();
@@ -111,12 +127,14 @@ impl<L: Link> Service<L> {
         let wants_to_publish = self.connected && self.has_publication(now);
         let deadline = self.deadline(now);
         let has_active_run = self.executor.has_active_run();
+        let needs_slot = self.may_start_run() && self.runs.is_start_due(now, self.delivery_progress());
         tokio::select! {
             event = self.executor.next() => Event::Executor(event),
             event = self.link.next(wants_to_publish) => Event::Link(event),
             event = self.sealer.next() => Event::Sealer(event),
             event = self.delivery.next() => Event::Delivery(event),
             wakeup = wakeups.next(has_active_run) => Event::Wakeup(wakeup),
+            slot = self.run_slots.next(needs_slot) => Event::RunSlot(slot),
             () = wait_until(deadline) => Event::Deadline,
         }
     }
@@ -140,6 +158,7 @@ impl<L: Link> Service<L> {
                 self.route(event);
             }
             Event::Delivery(DeliveryEvent::FlushFailed(run, error)) => self.runs.set_unflushed(run, error),
+            Event::RunSlot(slot) => self.run_slots.hold(slot),
             Event::Delivery(DeliveryEvent::FlushingEnded) => {}
             Event::Wakeup(Wakeup::Heartbeat) => {
                 if self.connected {
@@ -307,9 +326,12 @@ impl<L: Link> Service<L> {
     }
 
     fn start_next_run(&mut self, now: Instant) {
-        if self.may_start_run() {
+        if self.may_start_run() && self.run_slots.may_start() {
             let events = self.runs.start_next(now, self.delivery_progress());
             self.route(events);
+        }
+        if self.executor.is_idle() {
+            self.run_slots.release();
         }
     }
 

@@ -65,7 +65,10 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
 }
 
 /// Uses the token for a device with this configuration.
-fn enroll_with(
+///
+/// # Errors
+/// The state directory cannot be used (2), or the coordinator cannot be reached or refuses (3).
+pub(crate) fn enroll_with(
     token: &EnrollmentToken,
     config: &AgentConfig,
 ) -> Result<(DeviceIdentity, Enrollment), Failure> {

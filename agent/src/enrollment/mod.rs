@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub(crate) use self::{
-    command::enroll,
+    command::{enroll, enroll_with},
     first_boot::{FirstBoot, TOKEN_FILE},
     identity_command::identity,
     renewal::renew_when_due,

@@ -12,6 +12,12 @@ use crate::{
 
 /// Returns the device with a name or id. Without one, returns the only device.
 pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRow, Failure> {
+    if let Some(id) = name_or_id.and_then(|word| word.parse::<DeviceId>().ok())
+        && let Some(row) = store.device(&id)?
+        && store.member(&id)?.is_none_or(|member| member.removed.is_none())
+    {
+        return Ok(row);
+    }
     let devices = store.devices()?;
     let known = || {
         devices

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Context, confirm::confirm};
 use crate::{
     broker::mosquitto,
-    enrollment::{self, TokenError, TokenRequest},
+    enrollment::{self, NewToken, TokenError, TokenRequest},
     exit::Failure,
     keys::Keys,
     store::Store,
@@ -21,6 +21,9 @@ use crate::{
 pub(super) struct AddArgs {
     /// The device's name
     name: String,
+    /// Prints tokens for this many devices, NAME-0001 and so on: a name and its token on each line
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=9_999))]
+    count: Option<u16>,
     /// How long the token can be used, such as 10m or 24h
     #[arg(long, value_name = "TIME", default_value = "24h")]
     lifetime: HumanDuration,
@@ -60,21 +63,11 @@ pub(super) fn add(
         );
     }
     let keys = Keys::load(&workspace.keys())?;
-    let requested = TokenRequest {
-        name: &args.name,
-        place: (config.host.clone(), config.enroll_listen.port()),
-        authority: keys.authority().fingerprint(),
-        lifetime: SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX)),
-        returning: None,
-    };
-    let made = enrollment::issue(store, &requested).map_err(|error| match error {
-        TokenError::Taken(_) => Failure::usage(error).hint(format!(
-            "`regatta device remove {}` removes the device or revokes the token; then a new device can have the name",
-            args.name
-        )),
-        TokenError::Name(_) => Failure::usage(error),
-        error => Failure::from(error),
-    })?;
+    let authority = keys.authority().fingerprint();
+    if let Some(count) = args.count {
+        return add_many(args, count, authority, context, workspace, store);
+    }
+    let made = issue(args, &args.name, authority, workspace, store)?;
     let document = TokenDocument {
         name: &args.name,
         token: made.token.to_string(),
@@ -93,6 +86,59 @@ pub(super) fn add(
         )
     })?;
     Ok(())
+}
+
+/// Prints tokens for several devices, for `regatta-agent simulate` and for scripts.
+fn add_many(
+    args: &AddArgs,
+    count: u16,
+    authority: [u8; 32],
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
+    let mut made = Vec::with_capacity(usize::from(count));
+    for number in 1..=count {
+        let name = format!("{}-{number:04}", args.name);
+        let token = issue(args, &name, authority, workspace, store)?;
+        made.push((name, token));
+    }
+    let documents = made.iter().map(|(name, made)| TokenDocument {
+        name,
+        token: made.token.to_string(),
+        expires: &made.expires,
+    });
+    let document = serde_json::json!({ "tokens": documents.collect::<Vec<_>>() });
+    context.print(&document, || {
+        let lines = made.iter().map(|(name, made)| format!("{name} {}", made.token));
+        lines.collect::<Vec<_>>().join("\n")
+    })?;
+    Ok(())
+}
+
+/// Issues the token of one device.
+fn issue(
+    args: &AddArgs,
+    name: &str,
+    authority: [u8; 32],
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<NewToken, Failure> {
+    let config = workspace.config();
+    let requested = TokenRequest {
+        name,
+        place: (config.host.clone(), config.enroll_listen.port()),
+        authority,
+        lifetime: SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX)),
+        returning: None,
+    };
+    enrollment::issue(store, &requested).map_err(|error| match error {
+        TokenError::Taken(_) => Failure::usage(error).hint(format!(
+            "`regatta device remove {name}` removes the device or revokes the token; then a new device can have the name"
+        )),
+        TokenError::Name(_) => Failure::usage(error),
+        error => Failure::from(error),
+    })
 }
 
 /// What a removal did, as programs get it.

@@ -246,6 +246,11 @@ impl RunQueue {
         (start > now).then_some(start)
     }
 
+    /// Returns whether a queued run may start now.
+    pub(crate) fn is_start_due(&self, now: Instant, delivery: DeliveryProgress) -> bool {
+        self.next_queued().is_some() && self.next_start(now, delivery).is_none()
+    }
+
     /// Starts the next queued run if it is due. A run that cannot start ends.
     pub(crate) fn start_next(&mut self, now: Instant, delivery: DeliveryProgress) -> Vec<RunEvent> {
         let mut events = Vec::new();

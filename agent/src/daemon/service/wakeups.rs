@@ -41,11 +41,15 @@ pub(super) struct Wakeups {
 }
 
 impl Wakeups {
-    /// Starts the timers and the probe.
+    /// Starts the timers, and the probe if GPUs are looked for.
     ///
     /// # Errors
     /// When signals cannot be awaited.
-    pub(super) fn new(heartbeat: Duration, watchdog: Option<Duration>) -> io::Result<Self> {
+    pub(super) fn new(
+        heartbeat: Duration,
+        watchdog: Option<Duration>,
+        probes_gpus: bool,
+    ) -> io::Result<Self> {
         let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let mut heartbeat = interval(heartbeat);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -53,7 +57,7 @@ impl Wakeups {
             heartbeat,
             watchdog: watchdog.map(interval),
             certificate: interval(CERTIFICATE_CHECK_INTERVAL),
-            gpu_probe: Some(spawn_blocking(gpus::probe)),
+            gpu_probe: probes_gpus.then(|| spawn_blocking(gpus::probe)),
             terminate,
             interrupt,
         })

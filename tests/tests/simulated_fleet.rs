@@ -1,0 +1,103 @@
+//! A fleet of simulated devices in one process: each has its own identity, executes runs and delivers every byte.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+use regatta_tests::{Broker, Lab, Process, agent, eventually, succeed_output};
+
+const DEVICES: usize = 3;
+
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(directory).expect("the run's files");
+    let read = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry.expect("an entry");
+        let bytes = fs::read(entry.path()).expect("a file");
+        (entry.file_name().to_string_lossy().into_owned(), bytes)
+    };
+    entries.map(read).collect()
+}
+
+fn simulate(lab: &Lab, words: &[&str]) -> Command {
+    let mut command = Command::new(agent());
+    command
+        .args(["simulate", "--state-dir"])
+        .arg(lab.scratch().join("fleet"))
+        .args(words);
+    command
+}
+
+#[test]
+fn simulated_devices_execute_runs_at_once_and_deliver_every_byte() {
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    let count = DEVICES.to_string();
+    let refused = simulate(&lab, &["--devices", &count])
+        .output()
+        .expect("it starts");
+    assert_eq!(refused.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(text.contains("3 of 3 devices are not enrolled"), "{text}");
+
+    let tokens = succeed_output(
+        lab.regatta()
+            .args(["device", "add", "boat-sim", "--count", &count]),
+    );
+    let path = lab.scratch().join("tokens");
+    fs::write(&path, &tokens.stdout).expect("the tokens");
+    let path = path.to_string_lossy().into_owned();
+    let words = ["--devices", &count, "--tokens", &path, "--concurrent-runs", "1"];
+    let _fleet = Process::start(&mut simulate(&lab, &words), &lab.scratch().join("fleet.log"));
+    let online = || {
+        let listed = lab.json(&["device", "list"])["devices"].clone();
+        let devices = listed.as_array().cloned().unwrap_or_default();
+        devices.iter().filter(|device| device["online"] == true).count()
+    };
+    eventually("the simulated devices", 60, || online() == DEVICES);
+
+    let requested = lab.json(&[
+        "run",
+        "--device",
+        "all",
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "SingleStream",
+        "--engine",
+        "sim",
+        "--duration",
+        "200ms",
+        "--no-wait",
+    ]);
+    let runs: Vec<String> = requested["runs"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .filter_map(|run| run["run"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(runs.len(), DEVICES);
+    for run in &runs {
+        eventually("the run's record", 120, || {
+            lab.show(run)["recorded"].as_str().is_some()
+        });
+        let shown = lab.show(run);
+        assert_eq!(
+            (&shown["phase"], &shown["complete"]),
+            (&"done".into(), &true.into())
+        );
+        let name = shown["device_name"].as_str().expect("a name").to_owned();
+        let own = lab
+            .scratch()
+            .join("fleet")
+            .join(name)
+            .join("state/runs")
+            .join(run)
+            .join("files");
+        assert_eq!(
+            files(&own),
+            files(&lab.workspace().join("runs").join(run).join("files"))
+        );
+    }
+}
