@@ -156,7 +156,7 @@ pub(crate) struct TimeLeft {
     pub(crate) high_seconds: f64,
     /// The number of good attempts that it follows from.
     pub(crate) from_attempts: usize,
-    /// The number of cells whose combination has no good attempt yet. They count as an average cell.
+    /// The number of cells whose combination has no good attempt yet. They count as no time.
     pub(crate) cells_without_basis: usize,
 }
 
@@ -189,21 +189,24 @@ pub(crate) fn time_left(
             }
         }
     }
-    let all: Vec<f64> = by_combination.values().flatten().copied().collect();
-    let from_attempts = all.len();
-    let average = quartiles(all)?;
+    let from_attempts = by_combination.values().map(Vec::len).sum();
     let quartiles_of: BTreeMap<u64, [f64; 3]> = by_combination
         .into_iter()
         .filter_map(|(combination, times)| Some((combination, quartiles(times)?)))
         .collect();
+    if quartiles_of.is_empty() {
+        return None;
+    }
     let mut sums = [0.0_f64; 3];
     let mut longest = [0.0_f64; 3];
     let mut cells_without_basis = 0;
     for cell in cells.iter().filter(|cell| cell.state == CellState::Waiting) {
-        let own = quartiles_of.get(&cell.combination);
-        cells_without_basis += usize::from(own.is_none());
+        let Some(own) = quartiles_of.get(&cell.combination) else {
+            cells_without_basis += 1;
+            continue;
+        };
         let elapsed = open.get(&cell.number).copied().unwrap_or(0.0);
-        for (place, time) in own.unwrap_or(&average).iter().enumerate() {
+        for (place, time) in own.iter().enumerate() {
             let left = (time - elapsed).max(0.0);
             sums[place] += left;
             longest[place] = longest[place].max(left);
@@ -286,10 +289,10 @@ mod tests {
             attempt(2, "2026-11-23T10:01:00Z", None),
         ];
         let left = time_left(&cells, &attempts, 2, now).unwrap();
-        // 30 s of the open cell, and 60 s of each other one, on two devices.
+        // 30 s of the open cell and 60 s of the waiting one on two devices. Nothing is known of the fourth.
         assert_eq!(
             (left.seconds, left.from_attempts, left.cells_without_basis),
-            (75.0, 1, 1)
+            (60.0, 1, 1)
         );
     }
 }

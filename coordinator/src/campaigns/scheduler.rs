@@ -436,7 +436,7 @@ fn lost_for(
 }
 
 /// Returns why a device takes no cells, in a word. `None` is a removed device.
-fn why_not(device: Option<&DeviceRow>) -> &'static str {
+const fn why_not(device: Option<&DeviceRow>) -> &'static str {
     match device {
         None => "removed",
         Some(row) if is_present(row) => match row.health.health() {

@@ -29,7 +29,7 @@ const DEVICES: u8 = 50;
 const HOURS: u64 = 72;
 /// The interval between two looks of the scheduler.
 const STEP: Duration = Duration::from_secs(600);
-const RUN: Duration = Duration::from_secs(6 * 3_600);
+const RUN: Duration = Duration::from_secs(4 * 3_600);
 
 const PLAN: &str = r#"
 schema = 1

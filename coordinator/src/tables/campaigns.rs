@@ -241,7 +241,7 @@ fn short_list(names: &[String]) -> String {
 fn run_time(time: &RunEstimate) -> String {
     match (time.seconds, time.basis) {
         (Some(seconds), TimeBasis::PastRuns) => format!("{} (past runs)", figure::duration(seconds)),
-        (Some(seconds), _) => format!("at least {}", figure::duration(seconds)),
+        (Some(seconds), _) => format!("at least {}", rough(seconds)),
         (None, _) => "unknown".to_owned(),
     }
 }
@@ -249,7 +249,7 @@ fn run_time(time: &RunEstimate) -> String {
 fn plan_time(estimate: &PlanEstimate) -> Vec<String> {
     let mut lines = vec![format!(
         "takes at least {}, with all devices at work; preparation, delivery and retries come on top",
-        figure::duration(estimate.least_seconds)
+        rough(estimate.least_seconds)
     )];
     let bases: Vec<String> = [
         (estimate.cells_by_past_runs, "by past runs on these devices"),
@@ -358,18 +358,28 @@ fn time_left(left: Option<&TimeLeft>) -> String {
     };
     let mut text = format!(
         "about {} ({} to {}), by {} good attempts",
-        figure::duration(left.seconds),
-        figure::duration(left.low_seconds),
-        figure::duration(left.high_seconds),
+        rough(left.seconds),
+        rough(left.low_seconds),
+        rough(left.high_seconds),
         left.from_attempts
     );
     if left.cells_without_basis > 0 {
         text.push_str(&format!(
-            "; {} cells are of a kind without one",
+            ", without {} cells of kinds that have none",
             left.cells_without_basis
         ));
     }
     text
+}
+
+/// Formats an expected time, which is not known to the second.
+fn rough(seconds: f64) -> String {
+    let whole = seconds.round().max(0.0) as u64;
+    match whole {
+        0..120 => format!("{whole} s"),
+        120..7_200 => format!("{} min", whole.div_ceil(60)),
+        _ => format!("{} h {} min", whole / 3_600, whole % 3_600 / 60),
+    }
 }
 
 fn devices(devices: &[CampaignDevice], now: Timestamp) -> String {

@@ -1,7 +1,7 @@
 //! `regatta campaign status --watch`: redraws the progress on a terminal, and prints a line per change elsewhere, until the campaign has
 //! ended.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use console::Term;
 use regatta_output::fit;
@@ -30,7 +30,6 @@ pub(super) fn until_ended(
 ) -> Result<(), Failure> {
     let interrupts = Interrupts::watch()?;
     let terminal = Term::stderr();
-    let mut drawn = 0;
     let mut last = None;
     loop {
         let row = campaign(store, Some(name))?;
@@ -38,21 +37,20 @@ pub(super) fn until_ended(
         if context.is_lively() {
             let text = tables::campaign_status(&status);
             let text = escape_lines(&text);
-            let text = fit(&text, &std::io::stderr());
+            let text = fit(&text, &io::stderr());
             let lines: Vec<&str> = text.lines().collect();
             // A screen that is too low shows the beginning.
             let most = usize::from(terminal.size().0.saturating_sub(1)).max(1);
-            let shown = &lines[..lines.len().min(most)];
             // A terminal that is gone is noticed elsewhere.
-            let _ = terminal.clear_last_lines(drawn);
-            let _ = terminal.write_line(&shown.join("\n"));
-            drawn = shown.len();
+            let _ = draw(&terminal, &lines[..lines.len().min(most)], last.is_none());
         } else if last.as_ref() != Some(&status.summary) {
             tell(&line(&status.summary));
         }
         last = Some(status.summary);
         if row.ended.is_some() {
-            let _ = terminal.clear_last_lines(drawn);
+            if context.is_lively() {
+                let _ = terminal.clear_screen();
+            }
             return Ok(());
         }
         if !workspace.is_served() {
@@ -71,6 +69,19 @@ pub(super) fn until_ended(
             );
         }
     }
+}
+
+/// Draws lines at the top of the screen, over those that were drawn before.
+fn draw(terminal: &Term, lines: &[&str], is_first: bool) -> io::Result<()> {
+    if is_first {
+        terminal.clear_screen()?;
+    }
+    terminal.move_cursor_to(0, 0)?;
+    for line in lines {
+        terminal.clear_line()?;
+        terminal.write_line(line)?;
+    }
+    terminal.clear_to_end_of_screen()
 }
 
 /// The progress in one line, for a log.
