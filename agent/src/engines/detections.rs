@@ -94,6 +94,7 @@ mod tests {
     use regatta_types::benchmark::Benchmark;
 
     use super::*;
+    use crate::counting_allocator::allocations;
 
     fn retinanet() -> Model {
         let text = include_str!("../../../configs/benchmarks/retinanet.toml");
@@ -175,6 +176,16 @@ mod tests {
             classes_found,
             [5.0, 6.0],
             "the second box of class 5 overlaps by 0.63"
+        );
+        let (rows, mut answers) = ([bytes(&boxes), bytes(&scores)], Answers::default());
+        decoder.push(9, |output| &rows[output], &mut answers);
+        answers.clear();
+        let before = allocations();
+        decoder.push(9, |output| &rows[output], &mut answers);
+        assert_eq!(
+            allocations() - before,
+            0,
+            "the memory of the first sample is enough"
         );
         let error = DetectionDecoder::of(&model, &[anchors * 4]).unwrap_err();
         assert_eq!(

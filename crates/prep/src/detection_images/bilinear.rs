@@ -117,11 +117,13 @@ fn resize_row(
     values: &mut Vec<f32>,
 ) {
     let pixels = image.row(row);
+    let value = |at: usize, channel: usize| f32::from(pixels[at][channel]);
     values.clear();
     for channel in 0..CHANNELS {
-        values.extend(columns.iter().map(|tap| {
-            let [a, b] = [tap.first, tap.second].map(|at| f32::from(pixels[at][channel]));
-            mix(a, b, tap.weight)
-        }));
+        values.extend(
+            columns
+                .iter()
+                .map(|tap| mix(value(tap.first, channel), value(tap.second, channel), tap.weight)),
+        );
     }
 }
