@@ -1,14 +1,17 @@
 //! The health of a device in sentences and hints, and the name of the user who changes it.
 
 use crate::{
-    store::{DeviceRow, HealthRow},
+    store::{DeviceHealth, DeviceRow, HealthRow},
     tables,
 };
 
 /// The health with its time and cause, such as `quarantined since ...: 3 failures in a row`.
 pub(super) fn described(health: &HealthRow) -> String {
     let (since, by, cause) = health.shown();
-    let mut text = health.health().as_str().to_owned();
+    let mut text = match health.health() {
+        DeviceHealth::Maintenance => "in maintenance".to_owned(),
+        other => other.as_str().to_owned(),
+    };
     if let Some(since) = since {
         text.push_str(&format!(" since {}", tables::time(since)));
     }
