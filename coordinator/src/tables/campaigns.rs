@@ -365,7 +365,7 @@ fn time_left(left: Option<&TimeLeft>) -> String {
     );
     if left.cells_without_basis > 0 {
         text.push_str(&format!(
-            ", without {} cells of kinds that have none",
+            "; cells of kinds without one, which are not counted: {}",
             left.cells_without_basis
         ));
     }
