@@ -36,7 +36,12 @@ use regatta_conf::TestSettings;
 use regatta_config::engine_settings::Dispatch;
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_schedule::{board_model::BoardModel, policy::Policy};
-use regatta_types::{Scenario, benchmark::Benchmark, documents::EngineKind, response_units::ResponseUnits};
+use regatta_types::{
+    Scenario,
+    benchmark::Benchmark,
+    documents::{EngineKind, end_reason},
+    response_units::ResponseUnits,
+};
 pub(crate) use settings::HarnessSettings;
 pub(crate) use tensorrt_request::engine_cache;
 
@@ -54,7 +59,8 @@ pub(crate) enum SetUpError {
     Serving(#[from] ServingError),
     /// The engine needs files, but no scratch directory is set.
     #[error(
-        "the {0} engine needs the benchmark's files: `regatta asset add --benchmark NAME` on the workstation brings them; files of one's own are named by --scratch, MLPERF_SCRATCH_PATH or `scratch` in agent.toml"
+        "the {0} engine {missing}: `regatta asset add --benchmark NAME` on the workstation provides them; own files are named by --scratch, MLPERF_SCRATCH_PATH or `scratch` in agent.toml",
+        missing = end_reason::NO_BENCHMARK_FILES
     )]
     NoScratch(EngineKind),
     /// The dataset cannot be used.

@@ -68,7 +68,7 @@ const BEGINNINGS: [(&str, EndCause); 23] = [
 ];
 
 /// Parts of reasons that decide wherever they are: errors of Linux and of CUDA that no benchmark causes.
-const PARTS: [(&str, EndCause); 15] = [
+const PARTS: [(&str, EndCause); 16] = [
     // EIO, ENXIO and ENODEV of a failing card or bus, EROFS after the kernel has remounted a damaged file system, EBADMSG and EUCLEAN of a
     // damaged one.
     ("(os error 5)", EndCause::Device),
@@ -81,6 +81,7 @@ const PARTS: [(&str, EndCause); 15] = [
     ("(os error 28)", EndCause::Precondition),
     ("(os error 122)", EndCause::Precondition),
     (end_reason::ASSETS_TOO_LARGE, EndCause::Precondition),
+    (end_reason::NO_BENCHMARK_FILES, EndCause::Precondition),
     (end_reason::OTHER_ASSET_HASH, EndCause::Infrastructure),
     ("CUDA_ERROR_ECC_UNCORRECTABLE", EndCause::Device),
     ("CUDA_ERROR_HARDWARE_STACK_ERROR", EndCause::Device),

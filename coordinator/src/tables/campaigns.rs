@@ -357,11 +357,12 @@ fn time_left(left: Option<&TimeLeft>) -> String {
         return "unknown".to_owned();
     };
     let mut text = format!(
-        "about {} ({} to {}), by {} good attempts",
+        "about {} ({} to {}), from {} good attempt{}",
         rough(left.seconds),
         rough(left.low_seconds),
         rough(left.high_seconds),
-        left.from_attempts
+        left.from_attempts,
+        if left.from_attempts == 1 { "" } else { "s" }
     );
     if left.cells_without_basis > 0 {
         text.push_str(&format!(

@@ -121,6 +121,8 @@ pub mod end_reason {
     pub const OTHER_ASSET_HASH: &str = "from the coordinator has another SHA-256";
     /// A part: there is too little space for the assets.
     pub const ASSETS_TOO_LARGE: &str = "MiB of assets are missing and";
+    /// A part: the device has no model or samples of the benchmark.
+    pub const NO_BENCHMARK_FILES: &str = "needs the benchmark's files";
     /// A part: written bytes may not be on disk.
     pub const UNFLUSHED: &str = "cannot be flushed to disk";
     /// A signal killed the run process; its number follows.
