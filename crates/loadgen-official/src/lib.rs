@@ -25,6 +25,7 @@ mod ffi;
 mod fields;
 mod footprint;
 mod gate;
+mod ignored_audit_keys;
 mod outcome;
 mod plugin;
 mod run;

@@ -13,7 +13,8 @@ use regatta_loadgen::{
 };
 
 use crate::{
-    build_info::BuildInfo, conf::ConfSource, error::PluginError, ffi::PluginFunctions, footprint, run::Run,
+    build_info::BuildInfo, conf::ConfSource, error::PluginError, ffi::PluginFunctions, footprint,
+    ignored_audit_keys, run::Run,
 };
 
 /// A plug-in. It stays loaded until the process ends.
@@ -99,6 +100,7 @@ impl LoadGen for OfficialLoadGen {
     }
 
     fn check(&self, request: &RunRequest, library: LibraryCounts) -> Result<(), LoadgenError> {
+        ignored_audit_keys::refuse(&self.plugin.build_info.loadgen_version, request)?;
         let mut request = request.clone();
         if let (ConfSource::LoadGen, Some(text)) = (self.source, self.plugin.mlperf_conf()) {
             request.mlperf_conf = Some(ConfText::new("the compiled-in mlperf.conf", text));

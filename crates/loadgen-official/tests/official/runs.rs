@@ -335,6 +335,59 @@ fn a_search_that_would_never_end_is_refused() {
     assert!(refused.to_string().contains("never ends"), "{refused}");
 }
 
+/// The audit configurations of TEST01, TEST04 and TEST05.
+const AUDITS: [&str; 3] = [
+    "*.*.mode = 2\n*.*.accuracy_log_rng_seed = 720381539243781796\n*.*.accuracy_log_sampling_target = 16\n",
+    "*.*.mode = 2\n*.*.performance_issue_same = 1\n*.*.performance_issue_same_index = 3\n",
+    "*.*.mode = 2\n*.*.test05 = 1\n",
+];
+
+#[test]
+fn an_audit_takes_effect_or_is_refused() {
+    let seeds = "*.*.test05_qsl_rng_seed = 4\n*.*.test05_sample_index_rng_seed = 5\n*.*.test05_schedule_rng_seed = 6\n";
+    for (version, refused) in [("6.0.17", [false; 3]), ("4.1.30", [true, false, true])] {
+        for (audit, is_refused) in AUDITS.into_iter().zip(refused) {
+            let Some(plugin) = fresh_plugin(version) else {
+                return;
+            };
+            let logs = tempfile::tempdir().unwrap();
+            let mut request = request(Scenario::SingleStream, Mode::PerformanceOnly, logs.path());
+            request.mlperf_conf = Some(conf(&format!("{SEEDS}{seeds}")));
+            request.audit_config = Some(conf(audit));
+            let (sut, qsl) = (Null::default(), Samples::new(64, 64));
+            let run = plugin
+                .loadgen_as_requested()
+                .run(&sut, &qsl, &request, &NoObserver);
+            if is_refused {
+                let error = run.unwrap_err().to_string();
+                assert!(error.contains("LoadGen 4.1.30 ignores"), "{error}");
+                continue;
+            }
+            let outcome = run.unwrap();
+            let detail = detail_file(&logs.path().join("mlperf_log_detail.txt")).unwrap();
+            let is_in_effect = match audit {
+                of if of == AUDITS[0] => {
+                    let seed = detail
+                        .value("effective_accuracy_log_rng_seed")
+                        .and_then(Value::as_u64);
+                    seed == Some(720_381_539_243_781_796)
+                }
+                of if of == AUDITS[1] => {
+                    detail
+                        .value("effective_performance_issue_same")
+                        .and_then(Value::as_bool)
+                        == Some(true)
+                }
+                _ => {
+                    let seed = detail.value("effective_qsl_rng_seed").and_then(Value::as_u64);
+                    seed == Some(outcome.effective.qsl_rng_seed)
+                }
+            };
+            assert!(is_in_effect, "{version}: {audit}");
+        }
+    }
+}
+
 #[test]
 fn two_revisions_live_in_one_process() {
     let order = |version: &str| {
