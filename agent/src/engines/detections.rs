@@ -1,8 +1,8 @@
 //! Detections from a model's outputs, as 7 floats each: sample index, top, left, bottom, right (as fractions), score and class.
 //!
 //! Either the model has finished them, or its outputs are RetinaNet's heads. Those are decoded as torchvision's `RetinaNet` does: the best
-//! candidates of each level, then boxes, then the suppression of overlapping boxes of one class. After the first sample, nothing
-//! allocates. The module does not run models.
+//! candidates of each level, then boxes, then the suppression of overlapping boxes of one class. The decoder allocates for its first
+//! sample only. The module does not run models.
 
 mod anchors;
 mod heads;
@@ -14,11 +14,15 @@ use super::Answers;
 
 /// Floats of a detection.
 const FLOATS: usize = 7;
+/// The largest number of detections of a sample that a benchmark's file may set.
+const MOST_DETECTIONS: usize = 100_000;
 
 /// Makes answers from the outputs of a model whose response is `detections`.
 #[derive(Debug, Clone)]
 pub(crate) struct DetectionDecoder {
     kind: Kind,
+    /// The largest number of detections of a sample.
+    most: usize,
     /// The bytes of the current answer.
     answer: Vec<u8>,
 }
@@ -34,7 +38,7 @@ impl DetectionDecoder {
     /// Returns the decoder for outputs with `rows` 32-bit floats for each sample. `None` if the response is not `detections`.
     ///
     /// # Errors
-    /// What the model has and what the benchmark needs.
+    /// A text with the model's outputs and the benchmark's requirements.
     pub(crate) fn of(model: &Model, rows: &[usize]) -> Result<Option<Self>, String> {
         let kind = match (model.response, &model.detections) {
             (Response::Detections, None) => {
@@ -43,6 +47,9 @@ impl DetectionDecoder {
                 );
             }
             (Response::Detections, Some(Detections::Counted { most })) => {
+                if !(1..=MOST_DETECTIONS).contains(most) {
+                    return Err(format!("`most` must be from 1 to {MOST_DETECTIONS}, not {most}"));
+                }
                 let floats = most * FLOATS + 1;
                 let output = rows.iter().position(|&row| row == floats);
                 Kind::Counted(output.ok_or_else(|| {
@@ -54,23 +61,31 @@ impl DetectionDecoder {
             }
             _ => return Ok(None),
         };
+        let most = match &model.detections {
+            Some(Detections::Counted { most }) => *most,
+            Some(Detections::Heads(settings)) => settings.most,
+            None => 0,
+        };
         Ok(Some(Self {
             kind,
+            most,
             answer: Vec::new(),
         }))
     }
 
     /// Adds the answer for the sample with this index. `row` returns the bytes of an output's row for the sample.
     pub(crate) fn push<'r>(&mut self, index: usize, row: impl Fn(usize) -> &'r [u8], answers: &mut Answers) {
-        let Self { kind, answer } = self;
+        let Self { kind, most, answer } = self;
+        let most = *most;
         answer.clear();
+        // Without effect after the first sample.
+        answer.reserve(most * FLOATS * size_of::<f32>());
         match kind {
             Kind::Counted(output) => {
                 let (floats, _) = row(*output).as_chunks::<4>();
                 let (detections, count) = floats.as_chunks::<FLOATS>();
-                let count = count.first().map_or(0.0, |count| f32::from_le_bytes(*count));
-                // The cast saturates, and makes 0 of what is not a number.
-                for detection in detections.iter().take(count as usize) {
+                let count = count.first().map_or(0, |count| number_of(*count, most));
+                for detection in detections.iter().take(count) {
                     let own = (index as f32).to_le_bytes();
                     answer.extend_from_slice(&own);
                     answer.extend(detection[1..].as_flattened());
@@ -89,9 +104,20 @@ impl DetectionDecoder {
     }
 }
 
+/// Reads the number of detections. Some plug-ins write it as a float and others as an integer; up to `most`, the bits of an integer are
+/// no float that could be meant.
+fn number_of(bytes: [u8; 4], most: usize) -> usize {
+    let integer = usize::try_from(u32::from_le_bytes(bytes)).unwrap_or(usize::MAX);
+    if integer <= most {
+        return integer;
+    }
+    // The cast saturates and maps NaN to 0.
+    f32::from_le_bytes(bytes) as usize
+}
+
 #[cfg(test)]
 mod tests {
-    use regatta_types::benchmark::Benchmark;
+    use regatta_types::benchmark::{Benchmark, DetectionHeads};
 
     use super::*;
     use crate::counting_allocator::allocations;
@@ -136,6 +162,8 @@ mod tests {
             assert!(found.chunks(7).all(|one| one[0] == 5.0));
             assert!(kept < 2 || found[8..14] == row[8..14]);
         }
+        row.push(f32::from_bits(2));
+        assert_eq!(answer(&mut decoder, 5, &[bytes(&row)]).len(), 14, "an integer");
         let error = DetectionDecoder::of(&model, &[21]).unwrap_err();
         assert_eq!(
             error,
@@ -177,8 +205,15 @@ mod tests {
             [5.0, 6.0],
             "the second box of class 5 overlaps by 0.63"
         );
+        // The first sample has no detection, the second has several.
+        let blank = [bytes(&boxes), bytes(&vec![-9.0; anchors * classes])];
         let (rows, mut answers) = ([bytes(&boxes), bytes(&scores)], Answers::default());
         decoder.push(9, |output| &rows[output], &mut answers);
+        answers.clear();
+        let mut decoder = DetectionDecoder::of(&model, &[anchors * 4, anchors * classes])
+            .unwrap()
+            .unwrap();
+        decoder.push(9, |output| &blank[output], &mut answers);
         answers.clear();
         let before = allocations();
         decoder.push(9, |output| &rows[output], &mut answers);
@@ -187,6 +222,22 @@ mod tests {
             0,
             "the memory of the first sample is enough"
         );
+        for wrong in [
+            |heads: &mut DetectionHeads| heads.classes = 0,
+            |heads: &mut DetectionHeads| heads.score_threshold = 1.0,
+            |heads: &mut DetectionHeads| heads.overlap_threshold = f32::NAN,
+            |heads: &mut DetectionHeads| heads.candidates_per_level = usize::MAX,
+            |heads: &mut DetectionHeads| heads.most = 0,
+            |heads: &mut DetectionHeads| heads.strides[0] = 0,
+            |heads: &mut DetectionHeads| heads.sizes.truncate(4),
+        ] {
+            let mut model = model.clone();
+            if let Some(Detections::Heads(heads)) = &mut model.detections {
+                wrong(heads);
+            }
+            let error = DetectionDecoder::of(&model, &[anchors * 4, anchors * classes]).unwrap_err();
+            assert!(error.contains("[model.detections]"), "{error}");
+        }
         let error = DetectionDecoder::of(&model, &[anchors * 4]).unwrap_err();
         assert_eq!(
             error,

@@ -95,7 +95,7 @@ pub(crate) enum EngineError {
         file: PathBuf,
         /// The benchmark's name.
         benchmark: String,
-        /// What the model has and what the benchmark needs.
+        /// A text with the model's outputs and the benchmark's requirements.
         reason: String,
     },
     /// The batch size is outside the engine's limits.

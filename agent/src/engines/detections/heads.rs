@@ -6,10 +6,15 @@ use regatta_types::benchmark::DetectionHeads;
 
 use super::anchors::Anchors;
 
-/// The largest logarithm by which a side of an anchor grows: 1000 / 16.
+/// The natural logarithm of 1000 / 16, the largest growth of an anchor's side.
 const LARGEST_GROWTH: f32 = 4.135_166_6;
 /// How far the first, cheap threshold of logits is below the exact one.
 const MARGIN: f32 = 1e-3;
+
+/// The largest number of classes, of candidates of a level, and of detections.
+const MOST: usize = 100_000;
+/// The largest number of cells times classes: 10 times those of RetinaNet on OpenImages.
+const MOST_LOGITS: usize = 40_000_000;
 
 /// A class of an anchor.
 #[derive(Debug, Clone, Copy)]
@@ -45,13 +50,14 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// Finds the outputs by their numbers for a sample.
+    /// Identifies the outputs by their element counts.
     pub(super) fn new(settings: &DetectionHeads, input: &[usize], rows: &[usize]) -> Result<Self, String> {
         let &[_, height, width] = input else {
             return Err(format!(
                 "heads are decoded for images of 3 dimensions, not for {input:?}"
             ));
         };
+        check(settings, height, width)?;
         let anchors = Anchors::new(settings, height, width);
         let count = anchors.boxes.len();
         let (boxes, scores) = (count * 4, count * settings.classes);
@@ -84,7 +90,12 @@ impl Heads {
             row(self.scores_at).as_chunks().0,
             row(self.boxes_at).as_chunks().0,
         );
+        let (levels, settings) = (self.anchors.levels.len(), &self.settings);
         self.found.clear();
+        self.kept.clear();
+        // Without effect after the first sample.
+        self.found.reserve(levels * settings.candidates_per_level);
+        self.kept.reserve(settings.most);
         for level in 0..self.anchors.levels.len() {
             self.select(self.anchors.levels[level].clone(), scores);
             for place in 0..self.candidates.len() {
@@ -116,7 +127,7 @@ impl Heads {
         let Self {
             settings, candidates, ..
         } = self;
-        let most = settings.candidates_per_level.max(1);
+        let most = settings.candidates_per_level;
         let threshold = settings.score_threshold;
         let mut least = (threshold / (1.0 - threshold)).ln() - MARGIN;
         candidates.clear();
@@ -144,8 +155,10 @@ impl Heads {
         let (width, height) = (right - left, bottom - top);
         let centre_x = offset(0) * width + (left + 0.5 * width);
         let centre_y = offset(1) * height + (top + 0.5 * height);
-        let half_width = 0.5 * (offset(2).min(LARGEST_GROWTH).exp() * width);
-        let half_height = 0.5 * (offset(3).min(LARGEST_GROWTH).exp() * height);
+        // `clamp` keeps NaN, as torch does.
+        let growth = |number: usize| offset(number).clamp(f32::NEG_INFINITY, LARGEST_GROWTH).exp();
+        let half_width = 0.5 * (growth(2) * width);
+        let half_height = 0.5 * (growth(3) * height);
         let (x, y) = (
             |x: f32| x.clamp(0.0, self.width),
             |y: f32| y.clamp(0.0, self.height),
@@ -184,6 +197,42 @@ impl Heads {
             }
         }
     }
+}
+
+/// Checks the settings of a benchmark's file, so that decoding cannot overflow or exhaust the memory.
+fn check(settings: &DetectionHeads, height: usize, width: usize) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("[model.detections] of the benchmark's file: {what}"));
+    let DetectionHeads {
+        classes,
+        strides,
+        sizes,
+        score_threshold,
+        candidates_per_level,
+        overlap_threshold,
+        most,
+    } = settings;
+    if ![*classes, *candidates_per_level, *most]
+        .iter()
+        .all(|number| (1..=MOST).contains(number))
+    {
+        return wrong(&format!(
+            "`classes`, `candidates_per_level` and `most` must be from 1 to {MOST}"
+        ));
+    }
+    if !(*score_threshold > 0.0 && *score_threshold < 1.0 && (0.0..=1.0).contains(overlap_threshold)) {
+        return wrong("thresholds must be between 0 and 1");
+    }
+    if strides.len() != sizes.len() || strides.is_empty() || strides.contains(&0) {
+        return wrong("each level has one of `strides`, above 0, and one of `sizes`");
+    }
+    let cells = |stride: &usize| height.div_ceil(*stride).saturating_mul(width.div_ceil(*stride));
+    let cells = strides.iter().map(cells).fold(0, usize::saturating_add);
+    if cells.saturating_mul(*classes) > MOST_LOGITS {
+        return wrong(&format!(
+            "{cells} cells of {classes} classes are more than can be decoded"
+        ));
+    }
+    Ok(())
 }
 
 /// The highest logit first, and the first of equal ones.

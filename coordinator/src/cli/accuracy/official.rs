@@ -60,6 +60,8 @@ pub(super) fn run(
         .map_err(|error| Failure::could_not(format!("cannot make {}: {error}", directory.display())))?;
     let mut command = interpreter(args, script);
     command.args(arguments(args, benchmark, scratch, log, &directory)?);
+    // The detection script prefers it to the annotations on its command line.
+    command.env_remove("DATASET_ANNOTATIONS_FILE_PATH");
     command.envs(script_options::environment(benchmark.accuracy.metric, script));
     let called = || format!("the reference script {}", script.display());
     let output = command.output().map_err(|error| {

@@ -82,7 +82,22 @@ pub(crate) struct Annotation {
     /// The area in square pixels.
     pub(crate) area: f64,
     /// Not 0 for a group of objects.
+    #[serde(deserialize_with = "number_or_flag")]
     pub(crate) iscrowd: f64,
+}
+
+/// Reads a number. `true` is 1 and `false` 0, as in Python.
+fn number_or_flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum NumberOrFlag {
+        Number(f64),
+        Flag(bool),
+    }
+    Ok(match NumberOrFlag::deserialize(deserializer)? {
+        NumberOrFlag::Number(number) => number,
+        NumberOrFlag::Flag(flag) => f64::from(u8::from(flag)),
+    })
 }
 
 /// The annotations of a dataset.
@@ -97,7 +112,7 @@ pub(crate) struct Annotations {
 }
 
 impl Annotations {
-    /// Reads a file. Of several objects with one identifier the last one counts for all, as in `pycocotools`. Objects of images or
+    /// Reads a file. If several objects have one identifier, the last replaces the others, as in `pycocotools`. Objects of images or
     /// categories that are not listed do not count.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ pub(super) struct Matches {
     pub(super) ignored: u16,
 }
 
-/// What is kept of a detection.
+/// A matched detection, without its box.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scored {
     pub(super) score: f32,
