@@ -209,7 +209,7 @@ fn read_tokens(path: &Path) -> Result<BTreeMap<String, EnrollmentToken>, Failure
     Ok(tokens)
 }
 
-/// Raises the limit of open files as far as the devices need. Without the right to it the first device that finds none left reports that.
+/// Raises the limit of open files to what the devices need. If that is not permitted, the first device without a descriptor reports it.
 fn raise_descriptor_limit(devices: u32) {
     let limits = getrlimit(Resource::Nofile);
     let needed = 64 + u64::from(devices) * DESCRIPTORS;

@@ -1,4 +1,4 @@
-//! Which devices may take cells. This is the one place that decides it.
+//! Decides which devices may take cells. No other module does.
 
 use crate::store::DeviceRow;
 
@@ -7,7 +7,7 @@ pub(super) const fn is_eligible(device: &DeviceRow) -> bool {
     is_present(device) && device.health.can_take_runs()
 }
 
-/// Returns whether a device may continue its run: it is heard, and one agent uses its identity. A drained device finishes its run.
+/// Returns whether a device may continue its run: it is online, and only one agent uses its identity. A drained device finishes its run.
 pub(super) const fn is_present(device: &DeviceRow) -> bool {
     device.online && !device.duplicated
 }

@@ -1,4 +1,4 @@
-//! How long campaigns take: of a plan by past runs and by the settings, and of a running one by its own attempts. Each figure has its basis.
+//! Estimates how long campaigns take. A plan's estimate uses past runs and settings; a running campaign's uses its attempts. Each estimate states its basis.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     store::{self, AttemptRow, CellRow, CellState, RunDraft, RunRow, Store},
 };
 
-/// What an expected time follows from.
+/// The basis of an expected time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TimeBasis {
@@ -29,7 +29,7 @@ pub(crate) enum TimeBasis {
 pub(crate) struct RunEstimate {
     /// The time in seconds, without preparation and delivery.
     pub(crate) seconds: Option<f64>,
-    /// What it follows from.
+    /// Its basis.
     pub(crate) basis: TimeBasis,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct PlanEstimate {
     pub(crate) cells_by_past_runs: u64,
     /// The number of cells by their settings.
     pub(crate) cells_by_settings: u64,
-    /// The number of cells of which nothing is known, and which count as no time.
+    /// The number of cells without a basis. They count as no time.
     pub(crate) cells_without_basis: u64,
 }
 
@@ -128,7 +128,7 @@ fn total(plan: &ExpandedPlan, runs: Vec<RunEstimate>) -> PlanEstimate {
     }
 }
 
-/// Returns whether a past run tells the time of a draft's run.
+/// Returns whether a past run's time is a basis for a draft's run.
 fn is_alike(row: &RunRow, draft: &RunDraft) -> bool {
     let (past, spec) = (&row.draft.spec, &draft.spec);
     row.is_usable()
@@ -154,7 +154,7 @@ pub(crate) struct TimeLeft {
     pub(crate) low_seconds: f64,
     /// The same by their upper quartiles.
     pub(crate) high_seconds: f64,
-    /// The number of good attempts that it follows from.
+    /// The number of good attempts in its basis.
     pub(crate) from_attempts: usize,
     /// The number of cells whose combination has no good attempt yet. They count as no time.
     pub(crate) cells_without_basis: usize,

@@ -19,7 +19,7 @@ use crate::{
 /// The largest number of cells of a campaign.
 const MOST_CELLS: u64 = 100_000;
 
-/// What a plan is checked against.
+/// The devices, benchmarks and assets with which a plan is checked.
 pub(crate) struct Lab<'a> {
     /// Every device that has not been removed.
     pub(crate) devices: &'a [DeviceRow],
@@ -232,7 +232,7 @@ impl<'a> Expansion<'a> {
         first.ok_or_else(|| self.plan.problem(&place, "these cells have no device"))
     }
 
-    /// Returns every combination of a table's lists, after their words were checked where they stand.
+    /// Returns every combination of a table's lists, after checking each word. An error names the word's line.
     fn choices(&self, table: &'a CellTable, place: &Range<usize>) -> Result<Vec<Choice<'a>>, PlanProblem> {
         let plan = self.plan;
         self.lab

@@ -1,7 +1,7 @@
-//! Campaigns: many cells over many devices, for days, without anyone watching.
+//! Campaigns: many cells over many devices, for days, unattended.
 //!
 //! [`plan_file`] reads a plan, and [`expansion`] turns it into cells in the [`order`] that the seed fixes. [`scheduler`] begins attempts on
-//! idle devices, as [`placement`] decides, and ends them. [`cause`] says why an attempt failed, and [`retry`] whether another follows.
+//! idle devices, as [`placement`] decides, and ends them. [`cause`] determines why an attempt failed, and [`retry`] whether another follows.
 //! [`estimate`] is how long it takes.
 //!
 //! An attempt is an ordinary run: [`crate::runs`] sends and judges it.

@@ -1,4 +1,4 @@
-//! `CAMPAIGN.toml`: what a campaign shall run, in the words of `regatta run`, and on which devices.
+//! `CAMPAIGN.toml`: the runs of a campaign, in the terms of `regatta run`, and on which devices.
 //!
 //! ```toml
 //! schema = 1
@@ -20,7 +20,7 @@
 //! repeat = 3
 //! ```
 //!
-//! This module knows neither devices nor benchmarks; [`super::expansion`] does.
+//! This module does not read devices or benchmarks; [`super::expansion`] does.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -46,7 +46,7 @@ const LONGEST_NAME: usize = 63;
 pub(crate) struct PlanProblem {
     /// The line, from 1.
     pub(crate) line: Option<usize>,
-    /// What is wrong, and why.
+    /// The problem and its cause.
     pub(crate) what: String,
     /// The remedy.
     pub(crate) hint: Option<String>,
@@ -69,7 +69,7 @@ impl PlanProblem {
     }
 }
 
-/// When attempts cease to begin.
+/// The time after which no attempt begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deadline {
     /// At this time.
@@ -205,7 +205,7 @@ pub(crate) struct CampaignPlan {
     pub(crate) sha256: String,
     /// The seed of the order.
     pub(crate) seed: u64,
-    /// When attempts cease to begin.
+    /// The time after which no attempt begins.
     pub(crate) deadline: Option<Deadline>,
     /// Further attempts after causes of a device or of the infrastructure.
     pub(crate) retries: u64,

@@ -1,4 +1,4 @@
-//! The progress of a campaign, as its cells and attempts have it: what is pending, and what ran where.
+//! The progress of a campaign, computed from its cells and attempts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +46,26 @@ impl Progress {
     pub(super) fn combination_of(&self, cell: u64) -> Option<&Combination> {
         let cell = self.cells.iter().find(|row| row.number == cell)?;
         self.combination(cell.combination)
+    }
+
+    /// Returns whether a cell has a candidate on which it has not failed, besides the device of its last attempt.
+    pub(super) fn has_other_device(&self, cell: u64, last: &DeviceId, earlier: &[&AttemptRow]) -> bool {
+        let Some(row) = self
+            .cells
+            .iter()
+            .find(|row| row.number == cell && row.device.is_none())
+        else {
+            return false;
+        };
+        let has_failed = |device: &DeviceId| {
+            let mut failed = earlier
+                .iter()
+                .filter(|attempt| attempt.cause.is_some_and(is_of_a_place));
+            failed.any(|attempt| attempt.device == *device)
+        };
+        let candidates = self.combination(row.combination);
+        let mut candidates = candidates.iter().flat_map(|combination| &combination.devices);
+        candidates.any(|device| device != last && !has_failed(device))
     }
 
     fn combination(&self, number: u64) -> Option<&Combination> {

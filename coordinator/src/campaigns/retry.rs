@@ -1,34 +1,47 @@
-//! Whether a cell is tried again after a failed attempt. Only causes of a device or of the infrastructure are tried again by themselves, and
-//! runs that are INVALID because their rate was a guess.
+//! Decides whether a cell is tried again after a failed attempt. Causes of a device or of the infrastructure are, as long as the plan's
+//! `retries` last; a missing precondition only where another device may have it; INVALID runs only if their rate was a guess.
 
 use regatta_types::documents::EndCause;
 
 use crate::store::{AttemptRow, CampaignRow};
 
-/// Returns whether another attempt follows one that failed by `cause`. `earlier` are the earlier attempts that count. `has_other_rate` says
-/// whether another rate can make the run VALID.
+/// What another attempt could change.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Alternatives {
+    /// Whether a measured rate can make the run VALID.
+    pub(super) has_other_rate: bool,
+    /// Whether a device may take the cell on which it has not failed.
+    pub(super) has_other_device: bool,
+}
+
+/// Returns whether another attempt follows one that failed by `cause`. `earlier` are the earlier attempts that count.
 pub(super) fn is_tried_again(
     cause: EndCause,
     earlier: &[&AttemptRow],
     campaign: &CampaignRow,
-    has_other_rate: bool,
+    alternatives: Alternatives,
 ) -> bool {
     let count = |counts: fn(EndCause) -> bool| {
         let failed = earlier.iter().filter_map(|attempt| attempt.cause);
         failed.filter(|cause| counts(*cause)).count() as u64
     };
+    let has_retries = || count(is_of_a_place) < campaign.retries;
     match cause {
-        EndCause::Device | EndCause::Infrastructure => count(is_of_a_place) < campaign.retries,
+        EndCause::Device | EndCause::Infrastructure => has_retries(),
+        EndCause::Precondition => alternatives.has_other_device && has_retries(),
         EndCause::Invalid => {
-            has_other_rate && count(|cause| cause == EndCause::Invalid) < campaign.rate_retries
+            alternatives.has_other_rate && count(|cause| cause == EndCause::Invalid) < campaign.rate_retries
         }
-        EndCause::Precondition | EndCause::Workload | EndCause::Operator => false,
+        EndCause::Workload | EndCause::Operator => false,
     }
 }
 
 /// Returns whether another device may do better.
 pub(super) const fn is_of_a_place(cause: EndCause) -> bool {
-    matches!(cause, EndCause::Device | EndCause::Infrastructure)
+    matches!(
+        cause,
+        EndCause::Device | EndCause::Infrastructure | EndCause::Precondition
+    )
 }
 
 #[cfg(test)]
@@ -37,7 +50,7 @@ mod tests {
     use crate::store::CampaignState;
 
     #[test]
-    fn retries_are_bounded_and_only_of_two_kinds() {
+    fn retries_are_bounded_and_only_where_another_attempt_may_differ() {
         use EndCause::{Device, Infrastructure, Invalid, Operator, Precondition, Workload};
         let campaign = CampaignRow {
             name: "a".to_owned(),
@@ -64,7 +77,7 @@ mod tests {
             reason: None,
             is_run_over: true,
         };
-        for (cause, earlier, has_other_rate, expected) in [
+        for (cause, earlier, has_other, expected) in [
             (Device, &[][..], false, true),
             (Infrastructure, &[Device], false, true),
             (Device, &[Device, Infrastructure], false, false),
@@ -74,12 +87,18 @@ mod tests {
             (Invalid, &[Invalid], true, false),
             (Invalid, &[Device, Device], true, true),
             (Workload, &[], true, false),
-            (Precondition, &[], true, false),
+            (Precondition, &[], false, false),
+            (Precondition, &[], true, true),
+            (Precondition, &[Precondition, Device], true, false),
             (Operator, &[], true, false),
         ] {
             let rows: Vec<AttemptRow> = earlier.iter().map(|&cause| attempt(cause)).collect();
             let rows: Vec<&AttemptRow> = rows.iter().collect();
-            let found = is_tried_again(cause, &rows, &campaign, has_other_rate);
+            let alternatives = Alternatives {
+                has_other_rate: has_other,
+                has_other_device: has_other,
+            };
+            let found = is_tried_again(cause, &rows, &campaign, alternatives);
             assert_eq!(found, expected, "{cause} after {earlier:?}");
         }
     }

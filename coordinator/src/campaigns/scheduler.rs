@@ -21,7 +21,7 @@ use super::{
     order,
     placement::{FleetView, NextAttempt, next_attempts},
     progress::Progress,
-    retry,
+    retry::{self, Alternatives},
 };
 use crate::{
     change_notifier::ChangeNotifier,
@@ -37,6 +37,8 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(200);
 /// The interval for a full check although nothing changed: deadlines and absences.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The number of devices that the reason of a cell without one names.
+const NAMED_DEVICES: usize = 4;
 
 /// Starts the scheduler. It ends when the notifier is closed.
 ///
@@ -75,6 +77,8 @@ pub(super) struct Scheduler {
     absent_since: BTreeMap<DeviceId, Instant>,
     /// Since when each device takes no cells, because it is absent, quarantined or in maintenance.
     ineligible_since: BTreeMap<DeviceId, Instant>,
+    /// Since when each unfinished campaign has been followed. No absence counts that is older.
+    followed_since: BTreeMap<String, Instant>,
     /// The progress of campaigns, by name, as of their revision.
     progress: BTreeMap<String, Progress>,
 }
@@ -86,6 +90,7 @@ impl Scheduler {
             store,
             absent_since: BTreeMap::new(),
             ineligible_since: BTreeMap::new(),
+            followed_since: BTreeMap::new(),
             progress: BTreeMap::new(),
         }
     }
@@ -120,33 +125,45 @@ impl Scheduler {
         }
     }
 
-    /// Does what is due. Returns whether runs were requested or their end was.
+    /// Performs the due steps. Returns whether it requested a run or the end of a run.
     pub(super) fn look(&mut self, now: Now) -> anyhow::Result<bool> {
         let campaigns = self.store.campaigns()?;
         let open = self.store.open_attempts()?;
         let is_unfinished = |campaign: &&CampaignRow| campaign.ended.is_none();
-        self.progress.retain(|name, _| {
-            campaigns
-                .iter()
-                .any(|row| row.name == *name && row.ended.is_none())
-        });
+        let is_followed = |name: &String| {
+            let mut unfinished = campaigns.iter().filter(is_unfinished);
+            unfinished.any(|row| row.name == *name)
+        };
+        self.progress.retain(|name, _| is_followed(name));
+        self.followed_since.retain(|name, _| is_followed(name));
+        for campaign in campaigns.iter().filter(is_unfinished) {
+            self.followed_since
+                .entry(campaign.name.clone())
+                .or_insert(now.instant);
+        }
         if open.is_empty() && campaigns.iter().filter(is_unfinished).count() == 0 {
             self.absent_since.clear();
             self.ineligible_since.clear();
             return Ok(false);
         }
         for attempt in open.iter().filter(|attempt| attempt.is_run_over) {
-            self.settle(attempt, now)?;
+            if let Err(error) = self.settle(attempt, now) {
+                tracing::error!(campaign = attempt.campaign, cell = attempt.cell, "{error:#}");
+            }
         }
         let devices = self.store.devices()?;
         self.note_absences(&devices, now)?;
         let mut has_changed = false;
         for attempt in open.iter().filter(|attempt| !attempt.is_run_over) {
-            has_changed |= self.end_if_due(attempt, &campaigns, now)?;
+            has_changed |= self.end_if_due(attempt, &campaigns, &devices, now)?;
         }
         // Read again: a user may have changed it meanwhile, and attempts have ended.
         for campaign in self.store.campaigns()?.iter().filter(is_unfinished) {
-            has_changed |= self.advance(campaign, &devices, now)?;
+            // An error of one campaign must not delay the others.
+            match self.advance(campaign, &devices, now) {
+                Ok(advanced) => has_changed |= advanced,
+                Err(error) => tracing::error!(campaign = campaign.name, "{error:#}"),
+            }
         }
         Ok(has_changed)
     }
@@ -198,8 +215,14 @@ impl Scheduler {
         };
         let earlier = self.store.counted_attempts(&attempt.campaign, attempt.cell)?;
         let earlier: Vec<&AttemptRow> = earlier.iter().filter(|row| row.number < attempt.number).collect();
-        let has_other_rate = cause == EndCause::Invalid && run.is_some_and(|row| self.has_other_rate(row));
-        Ok(retry::is_tried_again(cause, &earlier, &campaign, has_other_rate))
+        let alternatives = Alternatives {
+            has_other_rate: cause == EndCause::Invalid && run.is_some_and(|row| self.has_other_rate(row)),
+            has_other_device: cause == EndCause::Precondition && {
+                let progress = Progress::read(&self.store, &campaign)?;
+                progress.has_other_device(attempt.cell, &attempt.device, &earlier)
+            },
+        };
+        Ok(retry::is_tried_again(cause, &earlier, &campaign, alternatives))
     }
 
     /// Returns whether a measured rate can make an INVALID run VALID.
@@ -228,12 +251,27 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Requests the end of an open attempt's run when its campaign was aborted or its device is lost. Returns whether it did.
-    fn end_if_due(&self, attempt: &AttemptRow, campaigns: &[CampaignRow], now: Now) -> anyhow::Result<bool> {
+    /// Requests the end of an open attempt's run when its campaign was aborted, its device is lost, or its device takes no runs and has
+    /// not got it. Returns whether it did.
+    fn end_if_due(
+        &self,
+        attempt: &AttemptRow,
+        campaigns: &[CampaignRow],
+        devices: &[DeviceRow],
+        now: Now,
+    ) -> anyhow::Result<bool> {
         let Some(campaign) = campaigns.iter().find(|row| row.name == attempt.campaign) else {
             return Ok(false);
         };
-        if let Some(seconds) = lost_for(&self.absent_since, &attempt.device, campaign, now) {
+        let device = devices.iter().find(|row| row.id == attempt.device);
+        if let Some(row) = device.filter(|row| is_present(row) && !is_eligible(row)) {
+            let reason = format!("{} was {} before it had the run", row.name, why_not(Some(row)));
+            let cause = (EndCause::Infrastructure, reason.as_str());
+            if self.store.withdraw_unsent_run(attempt, cause)? {
+                return Ok(true);
+            }
+        }
+        if let Some(seconds) = self.lost_for(&self.absent_since, &attempt.device, campaign, now) {
             let device = self.device_name(&attempt.device)?;
             let reason = format!("{device} was absent for {seconds} s while it had the run");
             let cause = (EndCause::Infrastructure, reason.as_str());
@@ -320,7 +358,21 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Requests runs. A request that has become impossible fails its cell.
+    /// Returns for how many seconds something has held for a device, if that is at least the time after which the campaign loses it.
+    fn lost_for(
+        &self,
+        since: &BTreeMap<DeviceId, Instant>,
+        device: &DeviceId,
+        campaign: &CampaignRow,
+        now: Now,
+    ) -> Option<u64> {
+        let followed_since = self.followed_since.get(&campaign.name)?;
+        let since = since.get(device)?.max(followed_since);
+        let seconds = now.instant.duration_since(*since).as_secs();
+        (seconds >= campaign.lose_after_s).then_some(seconds)
+    }
+
+    /// Requests runs. A request that has become impossible on a device is a failed attempt there.
     fn begin(
         &self,
         campaign: &CampaignRow,
@@ -331,7 +383,8 @@ impl Scheduler {
         let Some(progress) = self.progress.get(&campaign.name) else {
             return Ok(false);
         };
-        let catalogue = Catalogue::read(Some(&self.workspace.configs()));
+        // A file that cannot be read is no failure of a cell.
+        let catalogue = Catalogue::read(Some(&self.workspace.configs()))?;
         let files = RunFiles::read(&self.workspace, &self.store)?;
         let mut has_begun = false;
         for attempt in next {
@@ -347,17 +400,20 @@ impl Scheduler {
                 device: &attempt.device,
                 now,
             };
-            let drafted = match &catalogue {
-                Ok(catalogue) => draft(combination, device, catalogue, &files),
-                Err(error) => Err(ErrorChain(error).to_string()),
-            };
-            match drafted {
+            match draft(combination, device, &catalogue, &files) {
                 Ok(draft) => has_begun |= self.store.begin_attempt(new, &draft)?,
                 Err(reason) => {
+                    let cause = EndCause::Precondition;
+                    let earlier = self.store.counted_attempts(&campaign.name, attempt.cell)?;
+                    let earlier: Vec<&AttemptRow> = earlier.iter().collect();
+                    let alternatives = Alternatives {
+                        has_other_device: progress.has_other_device(attempt.cell, &attempt.device, &earlier),
+                        ..Alternatives::default()
+                    };
                     let end = AttemptEnd {
-                        cause: Some(EndCause::Precondition),
+                        cause: Some(cause),
                         reason: Some(&reason),
-                        is_tried_again: false,
+                        is_tried_again: retry::is_tried_again(cause, &earlier, campaign, alternatives),
                         now,
                     };
                     self.store.refuse_attempt(new, end)?;
@@ -388,15 +444,21 @@ impl Scheduler {
                 None => cell.candidates.iter().collect(),
             };
             let is_lost = |device: &&DeviceId| {
-                let is_removed = !self.ineligible_since.contains_key(*device);
-                is_removed || lost_for(&self.ineligible_since, device, campaign, now).is_some()
+                let is_removed = !devices.iter().any(|row| row.id == **device);
+                is_removed
+                    || self
+                        .lost_for(&self.ineligible_since, device, campaign, now)
+                        .is_some()
             };
             if needed.iter().all(is_lost) {
                 let row = |id: &DeviceId| devices.iter().find(|row| row.id == *id);
                 let rows: Vec<Option<&DeviceRow>> = needed.iter().map(|id| row(id)).collect();
                 let mut states = Vec::new();
-                for (id, row) in needed.iter().zip(&rows) {
+                for (id, row) in needed.iter().zip(&rows).take(NAMED_DEVICES) {
                     states.push(format!("{} is {}", self.device_name(id)?, why_not(*row)));
+                }
+                if needed.len() > NAMED_DEVICES {
+                    states.push(format!("and {} more", needed.len() - NAMED_DEVICES));
                 }
                 let reason = format!(
                     "no device has taken it for {} s: {}",
@@ -424,18 +486,7 @@ fn note(since: &mut BTreeMap<DeviceId, Instant>, device: &DeviceRow, holds: bool
     }
 }
 
-/// Returns for how many seconds something has held for a device, if that is at least the time after which the campaign loses it.
-fn lost_for(
-    since: &BTreeMap<DeviceId, Instant>,
-    device: &DeviceId,
-    campaign: &CampaignRow,
-    now: Now,
-) -> Option<u64> {
-    let seconds = now.instant.duration_since(*since.get(device)?).as_secs();
-    (seconds >= campaign.lose_after_s).then_some(seconds)
-}
-
-/// Returns why a device takes no cells, in a word. `None` is a removed device.
+/// Returns one word for why a device takes no cells. `None` means a removed device.
 const fn why_not(device: Option<&DeviceRow>) -> &'static str {
     match device {
         None => "removed",

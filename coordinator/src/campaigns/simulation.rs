@@ -21,7 +21,10 @@ use super::{
 };
 use crate::{
     runs::{RunFiles, example_record},
-    store::{AttemptRow, CellRow, CellState, NewCampaign, Placement, RunOutcome, RunRow, Store},
+    store::{
+        AttemptRow, CampaignState, CellRow, CellState, HealthChange, NewCampaign, Placement, RunOutcome,
+        RunRow, Store,
+    },
     workspace::Workspace,
 };
 
@@ -385,7 +388,7 @@ fn a_weekend_with_kills_ends_as_one_without() {
             "{own:?}"
         );
     }
-    // Where devices fail depends on when cells run; what the benchmarks do does not.
+    // Device failures depend on the schedule. Benchmark failures do not.
     let ends = |cells: &[CellRow]| -> BTreeMap<u64, (CellState, Option<EndCause>)> {
         let of_place = |cause| matches!(cause, Some(EndCause::Device | EndCause::Infrastructure));
         let judged = cells.iter().filter(|cell| !of_place(cell.cause));
@@ -408,4 +411,56 @@ fn a_weekend_with_kills_ends_as_one_without() {
         .collect();
     assert!(explained.is_empty(), "{explained:?}");
     assert!(calm.len() > 250 && disturbed.len() > 250);
+}
+
+#[test]
+fn an_aborted_campaign_ends_although_a_device_never_returns() {
+    let mut world = World::new();
+    world.step();
+    world.run_devices();
+    let open = world.store().open_attempts().unwrap();
+    let lost = open.first().unwrap().device.clone();
+    world.devices.get_mut(&lost).unwrap().is_dead = true;
+    world
+        .store()
+        .request_campaign_state("weekend", CampaignState::Aborted)
+        .unwrap();
+    for _ in 0..40 {
+        world.run_devices();
+        world.step();
+    }
+    assert!(world.has_ended());
+    let attempts = world.store().attempts("weekend").unwrap();
+    let of_lost = attempts.iter().find(|attempt| attempt.device == lost).unwrap();
+    assert_eq!(of_lost.cause, Some(EndCause::Operator), "the first cause counts");
+}
+
+#[test]
+fn a_drained_device_loses_the_run_that_it_does_not_have_yet() {
+    let mut world = World::new();
+    world.step();
+    let store = world.store();
+    let drained = store.open_attempts().unwrap().first().unwrap().clone();
+    store
+        .change_health(&drained.device, HealthChange::Drained(None), "operator")
+        .unwrap();
+    world.step();
+    let store = world.store();
+    let run = store.run(drained.run.unwrap()).unwrap().unwrap();
+    assert_eq!(run.state.phase, RunPhase::Aborted);
+    world.step();
+    let attempts = world.store().attempts("weekend").unwrap();
+    let own: Vec<&AttemptRow> = attempts.iter().filter(|row| row.cell == drained.cell).collect();
+    assert_eq!(own[0].cause, Some(EndCause::Infrastructure));
+    assert!(
+        own[0]
+            .reason
+            .as_ref()
+            .unwrap()
+            .contains("in maintenance before it had the run")
+    );
+    let again = own.get(1).map(|attempt| &attempt.device);
+    assert!(again.is_none_or(|device| *device != drained.device));
+    let on_drained = attempts.iter().filter(|row| row.device == drained.device);
+    assert_eq!(on_drained.count(), 1, "it gets no other cell");
 }

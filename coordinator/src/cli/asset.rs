@@ -48,7 +48,7 @@ pub(super) enum Command {
     Gc,
 }
 
-/// An asset as programs get it.
+/// An asset as a JSON document.
 #[derive(Serialize)]
 struct AssetDocument<'a> {
     path: &'a str,

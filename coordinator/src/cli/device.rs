@@ -26,7 +26,7 @@ pub(super) enum Command {
     Add(membership::AddArgs),
     /// Deploys the agent to a board over SSH: installs, enrolls and starts it, and waits until it connects
     Deploy(Box<deploy::Args>),
-    /// Writes what a board needs to come into the lab by itself at its first boot, before it is flashed
+    /// Writes the files with which a board enrolls at its first boot, before it is flashed
     Image(image::Args),
     /// Removes a device for good: its key, its certificates, its open runs
     Remove(membership::RemoveArgs),
@@ -48,7 +48,7 @@ pub(super) enum Command {
     Drain {
         /// Its name or id
         device: String,
-        /// Why, for other users
+        /// The reason, shown to other users
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
@@ -61,7 +61,7 @@ pub(super) enum Command {
     Clear {
         /// Its name or id
         device: String,
-        /// What was done about it, for the log
+        /// The repair, for the log
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
@@ -76,7 +76,7 @@ pub(super) enum Command {
     Doctor(examination::Args),
 }
 
-/// A device as programs get it.
+/// A device as a JSON document.
 #[derive(Serialize)]
 struct DeviceDocument<'a> {
     device: &'a str,
@@ -127,7 +127,7 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
     }
 }
 
-/// A device of another wire version as programs get it.
+/// A device of another wire version as a JSON document.
 #[derive(Serialize)]
 struct RefusedDocument<'a> {
     device: &'a str,

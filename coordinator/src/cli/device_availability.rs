@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The hint for commands that can force runs.
-const FORCE: &str = "--force requests runs all the same";
+const FORCE: &str = "--force requests the runs anyway";
 
 /// Keeps the devices that take runs and prints which are left out, because the user selected them as a group.
 ///

@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// The benchmark: digits, which is built in, or one of configs/benchmarks in the workspace
     #[arg(long, default_value = "digits")]
     benchmark: String,
-    /// What computes the answers: tract or tensorrt
+    /// The engine: tract or tensorrt
     #[arg(long, default_value = "tract")]
     engine: String,
     /// How long to wait for the two runs
@@ -40,7 +40,7 @@ pub(super) struct Args {
     timeout: HumanDuration,
 }
 
-/// A check as programs get it.
+/// A check as a JSON document.
 #[derive(Serialize)]
 struct CheckDocument<'a> {
     verdict: &'static str,

@@ -14,7 +14,7 @@ use crate::{
     tables,
 };
 
-/// The health of a device as programs get it.
+/// The health of a device as a JSON document.
 #[derive(Serialize)]
 pub(super) struct HealthDocument<'a> {
     device: &'a str,

@@ -39,7 +39,7 @@ pub(super) struct RemoveArgs {
     yes: bool,
 }
 
-/// A token as programs get it.
+/// A token as a JSON document.
 #[derive(Serialize)]
 struct TokenDocument<'a> {
     name: &'a str,
@@ -141,7 +141,7 @@ fn issue(
     })
 }
 
-/// What a removal did, as programs get it.
+/// What a removal did, as a JSON document.
 #[derive(Serialize)]
 struct RemovalDocument<'a> {
     device: &'a str,

@@ -106,7 +106,7 @@ enum Command {
     Device(device::Command),
     /// Runs benchmarks on devices
     Run(Box<run::Args>),
-    /// Runs many cells on many devices, for days, without anyone watching
+    /// Runs many cells on many devices, for days, unattended
     #[command(subcommand)]
     Campaign(campaign::Command),
     /// Lists, watches, exports, verifies, ends and removes runs

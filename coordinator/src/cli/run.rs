@@ -60,7 +60,7 @@ pub(super) struct Args {
     /// The round whose rules apply, such as v6.1 [default: the newest]
     #[arg(long)]
     round: Option<String>,
-    /// What computes the answers: null, tract, tensorrt or sim [default: tract]
+    /// The engine: null, tract, tensorrt or sim [default: tract]
     #[arg(long)]
     engine: Option<String>,
     /// 60 s per run

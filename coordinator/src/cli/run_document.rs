@@ -12,7 +12,7 @@ use crate::{
     tables::run_text,
 };
 
-/// A run as programs get it.
+/// A run as a JSON document.
 #[derive(Serialize)]
 pub(crate) struct RunDocument<'a> {
     run: RunId,

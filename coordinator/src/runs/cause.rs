@@ -68,7 +68,7 @@ const BEGINNINGS: [(&str, EndCause); 23] = [
 ];
 
 /// Parts of reasons that decide wherever they are: errors of Linux and of CUDA that no benchmark causes.
-const PARTS: [(&str, EndCause); 16] = [
+const PARTS: [(&str, EndCause); 15] = [
     // EIO, ENXIO and ENODEV of a failing card or bus, EROFS after the kernel has remounted a damaged file system, EBADMSG and EUCLEAN of a
     // damaged one.
     ("(os error 5)", EndCause::Device),
@@ -84,7 +84,6 @@ const PARTS: [(&str, EndCause); 16] = [
     (end_reason::NO_BENCHMARK_FILES, EndCause::Precondition),
     (end_reason::OTHER_ASSET_HASH, EndCause::Infrastructure),
     ("CUDA_ERROR_ECC_UNCORRECTABLE", EndCause::Device),
-    ("CUDA_ERROR_HARDWARE_STACK_ERROR", EndCause::Device),
     ("CUDA_ERROR_NO_DEVICE", EndCause::Device),
     ("CUDA_ERROR_DEVICE_UNAVAILABLE", EndCause::Device),
     (end_reason::UNFLUSHED, EndCause::Device),

@@ -134,7 +134,7 @@ impl Store {
     /// Returns an error when the store fails.
     pub(crate) fn devices_with_open_runs(&self) -> Result<BTreeSet<DeviceId>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT DISTINCT device FROM runs WHERE recorded IS NULL OR pending_abort IS NOT NULL",
+            "SELECT device FROM runs WHERE recorded IS NULL UNION SELECT device FROM runs WHERE pending_abort IS NOT NULL",
         )?;
         let rows = statement.query_map([], |row| values::parsed(row, "device"))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -152,7 +152,8 @@ impl Store {
                 .prepare_cached(
                     "SELECT EXISTS (SELECT 1 FROM campaigns JOIN cells ON cells.campaign = campaigns.name
                          WHERE name = ?1 AND campaigns.state = ?4 AND campaigns.ended IS NULL AND cells.number = ?2 AND cells.state = ?5)
-                     AND NOT EXISTS (SELECT 1 FROM attempts WHERE campaign = ?1 AND cell = ?2 AND ended IS NULL)
+                     AND NOT EXISTS (SELECT 1 FROM attempts WHERE ended IS NULL AND (device = ?3 OR (campaign = ?1 AND cell = ?2)))
+                     AND NOT EXISTS (SELECT 1 FROM device_health WHERE device = ?3 AND (verdict = 'quarantined' OR drained IS NOT NULL))
                      AND NOT EXISTS (SELECT 1 FROM runs WHERE device = ?3 AND (recorded IS NULL OR pending_abort IS NOT NULL))",
                 )?
                 .query_row(
@@ -174,12 +175,25 @@ impl Store {
         })
     }
 
-    /// Stores an attempt for which no run could be requested. Its cell fails.
+    /// Stores an attempt for which no run could be requested, unless the cell or the device has an open one.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn refuse_attempt(&self, new: NewAttempt<'_>, end: AttemptEnd<'_>) -> Result<()> {
         self.all_or_nothing(|store| {
+            let is_open: bool = store
+                .connection
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM attempts
+                         WHERE ended IS NULL AND (device = ?3 OR (campaign = ?1 AND cell = ?2)))",
+                )?
+                .query_row(
+                    params![new.campaign, values::signed(new.cell), new.device.as_str()],
+                    |row| row.get(0),
+                )?;
+            if is_open {
+                return Ok(());
+            }
             let number = store.insert_attempt(new, None)?;
             store.close_attempt((new.campaign, new.cell, number), end)
         })
@@ -239,8 +253,25 @@ impl Store {
         self.campaign_changed(campaign)
     }
 
+    /// Ends an open attempt's run that was not sent to its device yet. Returns `false` when it was sent, or is over.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn withdraw_unsent_run(
+        &self,
+        attempt: &AttemptRow,
+        (cause, reason): (EndCause, &str),
+    ) -> Result<bool> {
+        self.all_or_nothing(|store| {
+            let run = attempt.run.map_or(Ok(None), |run| store.run(run))?;
+            let is_unsent = run.is_some_and(|row| row.spec_sha256.is_none());
+            Ok(is_unsent && store.end_run_of(attempt, (cause, reason), false)?)
+        })
+    }
+
     /// Requests the end of an open attempt's run, and keeps why. With `gives_up` a run that was sent is recorded with the files that have
-    /// arrived; otherwise its device aborts it. Returns `false` when the run is over, or its end was requested before.
+    /// arrived, also after its device was requested to abort it; otherwise its device aborts it. The first cause counts. Returns `false`
+    /// when the run is over, or this end was requested before.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -250,29 +281,38 @@ impl Store {
         (cause, reason): (EndCause, &str),
         gives_up: bool,
     ) -> Result<bool> {
-        let Some(run) = attempt.run.filter(|_| attempt.cause.is_none()) else {
+        self.all_or_nothing(|store| store.end_run_of(attempt, (cause, reason), gives_up))
+    }
+
+    /// Does [`Self::end_attempts_run`] in the caller's transaction.
+    fn end_run_of(
+        &self,
+        attempt: &AttemptRow,
+        (cause, reason): (EndCause, &str),
+        gives_up: bool,
+    ) -> Result<bool> {
+        let is_first = attempt.cause.is_none();
+        let Some(run) = attempt.run.filter(|_| is_first || gives_up) else {
             return Ok(false);
         };
-        self.all_or_nothing(|store| {
-            let is_ending =
-                (gives_up && store.give_up_run(run, reason)?) || store.request_abort(run, reason)?;
-            if is_ending {
-                store
-                    .connection
-                    .prepare_cached(
-                        "UPDATE attempts SET cause = ?4, reason = ?5 WHERE campaign = ?1 AND cell = ?2 AND number = ?3
-                             AND ended IS NULL",
-                    )?
-                    .execute(params![
-                        attempt.campaign,
-                        values::signed(attempt.cell),
-                        values::signed(attempt.number),
-                        cause.as_str(),
-                        reason
-                    ])?;
-                store.campaign_changed(&attempt.campaign)?;
-            }
-            Ok(is_ending)
-        })
+        let is_kept = self.run(run)?.is_some_and(|row| row.abandoned.is_none());
+        let is_ending = (gives_up && is_kept && self.give_up_run(run, reason)?)
+            || (is_first && self.request_abort(run, reason)?);
+        if is_ending {
+            self.connection
+                .prepare_cached(
+                    "UPDATE attempts SET cause = coalesce(cause, ?4), reason = coalesce(reason, ?5)
+                         WHERE campaign = ?1 AND cell = ?2 AND number = ?3 AND ended IS NULL",
+                )?
+                .execute(params![
+                    attempt.campaign,
+                    values::signed(attempt.cell),
+                    values::signed(attempt.number),
+                    cause.as_str(),
+                    reason
+                ])?;
+            self.campaign_changed(&attempt.campaign)?;
+        }
+        Ok(is_ending)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct CampaignRow {
     pub(crate) rate_retries: u64,
     /// The absence in seconds after which a device counts as lost.
     pub(crate) lose_after_s: u64,
-    /// When attempts cease to begin, RFC 3339 UTC.
+    /// The time after which no attempt begins, RFC 3339 UTC.
     pub(crate) deadline: Option<String>,
     /// What the user requests of it.
     pub(crate) state: CampaignState,
@@ -155,11 +155,12 @@ impl Store {
         Ok(())
     }
 
-    /// Reopens a campaign whose cells wait again.
+    /// Reopens a campaign whose cells wait again. One that had ended runs, also if it was paused before.
     pub(super) fn campaign_continues(&self, name: &str) -> Result<()> {
         self.connection.execute(
-            "UPDATE campaigns SET ended = NULL, revision = revision + 1 WHERE name = ?1",
-            [name],
+            "UPDATE campaigns SET state = CASE WHEN ended IS NULL THEN state ELSE ?2 END, ended = NULL,
+                 revision = revision + 1 WHERE name = ?1",
+            [name, CampaignState::Running.as_str()],
         )?;
         Ok(())
     }

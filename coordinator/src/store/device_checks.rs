@@ -52,7 +52,8 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the speeds of a device's passed checks with a benchmark and an engine, in samples per second, oldest first.
+    /// Returns the speeds of a device's last passed checks with a benchmark and an engine, in samples per second, newest first. Older ones
+    /// do not count, because agents and power modes change.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -65,7 +66,7 @@ impl Store {
         let mut statement = self.connection.prepare_cached(
             "SELECT samples_per_second FROM device_checks
              WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND failure IS NULL AND samples_per_second IS NOT NULL
-             ORDER BY number",
+             ORDER BY number DESC LIMIT 10",
         )?;
         let rows = statement.query_map([device.as_str(), benchmark, engine], |row| row.get(0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -287,6 +287,10 @@ CREATE TABLE device_checks (
     checked_by          TEXT NOT NULL
 ) STRICT;
 ",
+    "
+CREATE INDEX runs_without_record ON runs (id, device) WHERE recorded IS NULL;
+CREATE INDEX runs_to_abort ON runs (device, id) WHERE pending_abort IS NOT NULL;
+",
 ];
 
 /// Migrates the database to the current version.

@@ -58,7 +58,7 @@ pub(crate) struct CampaignPlanDocument {
     pub(crate) plan_sha256: String,
     /// The seed of the order.
     pub(crate) seed: u64,
-    /// When attempts cease to begin, for a start now.
+    /// The time after which no attempt begins, for a start now.
     pub(crate) deadline: Option<String>,
     /// The number of cells.
     pub(crate) cells: usize,
@@ -100,7 +100,7 @@ pub(crate) struct CampaignSummary {
     pub(crate) started: String,
     /// When it ended.
     pub(crate) ended: Option<String>,
-    /// When attempts cease to begin.
+    /// The time after which no attempt begins.
     pub(crate) deadline: Option<String>,
     /// The number of cells.
     pub(crate) cells: u64,

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use regatta_text::{Escaped, escape};
 use regatta_types::{RunId, documents::AccuracyResult};
 
-use super::{cell, figure::value, fits, hanging, keep_whole, right, run_text, table, words};
+use super::{cell, figure::value, fits, keep_whole, right, run_text, table, words};
 use crate::{
     runs::{marker_reasons, rate_advice::RateAdvice},
     store::{RunRow, StreamRow},
@@ -184,19 +184,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         lines.push(String::new());
         lines.push(table.trim_fmt());
     }
-    let lines: Vec<String> = lines.iter().map(|line| wrapped(line)).collect();
     lines.join("\n")
-}
-
-/// Wraps a line to the terminal. A line that begins with a label is continued below its value.
-fn wrapped(line: &str) -> String {
-    /// The width of the labels, with the spaces behind them.
-    const LABEL: usize = 11;
-    let label = line.get(..LABEL).and_then(|start| start.strip_suffix(' '));
-    match label {
-        Some(label) if !label.trim_end().contains(' ') => hanging(line, LABEL).trim_end().to_owned(),
-        _ => line.to_owned(),
-    }
 }
 
 /// Formats LoadGen's figures by name, where the checker's figure is not LoadGen's headline.
@@ -207,7 +195,7 @@ fn figures(row: &RunRow) -> Option<String> {
     match &outcome.judged {
         Some(judged) if judged.name == metric.name => None,
         Some(judged) => Some(format!(
-            "figures    {} {}, which the checker reports; {headline}",
+            "figures    {} {}, as the checker reports; {headline}",
             escape(&judged.name),
             value(judged)
         )),

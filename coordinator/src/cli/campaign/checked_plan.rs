@@ -69,7 +69,7 @@ pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result
     })
 }
 
-/// Returns what is missing now, a sentence each.
+/// Returns one sentence for each missing item.
 fn missing(
     expanded: &ExpandedPlan,
     devices: &[DeviceRow],

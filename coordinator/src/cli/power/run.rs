@@ -42,7 +42,7 @@ pub(in crate::cli) struct RunArgs {
     /// The round whose rules apply, such as v6.1 [default: the newest]
     #[arg(long)]
     round: Option<String>,
-    /// What computes the answers: null, tract, tensorrt or sim [default: tract]
+    /// The engine: null, tract, tensorrt or sim [default: tract]
     #[arg(long)]
     engine: Option<String>,
     /// Another length of each run, such as 3s

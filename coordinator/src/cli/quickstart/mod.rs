@@ -33,10 +33,10 @@ pub(super) struct Args {
     /// Length of each run
     #[arg(long, value_name = "T", default_value = "3s")]
     duration: String,
-    /// Let coordinator and agent run until Ctrl-C
+    /// Keeps coordinator and agent running until Ctrl-C
     #[arg(long)]
     keep: bool,
-    /// Also rehearse a power session, with the official programs and a simulated PTDaemon
+    /// Also rehearses a power session, with the official programs and a simulated PTDaemon
     #[arg(long)]
     power: bool,
     /// A copy of mlcommons/power-dev, for --power
