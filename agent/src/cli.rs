@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_output::LogOptions;
 use regatta_tensorrt::{ElementType, InputShape};
 use regatta_types::{
-    BrokerAddress, Mode, Scenario,
+    Mode, Scenario,
     documents::{EngineKind, LoadgenChoice, PowerSetting},
     layout::Layout,
 };
@@ -34,6 +34,7 @@ pub(crate) enum Command {
     /// Runs the daemon: executes the coordinator's runs and delivers their logs
     Serve(ServeArgs),
     /// Runs many simulated devices in one process, to try a fleet on one machine
+    #[cfg(feature = "simulate")]
     Simulate(SimulateArgs),
     /// Enrolls this device in a lab with a one-time token from `regatta device add`
     #[command(alias = "enrol")]
@@ -192,6 +193,7 @@ pub(crate) struct ServeArgs {
 }
 
 /// Flags of `simulate`.
+#[cfg(feature = "simulate")]
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// Number of devices
@@ -211,7 +213,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) scratch: Option<PathBuf>,
     /// The broker of a workspace without keys, such as mqtt://127.0.0.1:1883; devices then need no tokens
     #[arg(long, value_name = "ADDRESS", conflicts_with = "tokens")]
-    pub(crate) broker: Option<BrokerAddress>,
+    pub(crate) broker: Option<regatta_types::BrokerAddress>,
     /// Interval between heartbeats
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(crate) heartbeat: HumanDuration,
@@ -221,6 +223,7 @@ pub(crate) struct SimulateArgs {
 }
 
 /// Checks the beginning of simulated devices' names: letters, digits, `.`, `_` and `-`, because it is part of a path.
+#[cfg(feature = "simulate")]
 fn simulated_name(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.len() <= 58;

@@ -43,6 +43,7 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
     });
     match command {
         Command::Serve(args) => daemon::serve(&args),
+        #[cfg(feature = "simulate")]
         Command::Simulate(args) => daemon::simulation::simulate(&args),
         Command::Enroll(args) => enrollment::enroll(&args),
         Command::Identity(args) => enrollment::identity(&args),

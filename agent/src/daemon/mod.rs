@@ -29,6 +29,7 @@ mod run_slots;
 mod runs;
 mod sealer;
 mod service;
+#[cfg(feature = "simulate")]
 pub(crate) mod simulation;
 mod supervisor;
 mod trust;

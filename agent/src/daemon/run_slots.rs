@@ -13,6 +13,7 @@ pub(crate) struct RunSlots {
 
 impl RunSlots {
     /// Returns slots that are shared by every daemon with a clone of `shared`.
+    #[cfg(feature = "simulate")]
     pub(crate) const fn shared(shared: Arc<Semaphore>) -> Self {
         Self {
             shared: Some(shared),

@@ -28,8 +28,10 @@ use rustls::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+#[cfg(feature = "simulate")]
+pub(crate) use self::command::enroll_with;
 pub(crate) use self::{
-    command::{enroll, enroll_with},
+    command::enroll,
     first_boot::{FirstBoot, TOKEN_FILE},
     identity_command::identity,
     renewal::renew_when_due,
