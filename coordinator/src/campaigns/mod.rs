@@ -2,10 +2,11 @@
 //!
 //! [`plan_file`] reads a plan, and [`expansion`] turns it into cells in the [`order`] that the seed fixes. [`scheduler`] begins attempts on
 //! idle devices, as [`placement`] decides, and ends them. [`cause`] determines why an attempt failed, and [`retry`] whether another follows.
-//! [`estimate`] is how long it takes.
+//! [`absences`] has how long devices have been lost. [`estimate`] is how long it takes.
 //!
 //! An attempt is an ordinary run: [`crate::runs`] sends and judges it.
 
+mod absences;
 mod cause;
 mod eligibility;
 mod estimate;

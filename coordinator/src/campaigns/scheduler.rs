@@ -16,6 +16,7 @@ use regatta_text::ErrorChain;
 use regatta_types::{DeviceId, documents::EndCause};
 
 use super::{
+    absences::{Absences, cause_of_absence, why_not},
     cause,
     eligibility::{is_eligible, is_present},
     order,
@@ -27,8 +28,8 @@ use crate::{
     change_notifier::ChangeNotifier,
     runs::{ParsedWords, ResolveError, RunFiles, Words, repetitions},
     store::{
-        AttemptEnd, AttemptRow, CampaignRow, CampaignState, Combination, DeviceHealth, DeviceRow, NewAttempt,
-        RunDraft, RunRow, Store,
+        AttemptEnd, AttemptRow, CampaignRow, CampaignState, Combination, DeviceRow, NewAttempt, RunDraft,
+        RunRow, Store,
     },
     workspace::Workspace,
 };
@@ -73,12 +74,7 @@ impl Now {
 pub(super) struct Scheduler {
     workspace: Workspace,
     store: Store,
-    /// Since when each absent device has been absent, as this scheduler has seen it.
-    absent_since: BTreeMap<DeviceId, Instant>,
-    /// Since when each device takes no cells, because it is absent, quarantined or in maintenance.
-    ineligible_since: BTreeMap<DeviceId, Instant>,
-    /// Since when each unfinished campaign has been followed. No absence counts that is older.
-    followed_since: BTreeMap<String, Instant>,
+    absences: Absences,
     /// The progress of campaigns, by name, as of their revision.
     progress: BTreeMap<String, Progress>,
 }
@@ -88,9 +84,7 @@ impl Scheduler {
         Self {
             workspace,
             store,
-            absent_since: BTreeMap::new(),
-            ineligible_since: BTreeMap::new(),
-            followed_since: BTreeMap::new(),
+            absences: Absences::new(),
             progress: BTreeMap::new(),
         }
     }
@@ -130,20 +124,15 @@ impl Scheduler {
         let campaigns = self.store.campaigns()?;
         let open = self.store.open_attempts()?;
         let is_unfinished = |campaign: &&CampaignRow| campaign.ended.is_none();
-        let is_followed = |name: &String| {
-            let mut unfinished = campaigns.iter().filter(is_unfinished);
-            unfinished.any(|row| row.name == *name)
-        };
-        self.progress.retain(|name, _| is_followed(name));
-        self.followed_since.retain(|name, _| is_followed(name));
-        for campaign in campaigns.iter().filter(is_unfinished) {
-            self.followed_since
-                .entry(campaign.name.clone())
-                .or_insert(now.instant);
-        }
-        if open.is_empty() && campaigns.iter().filter(is_unfinished).count() == 0 {
-            self.absent_since.clear();
-            self.ineligible_since.clear();
+        let unfinished: BTreeSet<&str> = campaigns
+            .iter()
+            .filter(is_unfinished)
+            .map(|row| row.name.as_str())
+            .collect();
+        self.progress.retain(|name, _| unfinished.contains(name.as_str()));
+        self.absences.follow(&unfinished, now.instant);
+        if open.is_empty() && unfinished.is_empty() {
+            self.absences.forget();
             return Ok(false);
         }
         for attempt in open.iter().filter(|attempt| attempt.is_run_over) {
@@ -152,7 +141,12 @@ impl Scheduler {
             }
         }
         let devices = self.store.devices()?;
-        self.note_absences(&devices, now)?;
+        // While the coordinator itself has no broker connection, no device counts as absent.
+        if self.store.service()?.broker_lost.is_some() {
+            self.absences.forget();
+        } else {
+            self.absences.note(&devices, now.instant);
+        }
         let mut has_changed = false;
         for attempt in open.iter().filter(|attempt| !attempt.is_run_over) {
             has_changed |= self.end_if_due(attempt, &campaigns, &devices, now)?;
@@ -236,21 +230,6 @@ impl Scheduler {
         }
     }
 
-    /// Notes which devices are absent, and which take no cells, and since when. While the coordinator itself has no broker, no device is heard,
-    /// and none is absent.
-    fn note_absences(&mut self, devices: &[DeviceRow], now: Now) -> anyhow::Result<()> {
-        if self.store.service()?.broker_lost.is_some() {
-            self.absent_since.clear();
-            self.ineligible_since.clear();
-            return Ok(());
-        }
-        for device in devices {
-            note(&mut self.absent_since, device, !is_present(device), now);
-            note(&mut self.ineligible_since, device, !is_eligible(device), now);
-        }
-        Ok(())
-    }
-
     /// Requests the end of an open attempt's run when its campaign was aborted, its device is lost, or its device takes no runs and has
     /// not got it. Returns whether it did.
     fn end_if_due(
@@ -271,7 +250,7 @@ impl Scheduler {
                 return Ok(true);
             }
         }
-        if let Some(seconds) = self.lost_for(&self.absent_since, &attempt.device, campaign, now) {
+        if let Some(seconds) = self.absences.absent_for(&attempt.device, campaign, now.instant) {
             let device = self.device_name(&attempt.device)?;
             let reason = format!("{device} was absent for {seconds} s while it had the run");
             let cause = (EndCause::Infrastructure, reason.as_str());
@@ -358,20 +337,6 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Returns for how many seconds something has held for a device, if that is at least the time after which the campaign loses it.
-    fn lost_for(
-        &self,
-        since: &BTreeMap<DeviceId, Instant>,
-        device: &DeviceId,
-        campaign: &CampaignRow,
-        now: Now,
-    ) -> Option<u64> {
-        let followed_since = self.followed_since.get(&campaign.name)?;
-        let since = since.get(device)?.max(followed_since);
-        let seconds = now.instant.duration_since(*since).as_secs();
-        (seconds >= campaign.lose_after_s).then_some(seconds)
-    }
-
     /// Requests runs. A request that has become impossible on a device is a failed attempt there.
     fn begin(
         &self,
@@ -447,7 +412,8 @@ impl Scheduler {
                 let is_removed = !devices.iter().any(|row| row.id == **device);
                 is_removed
                     || self
-                        .lost_for(&self.ineligible_since, device, campaign, now)
+                        .absences
+                        .ineligible_for(device, campaign, now.instant)
                         .is_some()
             };
             if needed.iter().all(is_lost) {
@@ -474,39 +440,6 @@ impl Scheduler {
             }
         }
         Ok(())
-    }
-}
-
-/// Notes since when something holds for a device.
-fn note(since: &mut BTreeMap<DeviceId, Instant>, device: &DeviceRow, holds: bool, now: Now) {
-    if holds {
-        since.entry(device.id.clone()).or_insert(now.instant);
-    } else {
-        since.remove(&device.id);
-    }
-}
-
-/// Returns one word for why a device takes no cells. `None` means a removed device.
-const fn why_not(device: Option<&DeviceRow>) -> &'static str {
-    match device {
-        None => "removed",
-        Some(row) if is_present(row) => match row.health.health() {
-            DeviceHealth::Maintenance => "in maintenance",
-            health => health.as_str(),
-        },
-        Some(row) => row.activity().as_str(),
-    }
-}
-
-/// Returns the cause of a cell that no device has taken: the first that holds of absent, quarantined and drained.
-fn cause_of_absence(devices: &[Option<&DeviceRow>]) -> EndCause {
-    let present = || devices.iter().flatten().filter(|device| is_present(device));
-    if present().count() < devices.len() {
-        EndCause::Infrastructure
-    } else if present().any(|device| device.health.health() == DeviceHealth::Quarantined) {
-        EndCause::Device
-    } else {
-        EndCause::Operator
     }
 }
 
