@@ -1,4 +1,4 @@
-//! A newcomer's first hour: init, serve, three devices, assets, runs of all scenarios, an audit, and a rehearsed submission, with the usual
+//! A newcomer's first hour: init, serve, three devices, assets, runs of all scenarios, audits, and a rehearsed submission, with the usual
 //! mistakes on the way. The golden file has what the user sees at 80 columns. Whether a loaded machine is fast enough to be VALID is left
 //! out. `docs/first-hour.md` is the same for people: this test executes its commands.
 
@@ -174,8 +174,34 @@ impl Session {
                     .all(|run| run["accuracy"]["value"].as_f64() > Some(97.0))
         );
         measured(&self.transcript.run_measured("regatta runs list", &["run  of"]));
-        let audit = "regatta audit run test04 --device boat-1 --benchmark digits --scenario SingleStream";
-        measured(&self.transcript.run_measured(audit, &["run  of"]));
+        // Every audit of the round, and then one by name.
+        for line in [
+            "regatta audit run --device boat-1 --benchmark digits --scenario SingleStream",
+            "regatta audit run test04 --device boat-1 --benchmark digits --scenario MultiStream",
+        ] {
+            measured(&self.transcript.run_measured(line, &["run  of"]));
+        }
+        self.every_audit_was_measured();
+    }
+
+    /// The runs of both commands are in the list, whatever a busy machine made of their figures.
+    fn every_audit_was_measured(&self) {
+        let listed = self.json("regatta runs list --device boat-1");
+        let mut audits: Vec<_> = listed["runs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|run| !run["test"].is_null())
+            .map(|run| (run["scenario"].as_str(), run["test"].as_str()))
+            .collect();
+        audits.sort_unstable();
+        audits.dedup();
+        let expected = [
+            (Some("MultiStream"), Some("TEST04")),
+            (Some("SingleStream"), Some("TEST01")),
+            (Some("SingleStream"), Some("TEST04")),
+        ];
+        assert_eq!(audits, expected);
     }
 
     fn submission(&mut self) {
