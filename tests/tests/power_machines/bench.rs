@@ -1,0 +1,212 @@
+//! A lab with a director and a device behind real sshds, its meters, and its sessions. Faults are injected elsewhere.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use regatta_tests::{
+    Broker, Lab, Process, eventually, free_port, printed, regatta,
+    sshd::{Likeness, SAILOR, Sshd},
+    succeed_output,
+};
+use serde_json::Value;
+
+/// The last round to which somebody submitted power results, and whose official checker is one program.
+pub(crate) const POWER_ROUND: &str = "v5.1";
+
+/// A lab with a director and a device behind sshds.
+pub(crate) struct Bench {
+    pub(crate) lab: Lab,
+    pub(crate) director: Sshd,
+    pub(crate) device: Sshd,
+    pub(crate) power_dev: PathBuf,
+    pub(crate) home: tempfile::TempDir,
+}
+
+impl Bench {
+    pub(crate) fn new(power_dev: &Path) -> Option<Self> {
+        let likeness = Likeness {
+            config: "Subsystem sftp internal-sftp\nMaxStartups 100\n",
+            ..Likeness::default()
+        };
+        let (director, device) = (Sshd::start(likeness)?, Sshd::start(likeness)?);
+        for machine in [&director, &device] {
+            let copy = machine.home().join("power-dev");
+            let _ = succeed_output(Command::new("cp").arg("-r").arg(power_dev).arg(&copy));
+            let _ = succeed_output(Command::new("chmod").args(["-R", "a+rX"]).arg(&copy));
+        }
+        let program = director.home().join("regatta");
+        let _ = succeed_output(Command::new("strip").arg("-o").arg(&program).arg(regatta()));
+        let mut lab = Lab::new(Broker::Embedded)?;
+        lab.start_coordinator();
+        lab.start_device();
+        lab.wait_for_device();
+        Some(Self {
+            lab,
+            director,
+            device,
+            power_dev: power_dev.to_owned(),
+            home: tempfile::tempdir().expect("a temporary directory"),
+        })
+    }
+
+    /// A command of a user with a home of its own.
+    pub(crate) fn regatta(&self) -> Command {
+        let mut command = self.lab.regatta();
+        command
+            .env("HOME", self.home.path())
+            .env_remove("SSH_AUTH_SOCK")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Adds a meter of the director, which is reached by this port.
+    pub(crate) fn add_meter(&self, name: &str, port: u16, options: &str) {
+        let program = self.director.home().join(format!("ptd-{name}"));
+        let own = self.director.home().join("regatta");
+        let text = format!(
+            "#!/bin/sh\nexec {} power simulate-ptd {options} \"$@\"\n",
+            own.display()
+        );
+        fs::write(&program, text).expect("PTDaemon's program");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("PTDaemon's program");
+        let added = self
+            .regatta()
+            .args(["meter", "add", name, "--device-type", "49", "--device-port", name])
+            .args([
+                "--ntp",
+                "127.0.0.1",
+                "--director",
+                &format!("{SAILOR}@127.0.0.1:{port}"),
+            ])
+            .args([
+                "--port",
+                &free_port().to_string(),
+                "--ptd-port",
+                &free_port().to_string(),
+            ])
+            .arg("--power-dev")
+            .arg(self.director.home().join("power-dev"))
+            .arg("--checker")
+            .arg(&self.power_dev)
+            .arg("--ptd")
+            .arg(&program)
+            .output()
+            .expect("regatta starts");
+        assert!(added.status.success(), "{}", printed(&added));
+    }
+
+    /// Makes a session, which succeeds, and returns its record and all that was printed.
+    pub(crate) fn complete_session(&self, meter: &str) -> (Value, String) {
+        let mut command = self.session(meter);
+        let output = command
+            .args(["--format", "json"])
+            .output()
+            .expect("regatta starts");
+        assert!(output.status.success(), "{}", printed(&output));
+        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (document["sessions"][0].clone(), printed(&output))
+    }
+
+    pub(crate) fn session(&self, meter: &str) -> Command {
+        let mut command = self.regatta();
+        command.args([
+            "power",
+            "run",
+            "--meter",
+            meter,
+            "--benchmark",
+            "digits",
+            "--engine",
+            "sim",
+        ]);
+        command.args([
+            "--scenario",
+            "SingleStream",
+            "--duration",
+            "4s",
+            "--round",
+            POWER_ROUND,
+        ]);
+        command.args(["--ssh", &format!("{SAILOR}@127.0.0.1:{}", self.device.port)]);
+        command
+            .arg("--device-power-dev")
+            .arg(self.device.home().join("power-dev"));
+        for machine in [&self.director, &self.device] {
+            command.arg("--identity").arg(machine.key());
+            command.args(["--accept-host-key", &machine.fingerprint()]);
+        }
+        command
+    }
+
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        let output = self
+            .regatta()
+            .args(words)
+            .args(["--format", "json"])
+            .output()
+            .expect("regatta starts");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// The newest session with a meter.
+    pub(crate) fn newest(&self, meter: &str) -> Option<Value> {
+        let list = self.json(&["power", "list"]);
+        let rows = list["sessions"].as_array().expect("a list").clone();
+        rows.into_iter().find(|row| row["meter"] == meter)
+    }
+
+    /// Starts a session, and returns it with its id once the ranging run is under way.
+    pub(crate) fn begin(&self, meter: &str) -> (Process, String) {
+        let log = self.lab.workspace().join(format!("{meter}.log"));
+        let mut process = Process::start(&mut self.session(meter), &log);
+        eventually("the ranging run to be requested", 90, || {
+            assert!(process.is_running(), "{}", process.output());
+            self.newest(meter).is_some_and(|row| row["ranging"].is_string())
+        });
+        let id = self.newest(meter).expect("a session")["session"]
+            .as_str()
+            .expect("an id")
+            .to_owned();
+        (process, id)
+    }
+
+    /// Checks that a session has ended with this reason within the time that the documentation promises, and left no process.
+    pub(crate) fn expect_failure(&self, meter: &str, process: &mut Process, id: &str, reason: &str) {
+        let begun = Instant::now();
+        eventually("the session to end", 100, || !process.is_running());
+        assert!(
+            begun.elapsed() < Duration::from_secs(90),
+            "{meter}: {:?}",
+            begun.elapsed()
+        );
+        let row = self.newest(meter).expect("a session");
+        assert!(
+            row["reason"].as_str().is_some_and(|words| words.contains(reason)),
+            "{meter}: {row}\n{}",
+            process.output()
+        );
+        self.expect_no_process(id);
+    }
+
+    pub(crate) fn expect_no_process(&self, id: &str) {
+        eventually("every process of the session to end", 60, || {
+            processes(|line| line.contains(id)).is_empty()
+        });
+    }
+}
+
+/// The processes whose command line meets a condition.
+pub(crate) fn processes(is_meant: impl Fn(&str) -> bool) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("/proc is there").flatten();
+    let meant = entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        is_meant(&String::from_utf8_lossy(&line).replace('\0', " ")).then_some(pid)
+    });
+    meant.collect()
+}

@@ -1,0 +1,156 @@
+//! Power sessions whose director and device are other machines, behind real sshds: the official client, server and checker of
+//! mlcommons/power-dev, a simulated PTDaemon, and what is left after faults. Needs root for the machines' users, and a network namespace
+//! for NTP's port 123.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+mod bench;
+mod faults;
+mod staging;
+mod wire;
+
+use std::{fs, net::SocketAddr, path::PathBuf, process::Command, thread};
+
+use bench::Bench;
+use faults::{
+    a_command_that_is_interrupted, a_command_that_is_killed, a_connection_that_ends, a_device_that_is_lost,
+    a_program_that_is_killed,
+};
+use regatta_power::ntp;
+use regatta_tests::{left_out, power_dev, printed, sshd::SAILOR};
+use staging::a_director_on_this_machine;
+use wire::{CUT, SILENT};
+
+/// Set in the namespace.
+const INSIDE: &str = "REGATTA_TEST_NAMESPACE";
+
+#[test]
+fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
+    let Some(power_dev) = power_dev() else { return };
+    if !rustix::process::geteuid().is_root() {
+        return left_out("machines with users of their own need root");
+    }
+    if std::env::var_os(INSIDE).is_none() {
+        return in_a_namespace("sessions_of_three_machines_are_recorded_and_leave_nothing");
+    }
+    ntp::answer_requests(SocketAddr::from(([127, 0, 0, 1], ntp::PORT))).expect("the namespace's port 123");
+    let Some(mut bench) = Bench::new(&power_dev) else {
+        return;
+    };
+    refused_before_it_begins(&bench);
+    thread::scope(|scope| {
+        let bench = &bench;
+        let parts = [
+            scope.spawn(move || a_session_of_three_machines(bench)),
+            scope
+                .spawn(move || a_program_that_is_killed(bench, "server.py", "the official server has ended")),
+            scope.spawn(move || {
+                a_program_that_is_killed(bench, "client.py", "the official client has failed")
+            }),
+            scope.spawn(move || a_connection_that_ends(bench, CUT)),
+            scope.spawn(move || a_connection_that_ends(bench, SILENT)),
+            scope.spawn(move || a_command_that_is_killed(bench)),
+            scope.spawn(move || a_command_that_is_interrupted(bench)),
+            scope.spawn(move || a_director_on_this_machine(bench)),
+        ];
+        for part in parts {
+            part.join().expect("this part of the test holds");
+        }
+    });
+    a_device_that_is_lost(&mut bench);
+    let meters = bench.json(&["meter", "list"]);
+    let meters = meters["meters"].as_array().expect("a list").clone();
+    let leased: Vec<_> = meters.iter().filter(|meter| !meter["lease"].is_null()).collect();
+    assert!(leased.is_empty(), "{leased:?}");
+}
+
+/// Runs this test again in a network namespace of its own.
+fn in_a_namespace(test: &str) {
+    let own = std::env::current_exe().expect("a process knows its executable");
+    let status = Command::new("unshare")
+        .args(["--net", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
+        .arg(own)
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .status();
+    assert!(
+        status.expect("unshare starts").success(),
+        "the test in the namespace"
+    );
+}
+
+fn refused_before_it_begins(bench: &Bench) {
+    bench.add_meter("gone", bench.director.port, "");
+    fs::remove_file(bench.director.home().join("ptd-gone")).expect("it is there");
+    let output = bench
+        .session("gone")
+        .arg("--preflight")
+        .output()
+        .expect("regatta starts");
+    let words = printed(&output);
+    assert!(
+        output.status.code() == Some(1) && words.contains("FAIL  director PTDaemon"),
+        "{words}"
+    );
+    for line in [
+        "ok    director power-dev",
+        "ok    device power-dev",
+        "ok    clocks",
+        "ok    network",
+        "ok    device: boat",
+    ] {
+        assert!(words.contains(line), "{line}\n{words}");
+    }
+    assert!(
+        bench.newest("gone").is_none() && !words.contains("meter identity"),
+        "{words}"
+    );
+}
+
+fn a_session_of_three_machines(bench: &Bench) {
+    bench.add_meter("good", bench.director.port, "");
+    let (record, words) = bench.complete_session("good");
+    assert_eq!(record["verdict"], "rehearsal", "{record}");
+    assert_eq!(record["official_summary"], "11 of 11 checks passed", "{record}");
+    assert!(
+        record["machine"]
+            .as_str()
+            .is_some_and(|machine| machine.starts_with(SAILOR)),
+        "{record}"
+    );
+    let session = PathBuf::from(record["directory"].as_str().expect("a directory"));
+    for (part, directory) in [("ranging", "ranging"), ("testing", "run_1")] {
+        let run = record["runs"][part].as_str().expect("a run");
+        let name = "mlperf_log_detail.txt";
+        let delivered = fs::read(
+            bench
+                .lab
+                .workspace()
+                .join("runs")
+                .join(run)
+                .join("files")
+                .join(name),
+        );
+        let in_session = fs::read(session.join(directory).join(name));
+        assert!(
+            delivered.expect("the run's log") == in_session.expect("the session's log"),
+            "{part}"
+        );
+    }
+    // PTDaemon was queried before it began, and live watts came over the connection.
+    assert!(
+        words.contains("ok    meter identity: YokogawaWT310E") && words.contains("ok    idle load: "),
+        "{words}"
+    );
+    assert!(words.contains(" W, the mean of "), "{words}");
+    let id = record["session"].as_str().expect("an id");
+    for machine in [&bench.director, &bench.device] {
+        let left = fs::read_dir(machine.home().join("regatta-power")).expect("the sessions' directory");
+        let left: Vec<_> = left
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(id))
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+    bench.expect_no_process(id);
+}

@@ -1,0 +1,164 @@
+//! A session with the meter at the coordinator's machine, staged beside its runs and read by the round's official checker.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use regatta_tests::{free_port, left_out, printed, regatta, succeed_output};
+use serde_json::Value;
+
+use crate::bench::{Bench, POWER_ROUND};
+
+/// The meter is connected to the coordinator's machine, and the device is another one.
+pub(crate) fn a_director_on_this_machine(bench: &Bench) {
+    let program = bench.lab.workspace().join("ptd-here");
+    let own = regatta();
+    let text = format!("#!/bin/sh\nexec {} power simulate-ptd \"$@\"\n", own.display());
+    fs::write(&program, text).expect("PTDaemon's program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("PTDaemon's program");
+    let added = bench
+        .regatta()
+        .args([
+            "meter",
+            "add",
+            "here",
+            "--device-type",
+            "49",
+            "--device-port",
+            "here",
+            "--ntp",
+            "127.0.0.1",
+        ])
+        .args([
+            "--port",
+            &free_port().to_string(),
+            "--ptd-port",
+            &free_port().to_string(),
+        ])
+        .arg("--power-dev")
+        .arg(&bench.power_dev)
+        .arg("--ptd")
+        .arg(&program)
+        .output()
+        .expect("regatta starts");
+    assert!(added.status.success(), "{}", printed(&added));
+    let (record, _) = bench.complete_session("here");
+    assert_eq!(record["official_summary"], "11 of 11 checks passed", "{record}");
+    a_session_is_staged(bench, &record);
+}
+
+/// Stages the session beside its runs, and has the official checker of the round read the tree.
+pub(crate) fn a_session_is_staged(bench: &Bench, record: &Value) {
+    let id = record["session"].as_str().expect("an id");
+    let refused = bench
+        .regatta()
+        .args([
+            "submission",
+            "stage",
+            "--division",
+            "open",
+            "--version",
+            POWER_ROUND,
+        ])
+        .args(["--power", id, "--output", "refused"])
+        .output()
+        .expect("regatta starts");
+    let words = printed(&refused);
+    assert!(
+        !refused.status.success() && words.contains(&format!("power/{id}/session")),
+        "{words}"
+    );
+    let mut measure = bench.regatta();
+    measure.args([
+        "run",
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "SingleStream",
+        "--engine",
+        "tract",
+    ]);
+    measure.args([
+        "--mode",
+        "AccuracyOnly",
+        "--round",
+        POWER_ROUND,
+        "--format",
+        "json",
+    ]);
+    let accuracy: Value = serde_json::from_slice(&succeed_output(&mut measure).stdout).expect("JSON");
+    let runs =
+        [&record["runs"]["testing"], &accuracy["runs"][0]["run"]].map(|run| run.as_str().expect("a run"));
+    // What the operator writes about the meter.
+    let session = PathBuf::from(record["directory"].as_str().expect("a directory"));
+    for name in ["analyzer_table.md", "power_settings.md"] {
+        fs::write(session.join(name), "A simulated meter.\n").expect("the session's directory");
+    }
+    let tree = bench.lab.workspace().join("staged");
+    let mut stage = bench.regatta();
+    stage.args([
+        "submission",
+        "stage",
+        "--rehearsal",
+        "--version",
+        POWER_ROUND,
+        "--power",
+        id,
+    ]);
+    stage
+        .args(["--run", runs[0], "--run", runs[1], "--output"])
+        .arg(&tree);
+    let words = printed(&succeed_output(&mut stage));
+    assert!(words.contains("its PTDaemon is a simulation"), "{words}");
+    let mut truncate = bench.regatta();
+    truncate
+        .args([
+            "submission",
+            "truncate",
+            "--version",
+            POWER_ROUND,
+            "--submitter",
+            "REHEARSAL-nobody",
+            "--input",
+        ])
+        .arg(&tree);
+    truncate
+        .arg("--backup")
+        .arg(bench.lab.workspace().join("originals"));
+    let _ = succeed_output(&mut truncate);
+    the_official_checker_accepts_the_power_files(&tree);
+}
+
+/// Runs the round's submission checker, which includes the power checker, where the official tools are at hand
+/// (`tests/oracles/inference/checkouts.sh`). It rejects the short run on made-up data, and nothing of the power session.
+pub(crate) fn the_official_checker_accepts_the_power_files(tree: &Path) {
+    let Some(tools) = std::env::var_os("REGATTA_OFFICIAL_TOOLS") else {
+        return left_out("REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
+    };
+    let checked = Command::new("python3")
+        .current_dir(PathBuf::from(tools).join("v5.1.1/tools/submission"))
+        .args(["submission_checker.py", "--version", POWER_ROUND, "--input"])
+        .arg(tree)
+        .arg("--csv")
+        .arg(tree.with_extension("csv"))
+        .output()
+        .expect("python3 starts");
+    let words = printed(&checked);
+    assert!(words.contains("Detected power logs for"), "{words}");
+    assert_eq!(words.matches("[x] Check").count(), 11, "{words}");
+    let about_the_run = [
+        "accurcy run does not cover all dataset",
+        "performance_sample_count",
+        "Test duration less than 600s",
+        "run_1 has issues",
+        "NoResults",
+        "SUMMARY",
+    ];
+    for error in words.lines().filter(|line| line.contains(" ERROR]")) {
+        let is_expected = about_the_run.iter().any(|part| error.contains(part));
+        assert!(is_expected, "{error}");
+    }
+}
