@@ -47,6 +47,7 @@ fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -
         audit: None,
         system: None,
         state: None,
+        gate: None,
         assets: None,
     }
 }

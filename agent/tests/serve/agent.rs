@@ -213,6 +213,7 @@ impl Agent {
             audit: None,
             system: None,
             state: None,
+            gate: None,
             assets: None,
         }
     }

@@ -31,7 +31,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::{
-    runs::{StateWords, Words},
+    runs::{GateWords, StateWords, Words},
     store::Placement,
 };
 
@@ -143,6 +143,9 @@ pub(crate) struct CellTable {
     conf: BTreeMap<String, String>,
     #[serde(default)]
     asset: Vec<String>,
+    /// What must hold on a device before a run starts, instead of the plan's gate.
+    #[serde(default)]
+    gate: Option<Spanned<GateWords>>,
 }
 
 impl CellTable {
@@ -164,6 +167,7 @@ impl CellTable {
             conf: self.conf.clone(),
             state: None,
             asset: self.asset.clone(),
+            gate: self.gate.as_ref().map(|gate| gate.get_ref().clone()),
         }
     }
 }
@@ -183,6 +187,8 @@ struct File {
     rate_retries: u16,
     #[serde(default)]
     lose_device_after: Option<Spanned<String>>,
+    #[serde(default)]
+    gate: Option<Spanned<GateWords>>,
     #[serde(default)]
     cells: Vec<Spanned<CellTable>>,
 }
@@ -224,7 +230,7 @@ impl CampaignPlan {
     /// # Errors
     /// Returns [`PlanProblem`] for the first problem.
     pub(crate) fn read(text: &str) -> Result<Self, PlanProblem> {
-        let file: File = toml::from_str(text).map_err(|error| PlanProblem {
+        let mut file: File = toml::from_str(text).map_err(|error| PlanProblem {
             line: error.span().map(|span| line_at(text, span.start)),
             what: error.message().replace('\n', ", "),
             hint: None,
@@ -265,6 +271,19 @@ impl CampaignPlan {
                 duration.millis().div_ceil(1_000)
             }
         };
+        let gates = file
+            .cells
+            .iter()
+            .filter_map(|table| table.get_ref().gate.as_ref());
+        for gate in file.gate.iter().chain(gates) {
+            if let Err(error) = gate.get_ref().resolve() {
+                return Err(at(gate.span(), error.to_string()));
+            }
+        }
+        for table in &mut file.cells {
+            let own = &mut table.get_mut().gate;
+            *own = own.take().or_else(|| file.gate.clone());
+        }
         Ok(Self {
             name: file.name.into_inner(),
             text: text.to_owned(),
@@ -397,6 +416,11 @@ mod tests {
                 "name = 'a'\n\nlose_device_after = '10'\n",
                 "line 4: `10` is not a duration",
             ),
+            (
+                "name = 'a'\n[gate]\nmax_temperature = 'hot'\n",
+                "line 3: `hot` is not a temperature",
+            ),
+            ("name = 'a'\ngate = { wait = '5m' }\n", "line 3: the gate has no"),
         ] {
             let found = problem(head);
             assert!(found.starts_with(expected), "{found}");

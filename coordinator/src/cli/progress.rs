@@ -19,6 +19,9 @@ use crate::{
     tables::{self, run_text},
 };
 
+/// The interval between two lines of a log about what a run waits for.
+const WAIT_LINES: Duration = Duration::from_secs(60);
+
 /// Returns the runs' rows, in the order of `ids`.
 pub(crate) fn rows(store: &Store, ids: &[RunId]) -> Result<Vec<RunRow>, Failure> {
     let mut rows = Vec::with_capacity(ids.len());
@@ -43,6 +46,8 @@ struct Shown {
     phase: Option<RunPhase>,
     over: bool,
     running_since: Option<Instant>,
+    /// When a log's last line about a wait was printed.
+    waited: Option<Instant>,
 }
 
 impl View {
@@ -62,6 +67,7 @@ impl View {
             phase: None,
             over: false,
             running_since: None,
+            waited: None,
         });
         if shown.over {
             return;
@@ -78,9 +84,15 @@ impl View {
         match &shown.bar {
             Some(bar) if row.is_over() => bar.finish_with_message(on_terminal(&subject, &news)),
             Some(bar) => bar.set_message(on_terminal(&subject, &news)),
-            // A log only needs the start and the result of a run.
+            // A log only needs the start and the result of a run, and what it waits for.
             None if changed && (phase == RunPhase::Running || row.is_over()) => {
                 tell(&format!("{subject}: {news}"));
+            }
+            None if phase == RunPhase::Preparing && row.state.reason.is_some() => {
+                if shown.waited.is_none_or(|at| at.elapsed() >= WAIT_LINES) {
+                    shown.waited = Some(Instant::now());
+                    tell(&format!("{subject}: {news}"));
+                }
             }
             None => {}
         }
@@ -169,6 +181,10 @@ fn news(
         },
         RunPhase::Draining | RunPhase::Failed | RunPhase::Aborted => {
             format!("{phase}, {} delivered", tables::bytes(bytes))
+        }
+        RunPhase::Preparing => {
+            let waits = run_text::waits_for(row).map_or_else(String::new, |why| format!(": {why}"));
+            format!("{phase}{waits}")
         }
         phase => phase.to_string(),
     };

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     exit::{self, CommandResult, Failure},
-    runs::{Plan, RunFiles, StateWords, Words, repetitions},
+    runs::{GateWords, Plan, RunFiles, StateWords, Words, repetitions},
     store::{DeviceRow, RunDraft, Store},
     tables,
     workspace::Workspace,
@@ -85,6 +85,8 @@ pub(super) struct Args {
     /// The state that the device is set to for the run: MaxP, MaxQ or as-is; a plan may name single clocks [default: as-is]
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
+    #[command(flatten)]
+    gate: GateFlags,
     /// An asset that the run needs beside its benchmark's files, such as a calibration cache
     #[arg(long, value_name = "PATH")]
     asset: Vec<String>,
@@ -111,6 +113,36 @@ pub(super) struct Args {
     no_wait: bool,
 }
 
+/// What must hold on the device before a run starts.
+#[derive(Debug, clap::Args)]
+struct GateFlags {
+    /// The highest temperature with which the run starts, such as 60C; the device waits until it has cooled down
+    #[arg(long, value_name = "T")]
+    max_temperature: Option<String>,
+    /// The least available memory with which it starts, such as 2GiB
+    #[arg(long, value_name = "SIZE")]
+    min_memory: Option<String>,
+    /// The least free disk with which it starts, such as 4GiB
+    #[arg(long, value_name = "SIZE")]
+    min_disk: Option<String>,
+    /// How long the device waits for these before the run fails [default: 10m]
+    #[arg(long, value_name = "T")]
+    gate_wait: Option<String>,
+}
+
+impl GateFlags {
+    /// Returns the gate of these flags, or `None` without any.
+    fn words(&self) -> Option<GateWords> {
+        let words = GateWords {
+            max_temperature: self.max_temperature.clone(),
+            min_memory: self.min_memory.clone(),
+            min_disk: self.min_disk.clone(),
+            wait: self.gate_wait.clone(),
+        };
+        (words != GateWords::default()).then_some(words)
+    }
+}
+
 /// The hint for a plan that cannot be read, such as the `list` of `regatta run list`.
 const WITHOUT_A_PLAN: &str =
     "a run without a plan: `regatta run --benchmark NAME --scenario NAME`; earlier runs: `regatta runs list`";
@@ -123,7 +155,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl Args {
-    /// A length and a state on the command line are meant for every run of a plan.
+    /// A length, a state and a gate on the command line are meant for every run of a plan.
     fn change(&self, words: &mut Words) {
         if let Some(state) = &self.state {
             words.state = Some(StateWords::Preset(state.clone()));
@@ -131,6 +163,9 @@ impl Args {
         if self.test_run || self.duration.is_some() {
             words.test_run = self.test_run;
             words.duration.clone_from(&self.duration);
+        }
+        if let Some(gate) = self.gate.words() {
+            words.gate = Some(words.gate.take().unwrap_or_default().overridden_by(&gate));
         }
     }
 
@@ -151,6 +186,7 @@ impl Args {
             conf: self.conf.iter().cloned().collect(),
             state: self.state.clone().map(StateWords::Preset),
             asset: self.asset.clone(),
+            gate: self.gate.words(),
         }
     }
 }

@@ -142,6 +142,7 @@ mod tests {
             system: None,
             conf: BTreeMap::new(),
             state: None,
+            gate: None,
         };
         let draft = request.draft().unwrap();
         RunRow {

@@ -31,6 +31,7 @@ pub(crate) fn example_draft(device: DeviceId) -> RunDraft {
         system: None,
         conf: Default::default(),
         state: None,
+        gate: None,
     };
     request.draft().unwrap()
 }

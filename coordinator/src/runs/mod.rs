@@ -1,6 +1,6 @@
 //! Runs, from a user's request to the record of the outcome.
 //!
-//! [`request`], [`resolve`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and [`repetition`] repeats runs
+//! [`request`], [`resolve`], [`gate`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and [`repetition`] repeats runs
 //! whose rate was a guess. [`expected_time`] is how long a run takes at least. [`form`] selects the samples that the settings need.
 //! [`dispatch`] sends runs, [`missing`] finds undelivered files, [`logged`] reads logs, and [`finish`] judges and records.
 //! [`cause`] determines whose failure a bad end was. [`device_judgement`] draws
@@ -25,6 +25,7 @@ mod expected_time;
 mod figures;
 mod finish;
 mod form;
+mod gate;
 mod logged;
 mod markers;
 mod missing;
@@ -49,6 +50,7 @@ pub(crate) use dispatch::start as start_dispatch;
 pub(crate) use example_draft::{example_draft, example_record};
 pub(crate) use expected_time::least_seconds;
 pub(crate) use finish::start as start_finish;
+pub(crate) use gate::GateWords;
 pub(crate) use markers::{marker_reasons, markers, min_duration_ms};
 pub(crate) use plan::{Plan, Words};
 pub(crate) use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::StateWords;
+use super::{GateWords, StateWords};
 
 /// The newest schema number that this program reads.
 const SCHEMA: u16 = 1;
@@ -81,6 +81,9 @@ pub(crate) struct Words {
     /// The requested device state. By default the state is not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<StateWords>,
+    /// What must hold on the device before the run starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gate: Option<GateWords>,
     /// Assets that the run needs besides its benchmark's files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) asset: Vec<String>,

@@ -9,7 +9,7 @@ use regatta_config::{round::Round, system::SystemValues};
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     benchmark::Benchmark,
-    documents::{ConfTexts, Delivery, EngineSpec, LoadgenChoice, RunLength, RunSpec, StateSpec},
+    documents::{ConfTexts, Delivery, EngineSpec, GateSpec, LoadgenChoice, RunLength, RunSpec, StateSpec},
 };
 
 use super::markers::actual_length;
@@ -72,6 +72,8 @@ pub(crate) struct Request<'a> {
     pub(crate) conf: BTreeMap<String, String>,
     /// The requested device state. `None` does not change the state.
     pub(crate) state: Option<StateSpec>,
+    /// What must hold before the run starts.
+    pub(crate) gate: Option<GateSpec>,
 }
 
 impl Request<'_> {
@@ -90,7 +92,7 @@ impl Request<'_> {
             .iter()
             .filter(|(key, _)| concerns(key, self.scenario));
         let spec = RunSpec {
-            schema: RunSpec::schema_with(self.state.as_ref()),
+            schema: RunSpec::schema_with(self.state.as_ref(), self.gate.as_ref()),
             run: RunId::now(),
             device: self.device.clone(),
             created: store::now(),
@@ -110,6 +112,7 @@ impl Request<'_> {
             audit: None,
             system: None,
             state: self.state.clone(),
+            gate: self.gate.clone(),
             assets: None,
         };
         let mut draft = RunDraft {
@@ -210,6 +213,7 @@ mod tests {
             system: None,
             conf: BTreeMap::new(),
             state: None,
+            gate: None,
         };
         change(&mut request);
         request.draft()

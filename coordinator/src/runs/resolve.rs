@@ -14,14 +14,15 @@ use regatta_types::{
     Mode, Scenario, UnknownWord,
     benchmark::Benchmark,
     documents::{
-        Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, PowerSetting, RunLength, RunSpec,
-        StateSpec,
+        Delivery, DeviceFacts, EngineKind, EngineSpec, GateSpec, LoadgenChoice, PowerSetting, RunLength,
+        RunSpec, StateSpec,
     },
 };
 
 use super::{
     device_state::StateError,
     form::{self, NoForm},
+    gate::{GateError, GateWords},
     plan::Words,
     request::{Request, RequestError},
 };
@@ -95,6 +96,9 @@ pub(crate) enum ResolveError {
     /// The state cannot be requested.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The gate cannot be read.
+    #[error("the run's gate cannot be used")]
+    Gate(#[from] GateError),
     /// The settings contradict each other.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -145,6 +149,7 @@ pub(crate) struct ParsedWords<'a> {
     scenarios: Vec<Scenario>,
     length: RunLength,
     delivery: Delivery,
+    gate: Option<GateSpec>,
 }
 
 impl<'a> ParsedWords<'a> {
@@ -178,6 +183,7 @@ impl<'a> ParsedWords<'a> {
             scenarios,
             length: length(words)?,
             delivery: delivery(words)?,
+            gate: words.gate.as_ref().map(GateWords::resolve).transpose()?,
         })
     }
 
@@ -235,6 +241,7 @@ impl<'a> ParsedWords<'a> {
             system: self.system(facts, &requested)?,
             conf: self.words.conf.clone(),
             state,
+            gate: self.gate.clone(),
         })
     }
 

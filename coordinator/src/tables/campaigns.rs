@@ -155,6 +155,8 @@ pub(crate) struct CampaignDevice {
     pub(crate) run: Option<RunId>,
     /// When that attempt was requested.
     pub(crate) since: Option<String>,
+    /// What that run waits for before it starts: its gate, or its assets.
+    pub(crate) waits_for: Option<String>,
     /// Its good attempts.
     pub(crate) good: usize,
     /// Its failed attempts.
@@ -345,6 +347,11 @@ fn campaign_status_at(status: &CampaignStatus, now: Timestamp) -> String {
     lines.extend(status.attention.iter().map(|what| format!("attention: {what}")));
     lines.push(String::new());
     lines.push(devices(&status.devices, now));
+    let waiting = status
+        .devices
+        .iter()
+        .filter_map(|device| Some((device, device.waits_for.as_ref()?)));
+    lines.extend(waiting.map(|(device, why)| format!("{}: {}", escape(&device.name), escape(why))));
     if !status.failed_cells.is_empty() {
         lines.push(String::new());
         lines.extend(failed_cells(status));

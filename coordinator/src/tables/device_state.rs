@@ -2,7 +2,7 @@
 //! sensors. The format is a table if a state was set, otherwise a line or two.
 
 use regatta_text::escape;
-use regatta_types::documents::StateProof;
+use regatta_types::documents::{StateProof, celsius};
 
 use super::{cell, right, table};
 use crate::store::RunRow;
@@ -36,6 +36,15 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
             escape(&finding.what),
             finding.seconds,
             finding.samples
+        ));
+    }
+    if let Some(gate) = &proof.gate {
+        let hottest = gate
+            .hottest_millicelsius
+            .map_or_else(String::new, |now| format!(" at {}", celsius(now)));
+        lines.push(format!(
+            "gate       opened after {:.0} s{hottest}",
+            gate.waited_ms as f64 / 1_000.0
         ));
     }
     lines.extend(telemetry(proof));

@@ -2,6 +2,8 @@
 //!
 //! Programs get the same facts from the commands' JSON documents.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use regatta_text::escape;
 use regatta_types::documents::{AccuracyResult, RunMarker, RunPhase};
@@ -110,6 +112,14 @@ pub(super) fn notes_or_reason(row: &RunRow, longest: usize) -> String {
             format!("{} …", escape(shown))
         }
     }
+}
+
+/// Returns what a run that is being prepared waits for: its gate, or its assets.
+pub(crate) fn waits_for(row: &RunRow) -> Option<Cow<'_, str>> {
+    let reason = row.state.reason.as_deref();
+    reason
+        .filter(|_| row.state.phase == RunPhase::Preparing)
+        .map(escape)
 }
 
 /// Returns what is missing of a finished run's proof.

@@ -140,8 +140,11 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         lines.push(format!("started    {}{took}", words::time(&start.to_string())));
     }
     if has_result {
-        lines.push(format!("state      {}", row.shown_phase()));
+        let waits = run_text::waits_for(row).map_or_else(String::new, |why| format!(": {why}"));
+        lines.push(format!("state      {}{waits}", row.shown_phase()));
     }
+    let gate = spec.gate.iter();
+    lines.extend(gate.map(|gate| format!("gate       {gate}")));
     if row.pending_abort.is_some() {
         lines.push(format!(
             "abort      pending: {} aborts it when it reconnects",

@@ -41,6 +41,7 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
         system: None,
         conf: BTreeMap::new(),
         state: None,
+        gate: None,
     };
     let reason = (phase == RunPhase::Failed).then(|| "the run process was killed by signal 9".to_owned());
     RunRow {

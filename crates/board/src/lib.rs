@@ -8,6 +8,7 @@ pub mod examination;
 mod host;
 mod kernel_text;
 mod power;
+mod readiness;
 mod root;
 mod sensors;
 mod software;
@@ -18,7 +19,7 @@ use std::{fs, path::Path};
 use regatta_types::documents::{DeviceFacts, GpuFacts};
 
 use self::kernel_text::{count_cpu_list, kilobytes};
-pub use self::{power::gpu_device, root::Root};
+pub use self::{power::gpu_device, readiness::Readiness, root::Root};
 
 /// A reader of facts below a root directory: `/` on a device, a synthetic tree in tests.
 #[derive(Debug, Clone)]

@@ -97,13 +97,27 @@ impl Sensors {
 fn thermal(root: &Root) -> Vec<ThermalZone> {
     let zones = root.below("sys/class/thermal", "thermal_zone");
     let read = |zone: &String| {
+        let (name, millicelsius) = zone_at(root, zone)?;
         Some(ThermalZone {
-            zone: root.text(&format!("{zone}/type"))?,
-            millicelsius: root.number(&format!("{zone}/temp"))?,
+            zone: name,
+            millicelsius,
             slows_at_millicelsius: slows_at(root, zone),
         })
     };
     zones.iter().filter_map(read).collect()
+}
+
+/// Returns the name and the temperature of each thermal zone that can be read.
+pub(crate) fn zones(root: &Root) -> impl Iterator<Item = (String, i64)> {
+    let zones = root.below("sys/class/thermal", "thermal_zone");
+    zones.into_iter().filter_map(|zone| zone_at(root, &zone))
+}
+
+fn zone_at(root: &Root, zone: &str) -> Option<(String, i64)> {
+    Some((
+        root.text(&format!("{zone}/type"))?,
+        root.number(&format!("{zone}/temp"))?,
+    ))
 }
 
 /// Returns the lowest trip point for throttling, of type `passive` or `hot`. Type `active` controls the fan.

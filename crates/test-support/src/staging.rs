@@ -321,6 +321,7 @@ impl StagingFixture {
             audit: None,
             system: None,
             state: None,
+            gate: None,
             assets: None,
         };
         let evidence = json!({

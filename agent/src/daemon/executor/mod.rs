@@ -147,10 +147,13 @@ impl Executor {
         self.reserve
             .set_aside()
             .map_err(|e| format!("{}: no space for its evidence: {e}", end_reason::NO_SPACE))?;
-        let before = Box::new(device.facts().read());
-        steps.push(ExecutionStep::Update(RunUpdate::FactsBefore(before)));
+        // A run that waits for its gate has not begun: a restarted daemon begins the wait again.
+        if spec.gate.is_none() {
+            steps.push(facts_before(device));
+        }
         let guard = StateGuard::start(WatchPlan {
             state: spec.state,
+            gate: spec.gate,
             socket: self.config.state_socket.clone(),
             root: self.config.system_root.clone(),
             files: start.dir.files(),
@@ -208,7 +211,7 @@ impl Executor {
                 let run = self.active.as_ref()?.run();
                 let steps = match event {
                     ActiveRunEvent::Process(event) => self.active.as_mut()?.handle_process(event, bytes_sent),
-                    ActiveRunEvent::Guard(event) => self.handle_guard(event, now),
+                    ActiveRunEvent::Guard(event) => self.handle_guard(event, device, now),
                 };
                 Some(Execution { run, steps })
             }
@@ -225,12 +228,17 @@ impl Executor {
         Some(Execution { run, steps })
     }
 
-    fn handle_guard(&mut self, event: GuardEvent, now: Instant) -> Vec<ExecutionStep> {
+    fn handle_guard(&mut self, event: GuardEvent, device: &Device, now: Instant) -> Vec<ExecutionStep> {
         let Some(active) = &mut self.active else {
             return Vec::new();
         };
         let mut steps = Vec::new();
         match event {
+            GuardEvent::Waiting(reason) if !active.has_ended() => steps.push(preparing(Some(reason))),
+            GuardEvent::GateOpened if !active.has_ended() => {
+                steps.extend([facts_before(device), preparing(None)])
+            }
+            GuardEvent::Waiting(_) | GuardEvent::GateOpened => {}
             GuardEvent::Ready(proof) => {
                 steps.push(ExecutionStep::Update(RunUpdate::DeviceState(proof)));
                 // The run may have been aborted meanwhile.
@@ -319,6 +327,11 @@ impl Executor {
             active.handle_deadline(now);
         }
     }
+}
+
+fn facts_before(device: &Device) -> ExecutionStep {
+    let facts = Box::new(device.facts().read());
+    ExecutionStep::Update(RunUpdate::FactsBefore(facts))
 }
 
 fn preparing(reason: Option<String>) -> ExecutionStep {

@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use regatta_types::{DeviceId, documents::EndCause};
+use regatta_types::{
+    DeviceId,
+    documents::{EndCause, RunPhase},
+};
 
 use super::{Context, checked_plan::CheckedPlan};
 use crate::{
     campaigns::time_left,
     exit::Failure,
     runs::{StateWords, Words},
-    store::{AttemptRow, CampaignRow, CampaignState, CellRow, CellState, Combination, DeviceRow, Store},
+    store::{
+        AttemptRow, CampaignRow, CampaignState, CellRow, CellState, Combination, DeviceRow, RunRow, Store,
+    },
     tables::{
         CampaignDevice, CampaignPlanDocument, CampaignStatus, CampaignSummary, CellSubject, FailedCell,
         PlannedCombination,
@@ -112,10 +117,14 @@ pub(super) fn status(
         ));
     }
     let of_cell = |number: u64| cells.iter().find(|cell| cell.number == number);
-    let documents = device_rows
-        .iter()
-        .map(|device| campaign_device(device, &attempts, &of_cell, &subjects))
-        .collect();
+    let mut documents = Vec::new();
+    for device in &device_rows {
+        let mut document = campaign_device(device, &attempts, &of_cell, &subjects);
+        let run = document.run.map_or(Ok(None), |run| store.run(run))?;
+        let is_preparing = |run: &RunRow| run.state.phase == RunPhase::Preparing;
+        document.waits_for = run.filter(is_preparing).and_then(|run| run.state.reason);
+        documents.push(document);
+    }
     let mut causes: BTreeMap<EndCause, u64> = BTreeMap::new();
     let mut failed = Vec::new();
     for cell in cells.iter().filter(|cell| cell.state == CellState::Failed) {
@@ -161,6 +170,7 @@ fn campaign_device<'a>(
         subject: cell.map(|cell| subject_of(cell, subjects)),
         run: open.and_then(|attempt| attempt.run),
         since: open.map(|attempt| attempt.requested.clone()),
+        waits_for: None,
         good: ended().filter(|attempt| attempt.cause.is_none()).count(),
         failed: ended().filter(|attempt| attempt.cause.is_some()).count(),
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::GateProof;
+
 /// The device state that a run requests. A run without one leaves the device as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateSpec {
@@ -49,6 +51,9 @@ pub struct StateProof {
     pub findings: Vec<StateFinding>,
     /// Summary of the samples in `telemetry.csv`.
     pub telemetry: Telemetry,
+    /// The readings with which the run's gate opened. `None` without a gate, and when it did not open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateProof>,
 }
 
 /// One device control that was set.

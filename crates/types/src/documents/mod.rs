@@ -9,6 +9,7 @@ mod audit;
 mod device_state;
 pub mod document_name;
 mod evidence;
+mod gate;
 mod record;
 mod run_end;
 mod run_marker;
@@ -21,6 +22,7 @@ pub use device_state::{ControlProof, StateFinding, StateProof, StateSpec, Teleme
 pub use evidence::{
     Attempt, Clock, DeviceFacts, Evidence, FileProof, GpuFacts, LoadgenIdentity, TimingThread, WindowCost,
 };
+pub use gate::{GateProof, GateSpec, celsius, gibibytes};
 pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
 pub use run_end::{EndCause, end_reason};
 pub use run_marker::{RunMarker, SubmissionObstacle};

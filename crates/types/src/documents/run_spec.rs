@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{StateSpec, SystemUse};
+use super::{GateSpec, StateSpec, SystemUse};
 use crate::{DeviceId, Mode, RunId, Scenario, UnknownWord, assets::Assets, benchmark::Benchmark};
 
 /// One benchmark x scenario x mode on one device.
@@ -45,19 +45,26 @@ pub struct RunSpec {
     /// The requested device state; `None` leaves the device as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateSpec>,
+    /// What must hold on the device before the run process starts; `None` starts it at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateSpec>,
     /// The files that the device downloads from the coordinator before the run. `None` when all files are on the device. Agents that do
     /// not know the field use the files on the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assets: Option<Assets>,
 }
-super::document!(RunSpec, "run spec", 2);
+super::document!(RunSpec, "run spec", 3);
 
 impl RunSpec {
-    /// Returns the schema number of a spec. A spec with a state has number 2. Agents without the state guard refuse it instead of
-    /// measuring the device as it is.
+    /// Returns the schema number of a spec: 3 with a gate, 2 with a state, otherwise 1. Agents that know neither refuse the spec instead
+    /// of measuring the device as it is.
     #[must_use]
-    pub const fn schema_with(state: Option<&StateSpec>) -> u16 {
-        if state.is_some() { 2 } else { 1 }
+    pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>) -> u16 {
+        match (state, gate) {
+            (_, Some(_)) => 3,
+            (Some(_), None) => 2,
+            (None, None) => 1,
+        }
     }
 }
 

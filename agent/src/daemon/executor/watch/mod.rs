@@ -1,4 +1,5 @@
-//! The state guard of a run, on its own thread. It sets the requested device state before the run process starts. It
+//! The state guard of a run, on its own thread. It waits for the run's gate, and sets the requested device state before the run
+//! process starts. It
 //! samples the device once a second, and restores the state when the process has ended. It writes `telemetry.csv` and
 //! reports findings to the daemon. It does not end runs; the daemon does.
 //!
@@ -7,6 +8,7 @@
 
 mod column;
 mod finder;
+mod gate;
 mod guard;
 mod plan;
 mod probe;
@@ -25,7 +27,7 @@ use std::{
 use regatta_types::documents::{RunPhase, StateProof};
 use tokio::sync::mpsc;
 
-use self::{guard::Guard, sampler::Sampler, tally::Tally};
+use self::{gate::GateEnd, guard::Guard, sampler::Sampler, tally::Tally};
 pub(crate) use self::{guard::restore_leftovers, plan::WatchPlan};
 use crate::daemon::cpu_exclusion::CpuExclusion;
 
@@ -37,6 +39,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// An event of the guard to the daemon.
 #[derive(Debug)]
 pub(crate) enum GuardEvent {
+    /// The run waits for its gate, with the conditions that do not hold.
+    Waiting(String),
+    /// The run's gate is open.
+    GateOpened,
     /// The device is in the requested state and the run process may start. Contains the proof so far.
     Ready(Box<StateProof>),
     /// The device could not be set to the requested state, with the reason. `Ended` follows.
@@ -101,6 +107,30 @@ fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, events: &mpsc::Unbou
     // The receiver is gone when the daemon stops.
     let report = |what| drop(events.send(what));
     let mut guard = Guard::new(plan);
+    if let Some(spec) = &plan.gate {
+        let waiting = |text| report(GuardEvent::Waiting(text));
+        // Before the run process there is no phase to follow.
+        let is_stopped = |time| {
+            !matches!(
+                inbox.recv_timeout(time),
+                Ok(Order::Phase(_)) | Err(orders::RecvTimeoutError::Timeout)
+            )
+        };
+        match gate::wait(spec, (&plan.root, &plan.files), is_stopped, waiting) {
+            GateEnd::Open(proof) => {
+                guard.proof.gate = Some(proof);
+                report(GuardEvent::GateOpened);
+            }
+            end => {
+                if let GateEnd::Closed(why) = end {
+                    report(GuardEvent::Refused(why));
+                }
+                guard.proof.after.clone_from(&guard.proof.before);
+                report(GuardEvent::Ended(Box::new(guard.proof)));
+                return;
+            }
+        }
+    }
     match guard.set() {
         Ok(()) => report(GuardEvent::Ready(Box::new(guard.proof.clone()))),
         Err(why) => {

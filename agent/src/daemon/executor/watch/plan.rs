@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use regatta_types::documents::StateSpec;
+use regatta_types::documents::{GateSpec, StateSpec};
 
 /// The task of the guard.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchPlan {
     /// The requested state. `None` leaves the device unchanged.
     pub(crate) state: Option<StateSpec>,
+    /// What must hold before the state is set. `None` sets it at once.
+    pub(crate) gate: Option<GateSpec>,
     /// The helper's socket.
     pub(crate) socket: PathBuf,
     /// The root directory for the device's files.
