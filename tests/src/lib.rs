@@ -15,6 +15,7 @@ mod finished_run;
 pub mod json_schema;
 mod lab;
 mod lab_commands;
+pub mod mlperf_benchmark;
 mod mosquitto;
 mod power_dev;
 mod process;

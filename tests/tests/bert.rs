@@ -1,99 +1,40 @@
 //! BERT from the published form of its dataset to a staged tree: questions and vocabulary, samples, runs on the CPU with the official
-//! LoadGen, F1 by Regatta and by a script, and staging. The dataset is made up and small, and so is the network.
+//! LoadGen, F1 by Regatta and by a script, an audit, and staging. The dataset is made up and small, and so is the network.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use regatta_test_support::{official_loadgen, oracle, small_bert, tree};
-use regatta_tests::{Broker, Lab, printed};
+use regatta_tests::{
+    Broker, Lab,
+    mlperf_benchmark::{official_checker, replaced, responses},
+    printed, succeed_output,
+};
 use serde_json::{Value, json};
 
 const QUESTIONS: usize = 14;
 /// How many questions accept the network's own answer: 93 %, above the target.
 const RIGHT: usize = 13;
+/// The official LoadGen, short: the round's 24,576 samples take a minute here.
+const SHORT: [&str; 4] = ["--loadgen", "official", "--conf", "min_query_count=512"];
 
-/// Changes the shipped benchmark file to the size of this dataset, and nothing else.
-fn write_benchmark(lab: &Lab, samples: usize, tokens: usize) {
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/benchmarks/bert-99.toml");
-    let mut text = fs::read_to_string(shipped).unwrap();
-    for (from, to) in [
-        ("_samples = 10833", format!("_samples = {samples}")),
-        (
-            "vocabulary_tokens = 30522",
-            format!("vocabulary_tokens = {tokens}"),
-        ),
-    ] {
-        assert!(text.contains(from), "bert-99.toml lacks {from}");
-        text = text.replace(from, &to);
-    }
+/// Resizes the benchmark to this dataset, whose questions and vocabulary are not the published ones.
+fn resized(text: String, samples: usize, tokens: usize) -> String {
     let is_pinned =
         |line: &&str| line.starts_with("questions_sha256") || line.starts_with("vocabulary_sha256");
     assert_eq!(text.lines().filter(is_pinned).count(), 2);
     let lines: Vec<&str> = text.lines().filter(|line| !is_pinned(line)).collect();
-    let directory = lab.workspace().join("configs/benchmarks");
-    fs::create_dir_all(&directory).unwrap();
-    fs::write(directory.join("bert-99.toml"), lines.join("\n")).unwrap();
-}
-
-fn json_of(lab: &Lab, words: &[&str]) -> Value {
-    let output = lab
-        .regatta()
-        .args(words)
-        .args(["--format", "json"])
-        .output()
-        .unwrap();
-    assert!(
-        matches!(output.status.code(), Some(0 | 1)),
-        "{}",
-        printed(&output)
-    );
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-fn run(lab: &Lab, scenario: &str, mode: &str) -> Value {
-    let what = [
-        "run",
-        "--benchmark",
-        "bert-99",
-        "--engine",
-        "tract",
-        "--scenario",
-        scenario,
-        "--mode",
-        mode,
-    ];
-    let how = ["--duration", "300ms", "--loadgen", "official"];
-    let document = json_of(lab, &[&what[..], &how].concat());
-    let run = document["runs"][0].clone();
-    assert_eq!(run["phase"], "done", "{run:#}");
-    run
-}
-
-fn directory(lab: &Lab, run: &Value) -> PathBuf {
-    lab.workspace()
-        .join("runs")
-        .join(run["run"].as_str().expect("an id"))
-}
-
-fn accuracy_log(lab: &Lab, run: &Value) -> PathBuf {
-    directory(lab, run).join("files/mlperf_log_accuracy.json")
-}
-
-/// Returns the logits of each sample in a log, in hexadecimal.
-fn logits(log: &Path) -> BTreeMap<u64, String> {
-    let entries: Vec<Value> = serde_json::from_str(&fs::read_to_string(log).unwrap()).unwrap();
-    let of = |entry: &Value| {
-        (
-            entry["qsl_idx"].as_u64().unwrap(),
-            entry["data"].as_str().unwrap().to_owned(),
-        )
-    };
-    entries.iter().map(of).collect()
+    replaced(
+        lines.join("\n"),
+        &[
+            ("_samples = 10833", &format!("_samples = {samples}")),
+            (
+                "vocabulary_tokens = 30522",
+                &format!("vocabulary_tokens = {tokens}"),
+            ),
+        ],
+    )
 }
 
 /// Accepts the network's answers to the first questions, and other words for the rest.
@@ -139,18 +80,12 @@ fn bert_goes_from_questions_to_a_staged_tree() {
         .unwrap()
         .lines()
         .count();
-    write_benchmark(&lab, samples, tokens);
+    lab.write_benchmark("bert-99", |text| resized(text, samples, tokens));
     let model = lab.scratch().join("models/bert/model.onnx");
     fs::create_dir_all(model.parent().unwrap()).unwrap();
     fs::write(model, small_bert::model(tokens)).unwrap();
 
-    let states = || -> Vec<String> {
-        let document = lab.json(&["benchmark", "show", "bert-99"]);
-        let files = document["files"].as_array().unwrap().iter();
-        files
-            .map(|file| file["state"].as_str().unwrap().to_owned())
-            .collect()
-    };
+    let states = || lab.benchmark_files("bert-99");
     assert_eq!(states(), ["present", "missing", "missing", "missing"]);
     let prep = ["prep", "bert-99", "--data", data.to_str().unwrap()];
     assert_eq!(lab.json(&prep)["samples"], samples);
@@ -162,12 +97,12 @@ fn bert_goes_from_questions_to_a_staged_tree() {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let first = run(&lab, "SingleStream", "AccuracyOnly");
-    let found = logits(&accuracy_log(&lab, &first));
+    let first = lab.measure("bert-99", ["SingleStream", "AccuracyOnly"], &SHORT);
+    let found = responses(&lab.accuracy_log(&first));
     assert_eq!(found.len(), samples);
     let script = oracle::directory("squad").join("f1.py");
     let judge = |run: &Value| {
-        let log = accuracy_log(&lab, run);
+        let log = lab.accuracy_log(run);
         let words = [
             "accuracy",
             "bert-99",
@@ -176,15 +111,12 @@ fn bert_goes_from_questions_to_a_staged_tree() {
             "--official",
             script.to_str().unwrap(),
         ];
-        let judged = json_of(
-            &lab,
-            &[&words[..], &["--python", python.to_str().unwrap()]].concat(),
-        );
+        let judged = lab.judged(&[&words[..], &["--python", python.to_str().unwrap()]].concat());
         assert_eq!(judged["accuracy"][0]["official"]["agrees"], true, "{judged:#}");
         judged["accuracy"][0].clone()
     };
     judge(&first);
-    let answers = fs::read(directory(&lab, &first).join("accuracy/predictions.json")).unwrap();
+    let answers = fs::read(lab.run_directory(&first).join("accuracy/predictions.json")).unwrap();
     accept(
         &data.join("dev-v1.1.json"),
         &serde_json::from_slice(&answers).unwrap(),
@@ -193,8 +125,8 @@ fn bert_goes_from_questions_to_a_staged_tree() {
 
     let mut expected = String::new();
     for scenario in ["SingleStream", "Offline"] {
-        let accuracy = run(&lab, scenario, "AccuracyOnly");
-        assert_eq!(logits(&accuracy_log(&lab, &accuracy)), found, "{scenario}");
+        let accuracy = lab.measure("bert-99", [scenario, "AccuracyOnly"], &SHORT);
+        assert_eq!(responses(&lab.accuracy_log(&accuracy)), found, "{scenario}");
         let judged = judge(&accuracy);
         assert_eq!(
             (&judged["correct"], &judged["total"]),
@@ -205,17 +137,36 @@ fn bert_goes_from_questions_to_a_staged_tree() {
             "{judged:#}"
         );
         expected = judged["official"]["output"].as_str().unwrap().to_owned();
-        run(&lab, scenario, "PerformanceOnly");
+        let _ = lab.measure("bert-99", [scenario, "PerformanceOnly"], &SHORT);
     }
+    let audit = ["audit", "run", "--benchmark", "bert-99", "--scenario", "Offline"];
+    let audits = lab.judged(&audit);
+    let names: Vec<_> = audits["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| &run["test"])
+        .collect();
+    assert_eq!(names, ["TEST01"], "{audits:#}");
     let tree = lab.workspace().join("tree");
     let words = ["submission", "stage", "--rehearsal", "--output"];
     let staged = lab.regatta().args(words).arg(&tree).output().unwrap();
     assert!(staged.status.success(), "{}", printed(&staged));
     let mut kept = tree::files(&tree);
-    kept.retain(|path, _| path.ends_with("/accuracy.txt"));
+    kept.retain(|path, _| path.ends_with("/accuracy/accuracy.txt") && !path.contains("/TEST"));
     assert_eq!(kept.len(), 2, "{:?}", kept.keys());
     for (path, text) in kept {
         assert!(path.contains("/bert-99/"), "{path}");
         assert!(text.starts_with(expected.as_bytes()), "{path}");
     }
+    let cut = lab.workspace().join("cut");
+    let words = [
+        "submission",
+        "truncate",
+        "--submitter",
+        "REHEARSAL-nobody",
+        "--input",
+    ];
+    let _ = succeed_output(lab.regatta().args(words).arg(&tree).arg("--output").arg(&cut));
+    let _ = official_checker(&cut, "v6.1");
 }

@@ -3,18 +3,18 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use regatta_test_support::{
     official_loadgen, oracle,
     small_retinanet::{Topology, model},
     tree,
 };
-use regatta_tests::{Broker, Lab, printed};
+use regatta_tests::{
+    Broker, Lab,
+    mlperf_benchmark::{official_checker, replaced, responses},
+    printed, succeed_output,
+};
 use serde_json::{Value, json};
 
 const IMAGES: usize = 10;
@@ -26,83 +26,31 @@ const TOPOLOGY: Topology = Topology {
 };
 /// A round with the benchmark. The official LoadGen 4.1.30 has its rules.
 const ROUND: &str = "v4.1";
-/// One in so many of the network's detections is not annotated.
+/// Of the network's detections, every twentieth is not annotated.
 const UNKNOWN: usize = 20;
 
-/// Changes the shipped benchmark file to the size of this dataset, and nothing else.
-fn write_benchmark(lab: &Lab) {
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/benchmarks/retinanet.toml");
-    let mut text = fs::read_to_string(shipped).unwrap();
-    for (from, to) in [
-        ("total_samples = 24781", format!("total_samples = {IMAGES}")),
-        ("performance_samples = 64", "performance_samples = 4".to_owned()),
-        ("classes = 264", format!("classes = {}", TOPOLOGY.classes)),
-    ] {
-        assert!(text.contains(from), "retinanet.toml lacks {from}");
-        text = text.replace(from, &to);
-    }
-    let directory = lab.workspace().join("configs/benchmarks");
-    fs::create_dir_all(&directory).unwrap();
-    fs::write(directory.join("retinanet.toml"), text).unwrap();
-}
+/// The official LoadGen, short: the round's 24,576 samples, in batches of 16, would take an hour here.
+const SHORT: [&str; 8] = [
+    "--loadgen",
+    "official",
+    "--round",
+    ROUND,
+    "--conf",
+    "min_query_count=4",
+    "--set",
+    "batch_size=2",
+];
 
-fn json_of(lab: &Lab, words: &[&str]) -> Value {
-    let mut command = lab.regatta();
-    let output = command.args(words).args(["--format", "json"]).output().unwrap();
-    assert!(
-        matches!(output.status.code(), Some(0 | 1)),
-        "{}",
-        printed(&output)
-    );
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-fn run(lab: &Lab, scenario: &str, mode: &str) -> Value {
-    let what = [
-        "run",
-        "--benchmark",
-        "retinanet",
-        "--engine",
-        "tract",
-        "--scenario",
-        scenario,
-    ];
-    let how = [
-        "--mode",
-        mode,
-        "--round",
-        ROUND,
-        "--duration",
-        "300ms",
-        "--loadgen",
-        "official",
-    ];
-    // The round's 24,576 samples, in batches of 16, would take an hour here.
-    let short = ["--conf", "min_query_count=4", "--set", "batch_size=2"];
-    let document = json_of(lab, &[&what[..], &how, &short].concat());
-    let run = document["runs"][0].clone();
-    assert_eq!(run["phase"], "done", "{run:#}");
-    run
-}
-
-fn accuracy_log(lab: &Lab, run: &Value) -> PathBuf {
-    let id = run["run"].as_str().expect("an id");
-    lab.workspace()
-        .join("runs")
-        .join(id)
-        .join("files/mlperf_log_accuracy.json")
-}
-
-/// Returns the response to each sample in a log, in hexadecimal.
-fn responses(log: &Path) -> BTreeMap<u64, String> {
-    let entries: Vec<Value> = serde_json::from_str(&fs::read_to_string(log).unwrap()).unwrap();
-    let of = |entry: &Value| {
-        (
-            entry["qsl_idx"].as_u64().unwrap(),
-            entry["data"].as_str().unwrap().to_owned(),
-        )
-    };
-    entries.iter().map(of).collect()
+/// Resizes the benchmark to this dataset.
+fn resized(text: String) -> String {
+    replaced(
+        text,
+        &[
+            ("total_samples = 24781", &format!("total_samples = {IMAGES}")),
+            ("performance_samples = 64", "performance_samples = 4"),
+            ("classes = 264", &format!("classes = {}", TOPOLOGY.classes)),
+        ],
+    )
 }
 
 /// Returns the floats of a response.
@@ -152,20 +100,14 @@ fn retinanet_goes_from_images_to_a_staged_tree() {
     let count = IMAGES.to_string();
     let arguments = [data.as_os_str(), count.as_ref(), "5".as_ref()];
     oracle::run(&opencv, "opencv", "make_openimages.py", &arguments);
-    write_benchmark(&lab);
+    lab.write_benchmark("retinanet", resized);
     let file = lab
         .scratch()
         .join("models/retinanet-resnext50-32x4d/retinanet_heads.onnx");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(file, model(&TOPOLOGY)).unwrap();
 
-    let states = || -> Vec<String> {
-        let document = lab.json(&["benchmark", "show", "retinanet"]);
-        let files = document["files"].as_array().unwrap().iter();
-        files
-            .map(|file| file["state"].as_str().unwrap().to_owned())
-            .collect()
-    };
+    let states = || lab.benchmark_files("retinanet");
     assert_eq!(states(), ["present", "missing", "missing", "missing"]);
     let prep = ["prep", "retinanet", "--data", data.to_str().unwrap()];
     assert_eq!(lab.json(&prep)["samples"], IMAGES);
@@ -184,12 +126,12 @@ fn retinanet_goes_from_images_to_a_staged_tree() {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let first = run(&lab, "SingleStream", "AccuracyOnly");
-    let found = responses(&accuracy_log(&lab, &first));
+    let first = lab.measure("retinanet", ["SingleStream", "AccuracyOnly"], &SHORT);
+    let found = responses(&lab.accuracy_log(&first));
     assert_eq!(found.len(), IMAGES);
     let script = oracle::directory("coco").join("map.py");
     let judge = |run: &Value| {
-        let log = accuracy_log(&lab, run);
+        let log = lab.accuracy_log(run);
         let words = ["accuracy", "retinanet", "--log", log.to_str().unwrap()];
         let official = [
             "--official",
@@ -197,7 +139,7 @@ fn retinanet_goes_from_images_to_a_staged_tree() {
             "--python",
             coco.to_str().unwrap(),
         ];
-        let judged = json_of(&lab, &[&words[..], &official].concat());
+        let judged = lab.judged(&[&words[..], &official].concat());
         assert_eq!(judged["accuracy"][0]["official"]["agrees"], true, "{judged:#}");
         judged["accuracy"][0].clone()
     };
@@ -211,8 +153,8 @@ fn retinanet_goes_from_images_to_a_staged_tree() {
 
     let mut expected = String::new();
     for scenario in ["SingleStream", "Offline"] {
-        let accuracy = run(&lab, scenario, "AccuracyOnly");
-        let log = accuracy_log(&lab, &accuracy);
+        let accuracy = lab.measure("retinanet", [scenario, "AccuracyOnly"], &SHORT);
+        let log = lab.accuracy_log(&accuracy);
         if scenario == "SingleStream" {
             assert_eq!(responses(&log), found);
         }
@@ -226,18 +168,30 @@ fn retinanet_goes_from_images_to_a_staged_tree() {
         expected = format!("mAP={value:.3}%\n");
         let output = judged["official"]["output"].as_str().unwrap();
         assert!(output.ends_with(&expected), "{output}");
-        run(&lab, scenario, "PerformanceOnly");
+        let _ = lab.measure("retinanet", [scenario, "PerformanceOnly"], &SHORT);
     }
     let tree = lab.workspace().join("tree");
     let words = ["submission", "stage", "--rehearsal", "--round", ROUND, "--output"];
     let staged = lab.regatta().args(words).arg(&tree).output().unwrap();
     assert!(staged.status.success(), "{}", printed(&staged));
     let mut kept = tree::files(&tree);
-    kept.retain(|path, _| path.ends_with("/accuracy.txt"));
+    kept.retain(|path, _| path.ends_with("/accuracy/accuracy.txt") && !path.contains("/TEST"));
     assert_eq!(kept.len(), 2, "{:?}", kept.keys());
     for (path, text) in kept {
         assert!(path.contains("/retinanet/"), "{path}");
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains(&expected), "{path}: {text}");
     }
+    let cut = lab.workspace().join("cut");
+    let words = [
+        "submission",
+        "truncate",
+        "--round",
+        ROUND,
+        "--submitter",
+        "REHEARSAL-nobody",
+        "--input",
+    ];
+    let _ = succeed_output(lab.regatta().args(words).arg(&tree).arg("--output").arg(&cut));
+    let _ = official_checker(&cut, ROUND);
 }

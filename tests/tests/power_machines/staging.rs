@@ -1,13 +1,8 @@
 //! A session with the meter at the coordinator's machine, staged beside its runs and read by the round's official checker.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-use regatta_tests::{free_port, left_out, printed, regatta, succeed_output};
+use regatta_tests::{free_port, mlperf_benchmark::official_checker, printed, regatta, succeed_output};
 use serde_json::Value;
 
 use crate::bench::{Bench, POWER_ROUND};
@@ -129,36 +124,9 @@ pub(crate) fn a_session_is_staged(bench: &Bench, record: &Value) {
         .arg("--backup")
         .arg(bench.lab.workspace().join("originals"));
     let _ = succeed_output(&mut truncate);
-    the_official_checker_accepts_the_power_files(&tree);
-}
-
-/// Runs the round's submission checker, which includes the power checker, where the official tools are at hand
-/// (`tests/oracles/inference/checkouts.sh`). It rejects the short run on made-up data, and nothing of the power session.
-pub(crate) fn the_official_checker_accepts_the_power_files(tree: &Path) {
-    let Some(tools) = std::env::var_os("REGATTA_OFFICIAL_TOOLS") else {
-        return left_out("REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
-    };
-    let checked = Command::new("python3")
-        .current_dir(PathBuf::from(tools).join("v5.1.1/tools/submission"))
-        .args(["submission_checker.py", "--version", POWER_ROUND, "--input"])
-        .arg(tree)
-        .arg("--csv")
-        .arg(tree.with_extension("csv"))
-        .output()
-        .expect("python3 starts");
-    let words = printed(&checked);
-    assert!(words.contains("Detected power logs for"), "{words}");
-    assert_eq!(words.matches("[x] Check").count(), 11, "{words}");
-    let about_the_run = [
-        "accurcy run does not cover all dataset",
-        "performance_sample_count",
-        "Test duration less than 600s",
-        "run_1 has issues",
-        "NoResults",
-        "SUMMARY",
-    ];
-    for error in words.lines().filter(|line| line.contains(" ERROR]")) {
-        let is_expected = about_the_run.iter().any(|part| error.contains(part));
-        assert!(is_expected, "{error}");
+    // The submission checker includes the power checker.
+    if let Some(words) = official_checker(&tree, POWER_ROUND) {
+        assert!(words.contains("Detected power logs for"), "{words}");
+        assert_eq!(words.matches("[x] Check").count(), 11, "{words}");
     }
 }
