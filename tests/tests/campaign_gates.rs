@@ -1,5 +1,5 @@
-//! Gates on real agents over boards whose temperature the test sets: a run waits until its board has cooled down, and a board that stays
-//! hot loses the cell to another one.
+//! Gates and limits on real agents over boards whose temperature the test sets: a run waits until its board has cooled down, a board that
+//! stays hot loses the cell to another one, and a run that never ends is ended at its limit.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -7,6 +7,7 @@ use std::{fs, process::Command, time::Duration};
 
 use regatta_test_support::settable_board::{put, settable_orin};
 use regatta_tests::{Broker, Lab, Process, agent, eventually};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -46,6 +47,7 @@ impl Board {
     }
 }
 
+/// Starts two cells behind a gate of 60 C.
 fn start_campaign(lab: &Lab, name: &str, wait: &str, cells: &str) {
     let path = lab.workspace().join(format!("{name}.toml"));
     let plan = format!(
@@ -224,5 +226,57 @@ fn cells_wait_for_their_gate_and_leave_a_board_that_stays_hot() {
     assert!(aborted.status.success());
     eventually("the run to end", Duration::from_secs(30).as_secs(), || {
         (lab.json(&["runs", "show", id])["phase"] == "aborted").then_some(())
+    });
+}
+
+#[test]
+fn a_run_that_never_ends_costs_its_limit() {
+    let mut lab = Lab::new(Broker::Embedded).expect("the embedded broker");
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    let path = lab.workspace().join("stuck.toml");
+    let plan = "schema = 1\nname = \"stuck\"\nrun_limit = \"8s\"\n[[cells]]\ndevices = [\"all\"]\nbenchmark = \"digits\"\n\
+                scenario = [\"SingleStream\"]\nengine = \"sim\"\nduration = \"5s\"\n";
+    // A limit that no run can meet is refused with its line.
+    fs::write(&path, plan.replace("8s", "4s")).expect("the plan");
+    let plan_path = path.to_str().expect("UTF-8");
+    let refused = lab
+        .regatta()
+        .args(["campaign", "start", plan_path])
+        .output()
+        .expect("regatta");
+    let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.status.code() == Some(2)
+            && errors.contains(
+                "line 6: on boat: the limit of 4 s is no longer than the run, which measures for at least 5 s"
+            ),
+        "{errors}"
+    );
+    fs::write(&path, plan).expect("the plan");
+    let started = lab.json(&["campaign", "start", plan_path]);
+    assert_eq!(started["cells"], 1);
+    // A stopped process never ends by itself, and ignores SIGTERM.
+    let process = eventually("the run process", 60, || {
+        let runs = fs::read_dir(lab.state().join("runs")).ok()?;
+        let job = fs::read(runs.flatten().next()?.path().join("job.json")).ok()?;
+        let job: Value = serde_json::from_slice(&job).ok()?;
+        Pid::from_raw(i32::try_from(job["process"]["pid"].as_i64()?).ok()?)
+    });
+    kill_process(process, Signal::STOP).expect("SIGSTOP");
+    let report = wait_for_end(&lab, "stuck");
+    let attempts = attempts(&report);
+    assert_eq!(attempts.len(), 1, "{report}");
+    assert_eq!(
+        (&attempts[0]["cause"], &attempts[0]["reason"]),
+        (
+            &"workload".into(),
+            &"the run did not end within its limit of 8 s".into()
+        )
+    );
+    eventually("the device to be idle", 30, || {
+        let devices = lab.json(&["device", "list"]);
+        (devices["devices"][0]["state"] == "idle").then_some(())
     });
 }

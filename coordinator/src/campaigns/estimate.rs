@@ -129,7 +129,7 @@ fn total(plan: &ExpandedPlan, runs: Vec<RunEstimate>) -> PlanEstimate {
 }
 
 /// Returns whether a past run's time is a basis for a draft's run.
-fn is_alike(row: &RunRow, draft: &RunDraft) -> bool {
+pub(super) fn is_alike(row: &RunRow, draft: &RunDraft) -> bool {
     let (past, spec) = (&row.draft.spec, &draft.spec);
     row.is_usable()
         && past.audit.is_none()
@@ -140,7 +140,8 @@ fn is_alike(row: &RunRow, draft: &RunDraft) -> bool {
         && row.draft.user_settings == draft.user_settings
 }
 
-fn loadgen_seconds(row: &RunRow) -> Option<f64> {
+/// Returns how long LoadGen ran, in seconds.
+pub(super) fn loadgen_seconds(row: &RunRow) -> Option<f64> {
     let nanoseconds = row.outcome.as_ref()?.timing.as_ref()?.duration_ns?;
     Some(nanoseconds as f64 / 1e9)
 }

@@ -2,7 +2,7 @@
 //!
 //! [`plan_file`] reads a plan, and [`expansion`] turns it into cells in the [`order`] that the seed fixes. [`scheduler`] begins attempts on
 //! idle devices, as [`placement`] decides, and ends them. [`cause`] determines why an attempt failed, and [`retry`] whether another follows.
-//! [`absences`] has how long devices have been lost. [`estimate`] is how long it takes.
+//! [`run_limit`] is how long a device may have a run. [`absences`] has how long devices have been lost. [`estimate`] is how long it takes.
 //!
 //! An attempt is an ordinary run: [`crate::runs`] sends and judges it.
 
@@ -16,6 +16,7 @@ mod placement;
 mod plan_file;
 mod progress;
 mod retry;
+mod run_limit;
 mod scheduler;
 #[cfg(test)]
 mod simulation;

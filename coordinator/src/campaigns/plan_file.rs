@@ -146,6 +146,9 @@ pub(crate) struct CellTable {
     /// What must hold on a device before a run starts, instead of the plan's gate.
     #[serde(default)]
     gate: Option<Spanned<GateWords>>,
+    /// How long a device may have a run, instead of the plan's limit.
+    #[serde(default)]
+    run_limit: Option<Spanned<String>>,
 }
 
 impl CellTable {
@@ -168,6 +171,7 @@ impl CellTable {
             state: None,
             asset: self.asset.clone(),
             gate: self.gate.as_ref().map(|gate| gate.get_ref().clone()),
+            limit: self.run_limit.as_ref().map(|limit| limit.get_ref().clone()),
         }
     }
 }
@@ -189,6 +193,8 @@ struct File {
     lose_device_after: Option<Spanned<String>>,
     #[serde(default)]
     gate: Option<Spanned<GateWords>>,
+    #[serde(default)]
+    run_limit: Option<Spanned<String>>,
     #[serde(default)]
     cells: Vec<Spanned<CellTable>>,
 }
@@ -280,9 +286,19 @@ impl CampaignPlan {
                 return Err(at(gate.span(), error.to_string()));
             }
         }
+        let limits = file
+            .cells
+            .iter()
+            .filter_map(|table| table.get_ref().run_limit.as_ref());
+        for limit in file.run_limit.iter().chain(limits) {
+            if let Err(error) = limit.get_ref().parse::<HumanDuration>() {
+                return Err(at(limit.span(), error.to_string()));
+            }
+        }
         for table in &mut file.cells {
-            let own = &mut table.get_mut().gate;
-            *own = own.take().or_else(|| file.gate.clone());
+            let own = table.get_mut();
+            own.gate = own.gate.take().or_else(|| file.gate.clone());
+            own.run_limit = own.run_limit.take().or_else(|| file.run_limit.clone());
         }
         Ok(Self {
             name: file.name.into_inner(),
@@ -420,6 +436,7 @@ mod tests {
                 "name = 'a'\n[gate]\nmax_temperature = 'hot'\n",
                 "line 3: `hot` is not a temperature",
             ),
+            ("name = 'a'\nrun_limit = '1'\n", "line 3: `1` is not a duration"),
             ("name = 'a'\ngate = { wait = '5m' }\n", "line 3: the gate has no"),
         ] {
             let found = problem(head);

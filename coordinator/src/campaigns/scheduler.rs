@@ -23,6 +23,7 @@ use super::{
     placement::{FleetView, NextAttempt, next_attempts},
     progress::Progress,
     retry::{self, Alternatives},
+    run_limit::default_limit_s,
 };
 use crate::{
     change_notifier::ChangeNotifier,
@@ -366,7 +367,13 @@ impl Scheduler {
                 now,
             };
             match draft(combination, device, &catalogue, &files) {
-                Ok(draft) => has_begun |= self.store.begin_attempt(new, &draft)?,
+                Ok(mut draft) => {
+                    if draft.limit_s.is_none() {
+                        let past = self.store.recorded_runs_like(&draft)?;
+                        draft.limit_s = Some(default_limit_s(&draft, &past));
+                    }
+                    has_begun |= self.store.begin_attempt(new, &draft)?;
+                }
                 Err(reason) => {
                     let cause = EndCause::Precondition;
                     let earlier = self.store.counted_attempts(&campaign.name, attempt.cell)?;

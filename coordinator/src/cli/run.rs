@@ -85,6 +85,9 @@ pub(super) struct Args {
     /// The state that the device is set to for the run: MaxP, MaxQ or as-is; a plan may name single clocks [default: as-is]
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
+    /// How long a device may have a run before the coordinator ends it, such as 2h, besides a wait for its gate [default: no limit]
+    #[arg(long, value_name = "T")]
+    limit: Option<String>,
     #[command(flatten)]
     gate: GateFlags,
     /// An asset that the run needs beside its benchmark's files, such as a calibration cache
@@ -155,7 +158,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl Args {
-    /// A length, a state and a gate on the command line are meant for every run of a plan.
+    /// A length, a state, a limit and a gate on the command line are meant for every run of a plan.
     fn change(&self, words: &mut Words) {
         if let Some(state) = &self.state {
             words.state = Some(StateWords::Preset(state.clone()));
@@ -163,6 +166,9 @@ impl Args {
         if self.test_run || self.duration.is_some() {
             words.test_run = self.test_run;
             words.duration.clone_from(&self.duration);
+        }
+        if self.limit.is_some() {
+            words.limit.clone_from(&self.limit);
         }
         if let Some(gate) = self.gate.words() {
             words.gate = Some(words.gate.take().unwrap_or_default().overridden_by(&gate));
@@ -187,6 +193,7 @@ impl Args {
             state: self.state.clone().map(StateWords::Preset),
             asset: self.asset.clone(),
             gate: self.gate.words(),
+            limit: self.limit.clone(),
         }
     }
 }

@@ -17,8 +17,8 @@ pub(crate) struct RunEnd<'a> {
     pub(crate) reason: Option<&'a str>,
     /// Whether the device no longer had the run.
     pub(crate) is_lost: bool,
-    /// Whether a user gave up its files.
-    pub(crate) is_abandoned: bool,
+    /// Why its files were given up, if they were.
+    pub(crate) abandoned: Option<&'a str>,
     /// The mode.
     pub(crate) mode: Mode,
     /// What the logs and the evidence show, if the run got that far.
@@ -32,7 +32,7 @@ impl<'a> RunEnd<'a> {
             phase: run.state.phase,
             reason: run.state.reason.as_deref(),
             is_lost: run.lost,
-            is_abandoned: run.abandoned.is_some(),
+            abandoned: run.abandoned.as_deref(),
             mode: run.mode,
             outcome: run.outcome.as_ref(),
         })
@@ -94,15 +94,26 @@ const SIGBUS: u32 = 7;
 
 /// Returns the cause of a run's end, or `None` when the run has a good result.
 pub(crate) fn cause_of_end(end: &RunEnd<'_>) -> Option<EndCause> {
-    if end.is_abandoned {
-        return Some(EndCause::Operator);
+    if let Some(reason) = end.abandoned {
+        return Some(cause_of_request(reason));
     }
     match end.phase {
-        RunPhase::Aborted => Some(EndCause::Operator),
+        RunPhase::Aborted => Some(cause_of_request(end.reason.unwrap_or_default())),
         RunPhase::Done => cause_of_result(end),
         // A run that is recorded in another phase was lost on the way.
         _ => Some(cause_of_failure(end)),
     }
+}
+
+/// Returns the cause of a run whose end was requested here: by a user, or because the run reached its limit.
+fn cause_of_request(reason: &str) -> EndCause {
+    let of_limits = [
+        (end_reason::LIMIT_REACHED, EndCause::Workload),
+        (end_reason::NOT_STARTED_IN_LIMIT, EndCause::Infrastructure),
+        (end_reason::LIMIT_IGNORED, EndCause::Device),
+    ];
+    let found = of_limits.iter().find(|(start, _)| reason.starts_with(start));
+    found.map_or(EndCause::Operator, |(_, cause)| *cause)
 }
 
 /// Returns the cause of a failed run.
@@ -161,7 +172,7 @@ mod tests {
             phase: RunPhase::Failed,
             reason: Some(reason),
             is_lost: false,
-            is_abandoned: false,
+            abandoned: None,
             mode: Mode::PerformanceOnly,
             outcome: None,
         }
@@ -260,7 +271,7 @@ mod tests {
         };
         assert_eq!(cause_of_end(&lost), Some(Device));
         let abandoned = RunEnd {
-            is_abandoned: true,
+            abandoned: Some("given up by the user"),
             ..lost
         };
         assert_eq!(cause_of_end(&abandoned), Some(Operator));
@@ -269,6 +280,21 @@ mod tests {
             ..failed("(os error 5)")
         };
         assert_eq!(cause_of_end(&aborted), Some(Operator));
+        for (reason, cause) in [
+            (end_reason::LIMIT_REACHED, Workload),
+            (end_reason::NOT_STARTED_IN_LIMIT, Infrastructure),
+        ] {
+            let ended = RunEnd {
+                reason: Some(reason),
+                ..aborted
+            };
+            assert_eq!(cause_of_end(&ended), Some(cause), "{reason}");
+        }
+        let ignored = RunEnd {
+            abandoned: Some(end_reason::LIMIT_IGNORED),
+            ..lost
+        };
+        assert_eq!(cause_of_end(&ignored), Some(Device));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use regatta_wire::{
     topic::{Leaf, Topic},
 };
 
-use super::estimate::estimate;
+use super::{estimate::estimate, limits::RunLimits};
 use crate::{
     change_notifier::ChangeNotifier,
     keys::Keys,
@@ -100,6 +100,7 @@ pub(crate) fn start(
         requested: BTreeMap::new(),
         silences: BTreeMap::new(),
         complained: BTreeSet::new(),
+        limits: RunLimits::default(),
     };
     thread::Builder::new()
         .name("dispatch".to_owned())
@@ -119,6 +120,8 @@ struct Dispatcher {
     silences: BTreeMap<RunId, Silence>,
     /// Runs that could not be prepared. Each is logged once and retried.
     complained: BTreeSet<RunId>,
+    /// The time of runs with a limit.
+    limits: RunLimits,
 }
 
 impl Dispatcher {
@@ -146,6 +149,9 @@ impl Dispatcher {
     }
 
     fn look(&mut self) -> anyhow::Result<()> {
+        if self.limits.look(&self.store, Instant::now())? {
+            tracing::info!("a run reached its limit");
+        }
         let devices = self.store.devices()?;
         let open = self.store.open_runs()?;
         let mut requested = Vec::new();

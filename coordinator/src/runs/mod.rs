@@ -2,7 +2,7 @@
 //!
 //! [`request`], [`resolve`], [`gate`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and [`repetition`] repeats runs
 //! whose rate was a guess. [`expected_time`] is how long a run takes at least. [`form`] selects the samples that the settings need.
-//! [`dispatch`] sends runs, [`missing`] finds undelivered files, [`logged`] reads logs, and [`finish`] judges and records.
+//! [`dispatch`] sends runs, [`limits`] ends those that never end, [`missing`] finds undelivered files, [`logged`] reads logs, and [`finish`] judges and records.
 //! [`cause`] determines whose failure a bad end was. [`device_judgement`] draws
 //! the conclusion for its device, and [`device_check`] judges the known runs that test a device. [`mod@markers`] says why a figure is no MLPerf result.
 //!
@@ -26,6 +26,7 @@ mod figures;
 mod finish;
 mod form;
 mod gate;
+mod limits;
 mod logged;
 mod markers;
 mod missing;

@@ -84,6 +84,9 @@ pub(crate) struct Words {
     /// What must hold on the device before the run starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gate: Option<GateWords>,
+    /// How long a device may have the run, for example `2h`. The default is without a limit, and in campaigns a multiple of its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) limit: Option<String>,
     /// Assets that the run needs besides its benchmark's files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) asset: Vec<String>,

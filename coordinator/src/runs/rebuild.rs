@@ -154,6 +154,7 @@ fn take(
         guesses: Default::default(),
         user_settings: Default::default(),
         forced: false,
+        limit_s: None,
     };
     let Some(record) = optional(&dir.record())? else {
         // The device knows the run's state, and reports it with a higher revision.

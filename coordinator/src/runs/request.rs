@@ -120,6 +120,7 @@ impl Request<'_> {
             guesses: guesses.map(|(key, value)| (key.clone(), value.clone())).collect(),
             user_settings,
             forced: false,
+            limit_s: None,
         };
         if let Some(mut chosen) = self.system.clone() {
             chosen.merge_under(&mut draft.spec.engine.settings);

@@ -21,6 +21,7 @@ use regatta_types::{
 
 use super::{
     device_state::StateError,
+    expected_time::least_seconds,
     form::{self, NoForm},
     gate::{GateError, GateWords},
     plan::Words,
@@ -99,6 +100,14 @@ pub(crate) enum ResolveError {
     /// The gate cannot be read.
     #[error("the run's gate cannot be used")]
     Gate(#[from] GateError),
+    /// No run can end within the limit.
+    #[error("the limit of {limit} s is no longer than the run, which measures for at least {least} s")]
+    ShortLimit {
+        /// The limit in seconds.
+        limit: u64,
+        /// The least time of a run in seconds.
+        least: u64,
+    },
     /// The settings contradict each other.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -123,6 +132,7 @@ impl ResolveError {
             Self::NoEngine { device, .. } => Some(format!(
                 "`regatta device doctor {device}` shows what the device finds"
             )),
+            Self::ShortLimit { .. } => Some("give it a longer limit, or a shorter --duration".to_owned()),
             Self::NoSystem(_) => {
                 Some("leave out --system, or name one that `regatta system list` shows".to_owned())
             }
@@ -150,6 +160,7 @@ pub(crate) struct ParsedWords<'a> {
     length: RunLength,
     delivery: Delivery,
     gate: Option<GateSpec>,
+    limit_s: Option<u64>,
 }
 
 impl<'a> ParsedWords<'a> {
@@ -183,6 +194,7 @@ impl<'a> ParsedWords<'a> {
             scenarios,
             length: length(words)?,
             delivery: delivery(words)?,
+            limit_s: limit(words)?,
             gate: words.gate.as_ref().map(GateWords::resolve).transpose()?,
         })
     }
@@ -202,7 +214,14 @@ impl<'a> ParsedWords<'a> {
         let mut drafts = Vec::new();
         for &mode in &self.modes {
             for &scenario in &self.scenarios {
-                drafts.push(self.request(device, &facts, mode, scenario)?.draft()?);
+                let mut draft = self.request(device, &facts, mode, scenario)?.draft()?;
+                draft.limit_s = self.limit_s;
+                if let (Some(limit), Some(least)) = (self.limit_s, least_seconds(&draft.spec))
+                    && limit <= least
+                {
+                    return Err(ResolveError::ShortLimit { limit, least });
+                }
+                drafts.push(draft);
             }
         }
         Ok(drafts)
@@ -357,6 +376,11 @@ fn length(words: &Words) -> Result<RunLength, ResolveError> {
         }
         (false, None) => Ok(RunLength::Full),
     }
+}
+
+fn limit(words: &Words) -> Result<Option<u64>, ResolveError> {
+    let limit: Option<HumanDuration> = words.limit.as_deref().map(str::parse).transpose()?;
+    Ok(limit.map(|limit| limit.millis().div_ceil(1_000)))
 }
 
 fn delivery(words: &Words) -> Result<Delivery, ResolveError> {

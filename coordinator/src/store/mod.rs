@@ -25,6 +25,7 @@ mod power_sessions;
 mod rebuilding;
 mod run_changes;
 mod run_draft;
+mod run_leases;
 mod run_removal;
 mod runs;
 mod schema;
@@ -57,6 +58,7 @@ pub(crate) use power_sessions::{NewPowerSession, PowerSessionEnd, PowerSessionRo
 pub(crate) use rebuilding::RecordedDevice;
 pub(crate) use run_changes::RunChange;
 pub(crate) use run_draft::{Metric, Rates, RunDraft, RunOutcome, RunTiming, is_same_setting};
+pub(crate) use run_leases::RunLease;
 pub(crate) use run_removal::RunRemoval;
 pub(crate) use runs::RunRow;
 use rusqlite::{Connection, ErrorCode, OpenFlags};

@@ -23,6 +23,9 @@ pub(crate) struct RunDraft {
     /// Whether it runs on a device that takes no runs: a check, or the wish of an operator.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) forced: bool,
+    /// How long its device may have it, in seconds, besides the wait for its gate. `None` without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) limit_s: Option<u64>,
 }
 
 impl RunDraft {

@@ -291,6 +291,9 @@ CREATE TABLE device_checks (
 CREATE INDEX runs_without_record ON runs (id, device) WHERE recorded IS NULL;
 CREATE INDEX runs_to_abort ON runs (device, id) WHERE pending_abort IS NOT NULL;
 ",
+    "
+ALTER TABLE runs ADD COLUMN spent_ms INTEGER NOT NULL DEFAULT 0;  -- how long its device has had a run with a limit, which no clock moves
+",
 ];
 
 /// Migrates the database to the current version.

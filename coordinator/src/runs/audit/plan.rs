@@ -229,6 +229,7 @@ fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> R
         guesses: Default::default(),
         user_settings: Default::default(),
         forced: false,
+        limit_s: None,
     })
 }
 

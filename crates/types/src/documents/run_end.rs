@@ -81,6 +81,12 @@ pub mod end_reason {
     pub const WENT_DOWN: &str = "interrupted: the agent or the device went down";
     /// The gate of the run did not open in time.
     pub const GATE_CLOSED: &str = "the device did not become ready";
+    /// The coordinator aborted a run that did not end within its limit.
+    pub const LIMIT_REACHED: &str = "the run did not end within its limit";
+    /// The same for a run whose process had not started.
+    pub const NOT_STARTED_IN_LIMIT: &str = "the run did not start within its limit";
+    /// The device did not abort a run that reached its limit. The coordinator gave it up.
+    pub const LIMIT_IGNORED: &str = "the device did not abort the run, which reached its limit";
     /// There is too little disk space for the run.
     pub const NO_SPACE: &str = "the device cannot keep the run";
     /// The download of the assets cannot start.
