@@ -33,6 +33,11 @@ pub fn coco() -> Option<PathBuf> {
     installed("coco")
 }
 
+/// Returns the Python that has Apache Otava, as [`opencv`] does.
+pub fn otava() -> Option<PathBuf> {
+    installed("otava")
+}
+
 /// Returns the Python that has ONNX Runtime, as [`opencv`] does.
 pub fn onnxruntime() -> Option<PathBuf> {
     installed("onnxruntime")
