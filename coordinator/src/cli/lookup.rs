@@ -156,9 +156,12 @@ pub(super) fn labelled_devices(store: &Store, labels: &[String]) -> Result<Vec<D
     Ok(found)
 }
 
-type LabelledDevices = BTreeMap<DeviceLabel, BTreeSet<DeviceId>>;
+pub(super) type LabelledDevices = BTreeMap<DeviceLabel, BTreeSet<DeviceId>>;
 
-fn devices_of<'a>(word: &str, known: &'a LabelledDevices) -> Result<&'a BTreeSet<DeviceId>, Failure> {
+pub(super) fn devices_of<'a>(
+    word: &str,
+    known: &'a LabelledDevices,
+) -> Result<&'a BTreeSet<DeviceId>, Failure> {
     let label: DeviceLabel = word.parse().map_err(Failure::usage)?;
     known.get(&label).ok_or_else(|| {
         let labels: Vec<String> = known.keys().map(ToString::to_string).collect();
@@ -214,7 +217,7 @@ pub(super) fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, Failu
 }
 
 /// Returns the devices with these names or ids. Removed devices are known too, because their runs are kept.
-fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, Failure> {
+pub(super) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, Failure> {
     let known = store.device_names()?;
     let mut devices = BTreeSet::new();
     for requested in names {

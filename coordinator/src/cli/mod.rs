@@ -6,6 +6,7 @@ mod audit;
 mod benchmark;
 mod calibration_list;
 mod campaign;
+mod compare;
 mod completions;
 mod confirm;
 mod context;
@@ -37,6 +38,7 @@ mod resolve;
 mod round;
 mod run;
 mod run_document;
+mod run_filter;
 mod runs;
 mod serve;
 mod settings;
@@ -112,6 +114,8 @@ enum Command {
     /// Lists, watches, exports, verifies, ends and removes runs
     #[command(subcommand)]
     Runs(runs::Command),
+    /// Compares two selections of runs; exit code 1 if something is worse
+    Compare(compare::Args),
     /// Shows the engine settings that `run --set` takes
     #[command(subcommand)]
     Settings(settings::Command),
@@ -194,6 +198,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Run(args) => run::run(&args, context),
         Command::Campaign(command) => campaign::run(&command, context),
         Command::Runs(command) => runs::run(&command, context),
+        Command::Compare(args) => compare::run(&args, context),
         Command::Settings(command) => settings::run(&command, context),
         Command::Asset(command) => asset::run(&command, context),
         Command::Benchmark(command) => benchmark::run(&command, context),

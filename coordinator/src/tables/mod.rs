@@ -3,6 +3,7 @@
 mod assets;
 mod audits;
 mod campaigns;
+mod comparisons;
 mod device_state;
 mod devices;
 mod figure;
@@ -29,6 +30,10 @@ pub(crate) use campaigns::{
 };
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
+};
+pub(crate) use comparisons::{
+    ComparedSide, ComparisonReport, ComparisonRow, ExcludedRuns, comparison_interval, comparison_notes,
+    comparisons, excluded,
 };
 pub(crate) use devices::{device, devices, labels};
 pub(crate) use health::{health, health_log};

@@ -1,22 +1,14 @@
 //! `regatta runs list`: selects runs and lists the newest of them, the newest last. Programs get all of them unless they ask for fewer.
 
-use std::collections::BTreeSet;
-
 use clap::ValueEnum;
-use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
-use regatta_config::catalogue::Catalogue;
-use regatta_text::HumanDuration;
-use regatta_types::{
-    Scenario,
-    documents::{AccuracyResult, RunPhase},
-};
+use regatta_types::documents::{AccuracyResult, RunPhase};
 
 use super::super::{
     Context,
     context::{Format, print, tell, text_json_or_csv},
     csv::csv,
-    lookup::RunDevices,
     run_document::document,
+    run_filter::RunFilter,
 };
 use crate::{
     exit::Failure,
@@ -63,16 +55,7 @@ pub(in crate::cli) struct Args {
     #[arg(short = 'n', long, value_name = "COUNT")]
     count: Option<usize>,
     #[command(flatten)]
-    devices: RunDevices,
-    /// Runs of these benchmarks, comma separated
-    #[arg(long, value_delimiter = ',')]
-    benchmark: Vec<String>,
-    /// Runs in these scenarios, comma separated
-    #[arg(long, value_delimiter = ',')]
-    scenario: Vec<Scenario>,
-    /// Runs requested since then: 90m, 2h or 7d ago, or a UTC date such as 2026-11-21
-    #[arg(long, value_name = "WHEN", value_parser = since)]
-    since: Option<Timestamp>,
+    filter: RunFilter,
     /// Runs with this verdict or state, comma separated
     #[arg(long, value_enum, ignore_case = true, value_delimiter = ',')]
     verdict: Vec<Verdict>,
@@ -122,29 +105,6 @@ impl Verdict {
     }
 }
 
-/// Parses a time: a date, a timestamp, or how long ago.
-fn since(text: &str) -> Result<Timestamp, String> {
-    if let Ok(date) = text.parse::<Date>()
-        && let Ok(begin) = date.to_zoned(TimeZone::UTC)
-    {
-        return Ok(begin.timestamp());
-    }
-    if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(time);
-    }
-    text.parse::<HumanDuration>()
-        .ok()
-        .and_then(|ago| i64::try_from(ago.millis()).ok())
-        .and_then(|ago| {
-            Timestamp::now()
-                .checked_sub(SignedDuration::from_millis(ago))
-                .ok()
-        })
-        .ok_or_else(|| {
-            "write how long ago, such as 90m, 2h or 7d, or a UTC date such as 2026-11-21".to_owned()
-        })
-}
-
 /// Lists the selected runs.
 pub(super) fn run(
     args: &Args,
@@ -160,9 +120,14 @@ pub(super) fn run(
         ));
     }
     let all = store.runs()?;
-    let is_selected = selection(args, workspace, store, &all)?;
+    let is_filtered = args.filter.selection(workspace, store, &all)?;
+    let has_verdict =
+        |row: &RunRow| args.verdict.is_empty() || args.verdict.iter().any(|verdict| verdict.is_of(row));
     let total = all.len();
-    let mut rows: Vec<RunRow> = all.into_iter().filter(is_selected).collect();
+    let mut rows: Vec<RunRow> = all
+        .into_iter()
+        .filter(|row| is_filtered(row) && has_verdict(row))
+        .collect();
     let format = match args.format {
         Format::Text => context.format,
         other => other,
@@ -200,55 +165,4 @@ pub(super) fn run(
         }
     })?;
     Ok(())
-}
-
-/// Returns which runs the flags select. Unknown names are errors.
-fn selection<'a>(
-    args: &'a Args,
-    workspace: &Workspace,
-    store: &Store,
-    all: &[RunRow],
-) -> Result<impl Fn(&RunRow) -> bool + use<'a>, Failure> {
-    let devices = args.devices.find(store)?;
-    let mut benchmarks = BTreeSet::new();
-    if !args.benchmark.is_empty() {
-        let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-        for name in &args.benchmark {
-            // A benchmark whose file was removed still has runs.
-            let benchmark = match catalogue.benchmark(name) {
-                Ok(benchmark) => benchmark.name.clone(),
-                Err(_) if all.iter().any(|row| row.benchmark == *name) => name.clone(),
-                Err(error) => return Err(Failure::usage(error)),
-            };
-            benchmarks.insert(benchmark);
-        }
-    }
-    Ok(move |row: &RunRow| {
-        let created = || row.draft.spec.created.parse::<Timestamp>();
-        (devices.is_empty() || devices.contains(&row.device))
-            && (benchmarks.is_empty() || benchmarks.contains(&row.benchmark))
-            && (args.scenario.is_empty() || args.scenario.contains(&row.scenario))
-            && args
-                .since
-                .is_none_or(|since| created().is_ok_and(|created| created >= since))
-            && (args.verdict.is_empty() || args.verdict.iter().any(|verdict| verdict.is_of(row)))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_a_date_a_timestamp_or_how_long_ago() {
-        assert_eq!(since("2026-11-21").unwrap().to_string(), "2026-11-21T00:00:00Z");
-        assert_eq!(
-            since("2026-11-21T10:00:00Z").unwrap().to_string(),
-            "2026-11-21T10:00:00Z"
-        );
-        let since_then = since("2h").unwrap();
-        let ago = Timestamp::now().duration_since(since_then);
-        assert!((7200..7260).contains(&ago.as_secs()), "{ago:?}");
-        assert!(since("yesterday").is_err());
-    }
 }

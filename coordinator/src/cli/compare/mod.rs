@@ -1,0 +1,181 @@
+//! `regatta compare`: compares two selections of runs, or one with a baseline file, and returns exit code 1 when something is worse.
+//!
+//! [`selection`] finds the runs, [`measured`] decides which of them count, [`judged`] pairs and judges them by `regatta-compare`.
+
+mod baseline;
+mod formats;
+mod judged;
+mod measured;
+mod selection;
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use regatta_types::RunId;
+
+use super::{
+    Context,
+    context::{Format, print, text_json_or_csv},
+    csv::csv,
+    run_filter::RunFilter,
+};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    store::RunRow,
+    tables::{self, ComparedSide},
+};
+use measured::{Inclusion, Selected};
+use selection::Runs;
+
+/// Flags of `compare`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A selection is one of these, or several joined by `+` that must all hold:
+  RUN,RUN...              runs by id, its beginning or end, or `last`
+  device:NAME             runs of a device
+  label:LABEL             runs of devices with a label
+  campaign:NAME[/VARIANT] runs of a campaign, or of one variant of its settings
+  set:KEY=VALUE           runs with an engine setting; `set:KEY=` are those without it
+  engine:KIND             runs of an engine
+  agent:VERSION           runs by a version of the agent")]
+pub(super) struct Args {
+    /// The base (A), and what is compared with it (B); with --baseline or --write-baseline only one selection
+    #[arg(value_name = "SELECTION", required = true, num_args = 1..=2)]
+    sides: Vec<String>,
+    #[command(flatten)]
+    filter: RunFilter,
+    /// Includes runs that are otherwise left out, comma separated
+    #[arg(long, value_enum, value_delimiter = ',')]
+    include: Vec<Inclusion>,
+    /// The least A/A floor in percent, if 1 is too strict
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    floor: Option<f64>,
+    /// Compares with a file of --write-baseline
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Writes the selection's figures as a baseline for later comparisons
+    #[arg(long, value_name = "FILE")]
+    write_baseline: Option<PathBuf>,
+    /// Writes the comparison as JUnit XML; what is worse is a failure
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Writes the comparison as a Markdown table
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// How the comparison is printed
+    // The global flag's name and type, with one value more.
+    #[arg(long, value_parser = text_json_or_csv(), default_value = "text")]
+    format: Format,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    text.trim_end_matches('%')
+        .trim_end()
+        .parse::<f64>()
+        .ok()
+        .filter(|percent| (1.0..100.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "write a percentage from 1 to 99, such as 2.5".to_owned())
+}
+
+/// Compares, prints and writes.
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let uses_file = args.baseline.is_some() || args.write_baseline.is_some();
+    match (args.sides.len(), uses_file) {
+        (1, false) => {
+            return Err(Failure::misuse("one selection is nothing to compare with").hint(
+                "name a second selection, or compare with a file: `--baseline FILE`, which `--write-baseline FILE` makes",
+            ));
+        }
+        (2, true) => {
+            return Err(Failure::misuse(
+                "a baseline file takes the place of the base: name one selection only",
+            ));
+        }
+        _ => {}
+    }
+    let context = Context {
+        workspace: context.workspace.clone(),
+        format: match args.format {
+            Format::Text => context.format,
+            other => other,
+        },
+    };
+    let all = Runs {
+        rows: store.runs()?,
+        workspace: &workspace,
+        store: &store,
+    };
+    // Read first, because the new baseline may replace it.
+    let baseline = args.baseline.as_deref().map(baseline::read).transpose()?;
+    let mut sides = select(args, baseline.as_ref(), &all)?;
+    if let (Some(file), Some(newest)) = (&args.write_baseline, sides.last()) {
+        baseline::write(file, &newest.runs)?;
+        if baseline.is_none() {
+            print_baseline(file, &newest.summary, &context)?;
+            return Ok(exit::OK);
+        }
+    }
+    sides.splice(0..0, baseline);
+    let report = judged::report(sides, &all, args.floor)?;
+    if let Some(file) = &args.junit {
+        formats::write(file, &formats::junit(&report))?;
+    }
+    if let Some(file) = &args.markdown {
+        formats::write(file, &formats::markdown(&report))?;
+    }
+    if context.format == Format::Csv {
+        let rows = report.rows.iter().map(serde_json::to_value);
+        print(&csv(&formats::COLUMNS, &rows.collect::<Result<Vec<_>, _>>()?))?;
+    } else {
+        context.print(&report, || tables::comparisons(&report))?;
+    }
+    Ok(if report.rows.iter().any(|row| row.verdict == "worse") {
+        exit::NO
+    } else {
+        exit::OK
+    })
+}
+
+fn print_baseline(file: &Path, written: &ComparedSide, context: &Context) -> Result<(), Failure> {
+    let document =
+        serde_json::json!({ "baseline": file, "runs": written.runs, "excluded": written.excluded });
+    context.print(&document, || {
+        let excluded = tables::excluded(written);
+        format!("{}: {} runs{excluded}", file.display(), written.runs)
+    })?;
+    Ok(())
+}
+
+/// Finds the measured runs of each selection. Runs of both sides are on none, and runs of the baseline are not compared with themselves.
+fn select(args: &Args, baseline: Option<&Selected>, all: &Runs<'_>) -> Result<Vec<Selected>, Failure> {
+    let is_filtered = args.filter.selection(all.workspace, all.store, &all.rows)?;
+    let found = args
+        .sides
+        .iter()
+        .map(|words| {
+            let mut rows = selection::find(words, all)?;
+            rows.retain(|row| is_filtered(row));
+            Ok(rows)
+        })
+        .collect::<Result<Vec<Vec<&RunRow>>, Failure>>()?;
+    let ids = |rows: &[&RunRow]| rows.iter().map(|row| row.id).collect::<BTreeSet<RunId>>();
+    let common: BTreeSet<RunId> = match (found.as_slice(), baseline) {
+        ([a, b], _) => ids(a).intersection(&ids(b)).copied().collect(),
+        (_, Some(baseline)) => baseline.runs.iter().map(|run| run.run).collect(),
+        _ => BTreeSet::new(),
+    };
+    let sides = found.iter().zip(&args.sides).map(|(rows, words)| {
+        let (runs, excluded) = measured::measured(rows, &common, &args.include);
+        let summary = ComparedSide {
+            selection: words.clone(),
+            runs: runs.len(),
+            excluded,
+        };
+        Selected { runs, summary }
+    });
+    Ok(sides.collect())
+}

@@ -1,0 +1,106 @@
+//! Flags that select runs by device, benchmark, scenario and time, for every command that takes many runs.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
+use regatta_config::catalogue::Catalogue;
+use regatta_text::HumanDuration;
+use regatta_types::Scenario;
+
+use super::lookup::RunDevices;
+use crate::{
+    exit::Failure,
+    store::{RunRow, Store},
+    workspace::Workspace,
+};
+
+/// Flags that select runs.
+#[derive(Debug, clap::Args)]
+pub(super) struct RunFilter {
+    #[command(flatten)]
+    devices: RunDevices,
+    /// Runs of these benchmarks, comma separated
+    #[arg(long, value_delimiter = ',')]
+    benchmark: Vec<String>,
+    /// Runs in these scenarios, comma separated
+    #[arg(long, value_delimiter = ',')]
+    scenario: Vec<Scenario>,
+    /// Runs requested since then: 90m, 2h or 7d ago, or a UTC date such as 2026-11-21
+    #[arg(long, value_name = "WHEN", value_parser = since)]
+    since: Option<Timestamp>,
+}
+
+/// Parses a time: a date, a timestamp, or how long ago.
+fn since(text: &str) -> Result<Timestamp, String> {
+    if let Ok(date) = text.parse::<Date>()
+        && let Ok(begin) = date.to_zoned(TimeZone::UTC)
+    {
+        return Ok(begin.timestamp());
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    text.parse::<HumanDuration>()
+        .ok()
+        .and_then(|ago| i64::try_from(ago.millis()).ok())
+        .and_then(|ago| {
+            Timestamp::now()
+                .checked_sub(SignedDuration::from_millis(ago))
+                .ok()
+        })
+        .ok_or_else(|| {
+            "write how long ago, such as 90m, 2h or 7d, or a UTC date such as 2026-11-21".to_owned()
+        })
+}
+
+impl RunFilter {
+    /// Returns which runs the flags select. Unknown names are errors.
+    pub(super) fn selection<'a>(
+        &'a self,
+        workspace: &Workspace,
+        store: &Store,
+        all: &[RunRow],
+    ) -> Result<impl Fn(&RunRow) -> bool + use<'a>, Failure> {
+        let devices = self.devices.find(store)?;
+        let mut benchmarks = BTreeSet::new();
+        if !self.benchmark.is_empty() {
+            let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+            for name in &self.benchmark {
+                // A benchmark whose file was removed still has runs.
+                let benchmark = match catalogue.benchmark(name) {
+                    Ok(benchmark) => benchmark.name.clone(),
+                    Err(_) if all.iter().any(|row| row.benchmark == *name) => name.clone(),
+                    Err(error) => return Err(Failure::usage(error)),
+                };
+                benchmarks.insert(benchmark);
+            }
+        }
+        Ok(move |row: &RunRow| {
+            let created = || row.draft.spec.created.parse::<Timestamp>();
+            (devices.is_empty() || devices.contains(&row.device))
+                && (benchmarks.is_empty() || benchmarks.contains(&row.benchmark))
+                && (self.scenario.is_empty() || self.scenario.contains(&row.scenario))
+                && self
+                    .since
+                    .is_none_or(|since| created().is_ok_and(|created| created >= since))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_date_a_timestamp_or_how_long_ago() {
+        assert_eq!(since("2026-11-21").unwrap().to_string(), "2026-11-21T00:00:00Z");
+        assert_eq!(
+            since("2026-11-21T10:00:00Z").unwrap().to_string(),
+            "2026-11-21T10:00:00Z"
+        );
+        let since_then = since("2h").unwrap();
+        let ago = Timestamp::now().duration_since(since_then);
+        assert!((7200..7260).contains(&ago.as_secs()), "{ago:?}");
+        assert!(since("yesterday").is_err());
+    }
+}

@@ -1,0 +1,377 @@
+//! `regatta compare` over a store with runs of known figures: selections, exclusions, verdicts, exit codes, files.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::fs;
+
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+use support::{coordinator::Coordinator, device::SimulatedDevice, eventually};
+
+/// The latency of a run without any disturbance, in nanoseconds.
+const LATENCY: f64 = 1_000_000.0;
+/// The noise of runs in a fixed order: differences of up to 0.6 %.
+const NOISE: [f64; 7] = [0.0, 0.003, -0.002, 0.001, -0.003, 0.002, -0.001];
+
+/// A workspace with a store that the tests fill.
+struct FilledStore {
+    coordinator: Coordinator,
+    store: Connection,
+    /// The draft of a run, which all others copy.
+    draft: Value,
+    runs: u32,
+}
+
+impl FilledStore {
+    fn new() -> Self {
+        let mut coordinator = Coordinator::embedded();
+        coordinator.serve();
+        let device = SimulatedDevice::connect(coordinator.port, 1);
+        device.say_hello(Vec::new());
+        eventually("the device", 30, || {
+            coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+        });
+        coordinator.kill();
+        let run = coordinator.request_run("PerformanceOnly");
+        let store = Connection::open(coordinator.path("regatta.db")).unwrap();
+        let draft: String = store
+            .query_row("SELECT draft FROM runs WHERE id = ?1", [&run], |row| row.get(0))
+            .unwrap();
+        store.execute("DELETE FROM runs", []).unwrap();
+        store.execute("UPDATE devices SET name = 'orin-1'", []).unwrap();
+        let mut draft: Value = serde_json::from_str(&draft).unwrap();
+        draft["spec"]["engine"]["kind"] = json!("tract");
+        Self {
+            coordinator,
+            store,
+            draft,
+            runs: 0,
+        }
+    }
+
+    /// Adds a run with an engine setting, which ends with a latency of SingleStream.
+    fn add(&mut self, batch: &str, latency: f64) -> String {
+        self.add_changed(latency, |draft, _| {
+            draft["spec"]["engine"]["settings"] = json!({ "batch": batch })
+        })
+    }
+
+    /// Adds interleaved pairs of batch 1 and batch 2, which is slower by `effect`.
+    fn add_pairs(&mut self, pairs: usize, effect: f64) {
+        for number in 0..pairs {
+            let noise = |place: usize| NOISE[(2 * number + place) % NOISE.len()];
+            self.add("1", LATENCY * (1.0 + noise(0)));
+            self.add("2", LATENCY * (1.0 + effect + noise(1)));
+        }
+    }
+
+    /// Adds a run after `change` changed its draft and its outcome.
+    fn add_changed(&mut self, latency: f64, change: impl FnOnce(&mut Value, &mut Value)) -> String {
+        self.runs += 1;
+        let id = format!("01a1fd91-2a94-7230-9870-4637{:08}", self.runs);
+        let started = format!("2026-11-22T{:02}:{:02}:00Z", self.runs / 60, self.runs % 60);
+        let mut draft = self.draft.clone();
+        draft["spec"]["run"] = json!(id);
+        draft["spec"]["created"] = json!(started);
+        draft["spec"]["scenario"] = json!("SingleStream");
+        let judged =
+            json!({ "name": "Early stopping 90.0th percentile estimate", "value": latency, "unit": "ns" });
+        let mut outcome = json!({
+            "valid": true, "reasons": [], "metric": null, "judged": judged, "accuracy": null, "samples": 10, "bytes": 10,
+            "complete": true, "signed": true, "not_a_measurement": [], "forgettable": true, "rates": {},
+            "timing": { "started": started, "synchronised": true, "duration_ns": 600_000_000_000_u64 },
+        });
+        change(&mut draft, &mut outcome);
+        let spec = &draft["spec"];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        self.store
+            .execute(
+                "INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, spec_sha256, known, phase, revision,
+                     recorded, outcome) VALUES (?1, ?2, ?3, ?4, ?5, 'tract', ?6, ?7, '00', 1, 'done', 1, ?6, ?8)",
+                params![
+                    id,
+                    text(&spec["device"]),
+                    text(&spec["benchmark"]["name"]),
+                    text(&spec["scenario"]),
+                    text(&spec["mode"]),
+                    started,
+                    draft.to_string(),
+                    outcome.to_string()
+                ],
+            )
+            .unwrap();
+        id
+    }
+
+    /// Runs `compare` and returns exit code, output and errors.
+    fn compare(&self, args: &[&str]) -> (i32, String, String) {
+        let output = self.coordinator.output(&[&["compare"], args].concat());
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (
+            output.status.code().unwrap(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
+    }
+
+    fn report(&self, args: &[&str]) -> Value {
+        let (_, printed, errors) = self.compare(&[args, &["--format", "json"]].concat());
+        serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}{errors}"))
+    }
+}
+
+#[test]
+fn a_slower_variant_is_worse_and_fails_the_command() {
+    let mut filled = FilledStore::new();
+    filled.add_pairs(9, 0.03);
+    let (code, printed, errors) = filled.compare(&["set:batch=1", "set:batch=2"]);
+    assert_eq!((code, errors.as_str()), (1, ""), "{printed}");
+    let lines: Vec<Vec<&str>> = printed
+        .lines()
+        .map(|line| line.split("   ").map(str::trim).collect())
+        .collect();
+    let expected = [
+        "device",
+        "benchmark",
+        "pairs",
+        "B / A",
+        "95 % interval",
+        "floor",
+        "verdict on B",
+    ];
+    let is_full = |cell: &&str| !cell.is_empty();
+    let cells = |line: usize| lines[line].iter().copied().filter(is_full).collect::<Vec<_>>();
+    assert_eq!(cells(0), expected, "{printed}");
+    let expected = [
+        "orin-1",
+        "digits SingleStream",
+        "9",
+        "1.033",
+        "1.026 to 1.033",
+        "1.0 %",
+        "worse by 3.3 %",
+    ];
+    assert_eq!(cells(2), expected, "{printed}");
+    assert!(
+        printed.ends_with("\nA: set:batch=1, 9 runs\nB: set:batch=2, 9 runs\n"),
+        "{printed}"
+    );
+    // The other way round it is better.
+    let (code, printed, _) = filled.compare(&["set:batch=2", "set:batch=1"]);
+    assert_eq!(code, 0);
+    assert!(printed.contains("better by"), "{printed}");
+    let report = filled.report(&["set:batch=1", "set:batch=2"]);
+    let row = &report["rows"][0];
+    assert_eq!(row["compared_runs"].as_array().unwrap().len(), 9);
+    assert_eq!(
+        (&row["floor_measured"], &row["floor_pairs"]),
+        (&json!(true), &json!(8))
+    );
+    assert_eq!(row["better"], "smaller");
+    let (_, csv, _) = filled.compare(&["set:batch=1", "set:batch=2", "--format", "csv"]);
+    assert!(
+        csv.lines()
+            .nth(1)
+            .unwrap()
+            .starts_with("orin-1,digits,SingleStream,PerformanceOnly,as found,full,"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn equal_sides_are_the_same_and_few_pairs_cannot_tell() {
+    let mut filled = FilledStore::new();
+    let first = filled.add("1", LATENCY);
+    let second = filled.add("2", LATENCY * 1.5);
+    let (code, printed, _) = filled.compare(&[&first, &second]);
+    assert_eq!(code, 0);
+    assert!(
+        printed.contains("cannot tell: one run each is not a comparison"),
+        "{printed}"
+    );
+    filled.store.execute("DELETE FROM runs", []).unwrap();
+    filled.add_pairs(3, 0.0);
+    let sides = ["set:batch=1", "set:batch=2"];
+    assert!(
+        filled
+            .compare(&sides)
+            .1
+            .contains("cannot tell: at least 6 pairs are needed")
+    );
+    filled.add_pairs(9, 0.0);
+    assert_eq!(filled.report(&sides)["rows"][0]["verdict"], "same");
+    filled.add_pairs(9, 0.03);
+    let report = filled.report(&sides);
+    assert_eq!(report["rows"][0]["verdict"], "cannot tell");
+    assert!(report["rows"][0]["more_pairs"].as_u64().unwrap() > 0, "{report}");
+}
+
+#[test]
+fn runs_that_do_not_count_are_counted_with_their_reason() {
+    let mut filled = FilledStore::new();
+    filled.add_pairs(6, 0.0);
+    let both = |draft: &mut Value| draft["spec"]["engine"]["settings"] = json!({ "batch": "2" });
+    filled.add_changed(LATENCY, |draft, outcome| {
+        both(draft);
+        outcome["valid"] = json!(false);
+    });
+    filled.add_changed(LATENCY, |draft, _| {
+        both(draft);
+        draft["spec"]["engine"]["kind"] = json!("sim");
+    });
+    filled.add_changed(LATENCY, |draft, _| {
+        both(draft);
+        draft["spec"]["length"] = json!("test-run");
+    });
+    filled.add_changed(LATENCY, |draft, outcome| {
+        both(draft);
+        outcome["not_a_measurement"] = json!(["the state was not reached"]);
+    });
+    filled.add_changed(LATENCY, |draft, outcome| {
+        both(draft);
+        outcome["judged"] = Value::Null;
+    });
+    filled.add_changed(LATENCY, |draft, outcome| {
+        both(draft);
+        *outcome = Value::Null;
+    });
+    filled
+        .store
+        .execute(
+            "UPDATE runs SET outcome = NULL, recorded = NULL WHERE outcome = 'null'",
+            [],
+        )
+        .unwrap();
+    // Another power mode is another combination.
+    filled.add_changed(LATENCY, |draft, _| {
+        both(draft);
+        draft["spec"]["state"] = json!({ "name": "MaxQ", "source": "", "wish": { "power-mode": "15W" } });
+    });
+    let (code, printed, _) = filled.compare(&["set:batch=1", "set:batch=2"]);
+    assert_eq!(code, 0, "{printed}");
+    assert!(
+        printed.contains(
+            "B: set:batch=2, 7 runs (left out: 1 INVALID, 1 disturbed, as their devices report, 1 short, 1 simulated, 1 unfinished, \
+             1 without a figure that the checker reports)"
+        ),
+        "{printed}"
+    );
+    assert!(
+        printed.contains(
+            "not compared: digits SingleStream PerformanceOnly, MaxQ 15W, full: 1 runs of B, none of A"
+        ),
+        "{printed}"
+    );
+    let included = filled.report(&["set:batch=1", "set:batch=2", "--include", "simulated"]);
+    assert_eq!(included["rows"][0]["runs_b"], 7);
+}
+
+#[test]
+fn a_baseline_fails_another_workspace_that_is_slower() {
+    let mut filled = FilledStore::new();
+    filled.add_pairs(8, 0.05);
+    let path = |name: &str| filled.coordinator.path(name).to_str().unwrap().to_owned();
+    let [baseline, junit, markdown] = ["base.json", "junit.xml", "table.md"].map(path);
+    assert_eq!(
+        filled.compare(&["set:batch=1", "--write-baseline", &baseline]).0,
+        0
+    );
+    let (code, printed, _) = filled.compare(&[
+        "set:batch=2",
+        "--baseline",
+        &baseline,
+        "--junit",
+        &junit,
+        "--markdown",
+        &markdown,
+    ]);
+    assert_eq!(code, 1, "{printed}");
+    // A run of the baseline is not compared with itself.
+    let (code, _, errors) = filled.compare(&["set:batch=1", "--baseline", &baseline]);
+    assert!(code == 2 && errors.contains("8 in both selections"), "{errors}");
+    let junit = fs::read_to_string(junit).unwrap();
+    assert!(
+        junit.contains("tests=\"1\" failures=\"1\" skipped=\"0\"")
+            && junit.contains("<failure message=\"worse by"),
+        "{junit}"
+    );
+    let markdown = fs::read_to_string(markdown).unwrap();
+    assert!(
+        markdown.contains("| orin-1 | digits SingleStream PerformanceOnly, as found, full | 8 |"),
+        "{markdown}"
+    );
+    fs::write(&baseline, "{}").unwrap();
+    let (code, _, errors) = filled.compare(&["set:batch=2", "--baseline", &baseline]);
+    assert_eq!(code, 2);
+    assert!(
+        errors.contains("is no baseline") && errors.contains("--write-baseline"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn devices_are_compared_with_each_other_only_when_none_is_on_both_sides() {
+    let mut filled = FilledStore::new();
+    let other = "b".repeat(32);
+    filled
+        .store
+        .execute_batch(&format!(
+            "CREATE TEMP TABLE copy AS SELECT * FROM devices; UPDATE copy SET id = '{other}', name = 'orin-2';
+             INSERT INTO devices SELECT * FROM copy;"
+        ))
+        .unwrap();
+    for number in 0..7 {
+        for (batch, effect) in [("1", 0.0), ("2", 0.1)] {
+            let latency = LATENCY * (1.0 + effect + NOISE[number]);
+            filled.add(batch, latency);
+            filled.add_changed(latency * 1.2, |draft, _| {
+                draft["spec"]["device"] = json!("b".repeat(32));
+                draft["spec"]["engine"]["settings"] = json!({ "batch": batch });
+            });
+        }
+    }
+    let report = filled.report(&["set:batch=1", "set:batch=2"]);
+    let devices: Vec<&str> = report["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["device"].as_str().unwrap())
+        .collect();
+    assert_eq!(devices, ["orin-1", "orin-2", "all 2 devices"]);
+    assert_eq!(report["rows"][2]["pairs"], 14);
+    let report = filled.report(&["device:orin-1+set:batch=1", "device:orin-2+set:batch=1"]);
+    assert_eq!(report["rows"][0]["device"], "orin-1 → orin-2");
+    assert_eq!(report["rows"][0]["verdict"], "worse");
+}
+
+#[test]
+fn selections_that_cannot_be_are_refused_with_a_remedy() {
+    let mut filled = FilledStore::new();
+    filled.add_pairs(1, 0.0);
+    for (args, words) in [
+        (&["set:batch=1"][..], "one selection is nothing to compare with"),
+        (
+            &["set:batch=1", "set:batch=9"],
+            "no run is selected by `set:batch=9`",
+        ),
+        (&["set:batch=1", "speed:9"], "`speed` is no kind of selection"),
+        (&["set:batch", "set:batch=2"], "write `set:batch=VALUE`"),
+        (
+            &["device:nano", "last"],
+            "unknown device `nano`; known are orin-1",
+        ),
+        (&["campaign:night", "last"], "unknown campaign `night`"),
+        (&["set:batch=1", "set:batch=1"], "there is nothing to compare"),
+        (
+            &["set:batch=1", "set:batch=2", "--floor", "0.5"],
+            "write a percentage from 1 to 99",
+        ),
+        (&["agent:9.9", "last"], "no run is selected by `agent:9.9`"),
+    ] {
+        let (code, _, errors) = filled.compare(args);
+        assert_eq!(code, 2, "{args:?}: {errors}");
+        assert!(errors.contains(words), "{args:?}: {errors}");
+    }
+}
