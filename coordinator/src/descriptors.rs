@@ -17,6 +17,8 @@ pub(crate) struct DescriptorBudget {
     pub(crate) asset_connections: usize,
     /// Open streams of logs.
     pub(crate) open_streams: usize,
+    /// Connections of browsers to the live page.
+    pub(crate) page_connections: usize,
 }
 
 /// The largest useful number for each part.
@@ -25,6 +27,7 @@ const LARGEST: DescriptorBudget = DescriptorBudget {
     broker_connections: 4096,
     asset_connections: 256,
     open_streams: 512,
+    page_connections: 128,
 };
 
 impl DescriptorBudget {
@@ -64,22 +67,26 @@ impl DescriptorBudget {
     /// Shares out a limit.
     fn of(limit: u64) -> Self {
         let parts = limit.saturating_sub(RESERVE);
-        let share = |sixteenths: u64, each: u64, most: usize| {
-            let fits = usize::try_from(parts * sixteenths / 16 / each).unwrap_or(usize::MAX);
+        let share = |parts_of_32: u64, each: u64, most: usize| {
+            let fits = usize::try_from(parts * parts_of_32 / 32 / each).unwrap_or(usize::MAX);
             fits.clamp(1, most)
         };
         Self {
-            handshakes: share(4, 3, LARGEST.handshakes),
-            broker_connections: share(7, 2, LARGEST.broker_connections),
-            asset_connections: share(2, 2, LARGEST.asset_connections),
-            open_streams: share(3, 1, LARGEST.open_streams),
+            handshakes: share(8, 3, LARGEST.handshakes),
+            broker_connections: share(14, 2, LARGEST.broker_connections),
+            asset_connections: share(4, 2, LARGEST.asset_connections),
+            open_streams: share(5, 1, LARGEST.open_streams),
+            page_connections: share(1, 1, LARGEST.page_connections),
         }
     }
 
     /// The number of descriptors for all parts.
     const fn total(self) -> u64 {
-        (3 * self.handshakes + 2 * self.broker_connections + 2 * self.asset_connections + self.open_streams)
-            as u64
+        (3 * self.handshakes
+            + 2 * self.broker_connections
+            + 2 * self.asset_connections
+            + self.open_streams
+            + self.page_connections) as u64
     }
 }
 

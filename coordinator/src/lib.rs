@@ -8,6 +8,7 @@ mod campaigns;
 mod change_notifier;
 mod cli;
 mod daemon;
+mod dashboard;
 mod deploy;
 mod descriptors;
 mod enrollment;

@@ -15,6 +15,23 @@ impl Lab {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
+    /// Returns the URL of the live page, once the coordinator serves it.
+    ///
+    /// # Panics
+    /// Panics when it does not within 30 s.
+    #[must_use]
+    pub fn page_url(&self) -> String {
+        let mut url = None;
+        eventually("the live page", 30, || {
+            // The exit code is 1 when something needs attention.
+            let status = self.regatta().args(["status", "--format", "json"]).output();
+            let status: Option<Value> = serde_json::from_slice(&status.expect("regatta runs").stdout).ok();
+            url = status.and_then(|status| Some(status["coordinator"]["page"].as_str()?.to_owned()));
+            url.is_some()
+        });
+        url.expect("it was found")
+    }
+
     /// Requests a run of the bundled benchmark on the lab's device and returns its id without waiting. `words` are further arguments.
     ///
     /// # Panics

@@ -9,6 +9,7 @@
 )]
 
 mod binaries;
+pub mod browser_client;
 pub mod certificates;
 pub mod deploy_lab;
 mod finished_run;

@@ -44,11 +44,11 @@ fn the_first_hour() {
 fn begin() -> Session {
     let directory = tempfile::tempdir().unwrap();
     let mut transcript = Transcript::new(directory.path());
-    let ports = [free_port(), free_port(), free_port()];
-    for (port, mask) in ports.iter().zip(["8883", "8884", "8885"]) {
+    let ports = [free_port(), free_port(), free_port(), free_port()];
+    for (port, mask) in ports.iter().zip(["8883", "8884", "8885", "8886"]) {
         transcript.mask(&format!("127.0.0.1:{port}"), &format!("127.0.0.1:{mask}"));
     }
-    let [broker, enroll, assets] = ports.map(|port| format!("127.0.0.1:{port}"));
+    let [broker, enroll, assets, page] = ports.map(|port| format!("127.0.0.1:{port}"));
     let addresses = format!("--listen {broker} --enroll-listen {enroll} --assets-listen {assets}");
     refused(&transcript.run("regatta status"), 2);
     refused(
@@ -58,6 +58,9 @@ fn begin() -> Session {
     succeeded(&transcript.run(&format!(
         "regatta init --workspace lab --host 127.0.0.1 {addresses}"
     )));
+    let config = directory.path().join("lab/regatta.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("{text}dashboard_listen = \"{page}\"\n")).unwrap();
     transcript.export("REGATTA_WORKSPACE", "lab");
     refused(
         &transcript.run("regatta run --benchmark digits --scenario Offline"),

@@ -3,6 +3,7 @@
 use crate::{
     assets::ServerError,
     broker::BrokerError,
+    dashboard::PageServerError,
     enrollment::EnrollmentError,
     exit::Failure,
     link::LinkError,
@@ -34,6 +35,9 @@ fn hint(error: &anyhow::Error, config: &str) -> Option<String> {
     }
     if let Some(ServerError::PortInUse(..)) = error.downcast_ref() {
         return other_port("assets_listen");
+    }
+    if let Some(PageServerError::PortInUse(..)) = error.downcast_ref() {
+        return other_port("dashboard_listen");
     }
     if let Some(LockError::HeldSlot { .. }) = error.downcast_ref() {
         return Some("end it first, or use it as it is".to_owned());

@@ -8,7 +8,7 @@ use crate::{
     daemon::Daemon,
     exit::{self, CommandResult, Failure},
     store,
-    workspace::Workspace,
+    workspace::{DEFAULT_PAGE, Workspace},
 };
 
 pub(super) fn run(context: &Context) -> CommandResult {
@@ -53,6 +53,12 @@ fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
     }
     if let Some(address) = daemon.assets() {
         lines.push(format!("devices get models and data at https://{address}"));
+    }
+    if let Some(page) = daemon.page() {
+        let why = page.displaced().map_or_else(String::new, |holder| {
+            format!(", because {holder} has {DEFAULT_PAGE}")
+        });
+        lines.push(format!("live page at {}{why}", page.url()));
     }
     if daemon.enrollment().is_some() {
         lines.push(format!(

@@ -54,6 +54,7 @@ fn gather(context: &Context, workspace: &Workspace, store: &Store) -> Result<Lab
             running: is_served,
             since: service.started.filter(|_| is_served),
             workspace: workspace.root().display().to_string(),
+            page: service.page.filter(|_| is_served),
         },
         broker: broker(workspace, service.broker_lost.filter(|_| is_served), is_served),
         disk: disk(workspace, store)?,

@@ -1,4 +1,4 @@
-//! The daemon: starts and stops broker, enrollment, link, ingest, dispatch, finish and campaigns together.
+//! The daemon: starts and stops broker, enrollment, link, ingest, dispatch, finish, campaigns and the live page together.
 //!
 //! `regatta serve` and `regatta quickstart` run the same daemon. It holds the workspace's lock while it runs.
 
@@ -18,6 +18,7 @@ use crate::{
     broker::Broker,
     campaigns,
     change_notifier::ChangeNotifier,
+    dashboard::PageServer,
     descriptors::DescriptorBudget,
     enrollment, fleet, ingest,
     link::{self, Link, Transport},
@@ -32,6 +33,7 @@ pub(crate) struct Daemon {
     broker: Option<Broker>,
     enrollment: Option<enrollment::Listener>,
     assets: Option<assets::Server>,
+    page: Option<PageServer>,
     link: Link,
     notifier: ChangeNotifier,
     threads: Vec<JoinHandle<()>>,
@@ -71,6 +73,7 @@ impl Daemon {
             .take_enrollments(workspace, broker.as_ref().map(Broker::address), budget)
             .await?;
         let assets = security.serve_assets(workspace, budget).await?;
+        let page = PageServer::start(workspace, budget).await?;
         let link = Link::start(address.clone(), way, inbox).await?;
         tokio::spawn(follow_broker(workspace.database(), link.connected()));
         let notifier = ChangeNotifier::new();
@@ -94,6 +97,7 @@ impl Daemon {
             broker,
             enrollment,
             assets,
+            page,
             link,
             notifier,
             threads,
@@ -116,6 +120,11 @@ impl Daemon {
         self.assets.as_ref().map(assets::Server::address)
     }
 
+    /// The live page, unless it is off.
+    pub(crate) const fn page(&self) -> Option<&PageServer> {
+        self.page.as_ref()
+    }
+
     /// Waits until a part ends by itself, and returns its name.
     pub(crate) async fn watch(&self) -> String {
         loop {
@@ -136,6 +145,9 @@ impl Daemon {
         }
         if let Some(assets) = self.assets {
             assets.stop();
+        }
+        if let Some(page) = self.page {
+            page.stop();
         }
         self.link.stop().await;
         // This ends the ingest too: its inbox closes with the link and the broker.

@@ -1,5 +1,5 @@
-//! What the serving coordinator reports about itself, for commands of other processes: since when it serves, and whether it has lost the
-//! broker.
+//! What the serving coordinator reports about itself, for commands of other processes: since when it serves, whether it has lost the
+//! broker, and where its live page is.
 
 use rusqlite::{OptionalExtension as _, params};
 
@@ -9,6 +9,8 @@ use super::{Result, Store, now};
 const STARTED: &str = "started";
 /// When it lost the broker. Absent while it is connected.
 const BROKER_LOST: &str = "broker_lost";
+/// The address of the live page. Absent while there is none.
+const PAGE: &str = "page";
 
 /// The last report of a serving coordinator. It only holds while the workspace is served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub(crate) struct ServiceState {
     pub(crate) started: Option<String>,
     /// When it lost the broker, RFC 3339 UTC. `None` while it is connected.
     pub(crate) broker_lost: Option<String>,
+    /// The URL of the live page. `None` when it is off.
+    pub(crate) page: Option<String>,
 }
 
 impl Store {
@@ -27,7 +31,16 @@ impl Store {
     pub(crate) fn service_begins(&self) -> Result<()> {
         self.forget_who_is_online()?;
         self.set_service(STARTED, Some(&now()))?;
+        self.set_service(PAGE, None)?;
         self.set_service(BROKER_LOST, None)
+    }
+
+    /// Stores the URL of the live page.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn page_is_served(&self, url: &str) -> Result<()> {
+        self.set_service(PAGE, Some(url))
     }
 
     /// Stores whether the broker is lost. Without it no device is heard, so none counts as online until it is heard again.
@@ -55,6 +68,7 @@ impl Store {
         Ok(ServiceState {
             started: value(STARTED)?,
             broker_lost: value(BROKER_LOST)?,
+            page: value(PAGE)?,
         })
     }
 

@@ -41,6 +41,8 @@ pub(crate) struct CoordinatorStatus {
     pub(crate) since: Option<String>,
     /// The workspace's directory.
     pub(crate) workspace: String,
+    /// The URL of the live page.
+    pub(crate) page: Option<String>,
 }
 
 /// The broker.
@@ -136,6 +138,10 @@ pub(super) fn status_at(lab: &LabStatus, now: Timestamp) -> String {
     let mut lines = vec![
         ("workspace", lab.coordinator.workspace.clone()),
         ("coordinator", running),
+        (
+            "live page",
+            lab.coordinator.page.clone().unwrap_or_else(|| "off".to_owned()),
+        ),
         ("broker", format!("{} ({kind}), {connected}", lab.broker.address)),
         (
             "disk",
@@ -235,6 +241,7 @@ mod tests {
                 running: true,
                 since: Some("2026-11-22T07:02:42.5Z".to_owned()),
                 workspace: "lab".to_owned(),
+                page: Some("http://127.0.0.1:8886".to_owned()),
             },
             broker: BrokerStatus {
                 embedded: false,

@@ -36,6 +36,17 @@ pub(crate) enum ConfigError {
     /// TLS is requested without keys.
     #[error("`broker` is {0}: TLS needs `tls = true` and the keys that `regatta init` makes")]
     WithoutKeys(BrokerAddress),
+    /// `dashboard_listen` is neither `off` nor an address with its port.
+    #[error(
+        "`dashboard_listen` is `{0}`: write an address of this machine with its port, such as \"{DEFAULT_PAGE}\", or \"off\""
+    )]
+    Page(String),
+    /// The live page has no login, so only this machine may reach it.
+    #[error(
+        "`dashboard_listen` is {0}, which other machines reach, and the live page has no login: \
+         listen on 127.0.0.1, and reach it from elsewhere through `ssh -L {port}:127.0.0.1:{port} HOST`", port = .0.port()
+    )]
+    PageExposed(SocketAddr),
     /// The host cannot be part of an address.
     #[error("`host` is `{0}`: write the name or address of this machine, without scheme and port")]
     Host(String),
@@ -53,6 +64,21 @@ pub(crate) enum BrokerChoice {
     External(BrokerAddress),
 }
 
+/// Where the live page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageChoice {
+    /// Nowhere.
+    Off,
+    /// At [`DEFAULT_PAGE`], or at another port when a program has that one.
+    Default,
+    /// At this address. Port 0 selects a free port.
+    At(SocketAddr),
+}
+
+/// The default address of the live page: next to the asset server's port, on loopback.
+pub(crate) const DEFAULT_PAGE: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8886);
+
 /// The validated configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
@@ -64,6 +90,8 @@ pub(crate) struct Config {
     pub(crate) enroll_listen: SocketAddr,
     /// The address of the asset server. `None` disables it.
     pub(crate) assets_listen: Option<SocketAddr>,
+    /// Where the live page is.
+    pub(crate) page: PageChoice,
     /// The name or address of this machine, as devices reach it.
     pub(crate) host: String,
     /// The directory for data and models, relative to the workspace.
@@ -92,6 +120,8 @@ struct File {
     enroll_listen: SocketAddr,
     #[serde(default)]
     assets_listen: Option<SocketAddr>,
+    #[serde(default)]
+    dashboard_listen: Option<String>,
     #[serde(default = "default_host")]
     host: String,
     #[serde(default)]
@@ -195,6 +225,7 @@ impl Config {
             tls: file.tls,
             enroll_listen: file.enroll_listen,
             assets_listen: file.assets_listen.filter(|_| file.tls),
+            page: page(file.dashboard_listen)?,
             host: file.host,
             scratch: file.scratch,
             keep_on_device: SignedDuration::from_hours(i64::from(file.keep_on_device_hours)),
@@ -234,7 +265,10 @@ impl Config {
              host = \"{host}\"\n\
              \n\
              # Where enrolled devices get models and data (`regatta asset`), over HTTPS.\n\
-             assets_listen = \"{assets_listen}\"\n"
+             assets_listen = \"{assets_listen}\"\n\
+             \n\
+             # The live page of the lab, for browsers on this machine; \"off\" for none.\n\
+             # dashboard_listen = \"{DEFAULT_PAGE}\"\n"
         )
     }
 
@@ -262,6 +296,21 @@ impl Config {
                 tls: self.tls,
             },
         }
+    }
+}
+
+/// Reads `dashboard_listen`.
+fn page(listen: Option<String>) -> Result<PageChoice, ConfigError> {
+    let Some(listen) = listen else {
+        return Ok(PageChoice::Default);
+    };
+    if listen == "off" {
+        return Ok(PageChoice::Off);
+    }
+    match listen.parse::<SocketAddr>() {
+        Err(_) => Err(ConfigError::Page(listen)),
+        Ok(address) if !address.ip().is_loopback() => Err(ConfigError::PageExposed(address)),
+        Ok(address) => Ok(PageChoice::At(address)),
     }
 }
 
@@ -324,6 +373,30 @@ mod tests {
             Config::from_toml(text),
             Err(ConfigError::WithoutKeys(_))
         ));
+    }
+
+    #[test]
+    fn the_live_page_stays_on_loopback() {
+        let page = |value: &str| Config::from_toml(&format!("schema = 1\n{value}")).map(|config| config.page);
+        assert_eq!(page("").unwrap(), PageChoice::Default);
+        assert_eq!(page("dashboard_listen = \"off\"").unwrap(), PageChoice::Off);
+        let at = "[::1]:80".parse().unwrap();
+        assert_eq!(
+            page("dashboard_listen = \"[::1]:80\"").unwrap(),
+            PageChoice::At(at)
+        );
+        for address in ["0.0.0.0:8886", "[::]:8886", "192.0.2.1:8886"] {
+            let refused = page(&format!("dashboard_listen = \"{address}\"")).unwrap_err();
+            assert!(matches!(refused, ConfigError::PageExposed(_)), "{refused}");
+            assert!(
+                refused.to_string().contains("ssh -L 8886:127.0.0.1:8886"),
+                "{refused}"
+            );
+        }
+        for word in ["on", "localhost:8886", "127.0.0.1"] {
+            let refused = page(&format!("dashboard_listen = \"{word}\"")).unwrap_err();
+            assert!(matches!(refused, ConfigError::Page(_)), "{refused}");
+        }
     }
 
     #[test]

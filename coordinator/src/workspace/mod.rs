@@ -29,7 +29,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) use config::{BrokerChoice, Config, NewConfig, is_host, kept_free_bytes};
+pub(crate) use config::{
+    BrokerChoice, Config, DEFAULT_PAGE, NewConfig, PageChoice, is_host, kept_free_bytes,
+};
 pub(crate) use lock::{Lock, LockError};
 use regatta_fsutil::{atomic_file::AtomicFile, regular_file};
 use regatta_types::{RunId, StreamName, documents::document_name};

@@ -122,7 +122,7 @@ impl Place {
     fn regatta_toml(&self) -> String {
         // The user's own scratch directory is not used.
         format!(
-            "{}\n# Labels for accuracy.\nscratch = \"scratch\"\n",
+            "{}dashboard_listen = \"off\"\n\n# Labels for accuracy.\nscratch = \"scratch\"\n",
             Config::template(&NewConfig {
                 external: None,
                 listen: self.listen[0],

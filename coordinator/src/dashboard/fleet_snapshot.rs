@@ -1,0 +1,54 @@
+//! The fleet at one moment, read from the store: devices, what each runs, and whether the broker is heard. It does not sort or render.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use regatta_types::{DeviceId, documents::DeviceFacts};
+
+use crate::store::{self, CurrentRun, DeviceRow, Store};
+
+/// A device with its run.
+#[derive(Debug, Clone)]
+pub(super) struct FleetDevice {
+    /// The device.
+    pub(super) row: DeviceRow,
+    /// Its description of itself when it last connected, if this version reads it.
+    pub(super) facts: Option<DeviceFacts>,
+    /// The run that it executes or delivers.
+    pub(super) run: Option<CurrentRun>,
+    /// The number of runs that wait for it.
+    pub(super) queued: u64,
+}
+
+/// The fleet at one moment.
+#[derive(Debug, Clone)]
+pub(super) struct FleetSnapshot {
+    /// When it was read.
+    pub(super) read: Timestamp,
+    /// The devices, by name.
+    pub(super) devices: Vec<FleetDevice>,
+    /// The number of devices whose agent speaks another wire version.
+    pub(super) refused: usize,
+    /// Since when the coordinator has lost the broker, RFC 3339 UTC.
+    pub(super) broker_lost: Option<String>,
+}
+
+impl FleetSnapshot {
+    /// Reads the fleet.
+    pub(super) fn read(store: &Store) -> store::Result<Self> {
+        let mut runs = store.current_runs()?;
+        let queued: BTreeMap<DeviceId, u64> = store.queued_runs()?;
+        let devices = store.devices()?.into_iter().map(|row| FleetDevice {
+            facts: row.reported_facts().ok(),
+            run: runs.remove(&row.id),
+            queued: queued.get(&row.id).copied().unwrap_or(0),
+            row,
+        });
+        Ok(Self {
+            read: Timestamp::now(),
+            devices: devices.collect(),
+            refused: store.other_versions()?.len(),
+            broker_lost: store.service()?.broker_lost,
+        })
+    }
+}

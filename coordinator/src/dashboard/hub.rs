@@ -1,0 +1,121 @@
+//! Shares renderings among open pages: each watched view is rendered at most once a second, only after a change, and never while nobody
+//! watches.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::watch;
+
+use super::{
+    pieces::Pieces,
+    view::{Reader, View},
+};
+use crate::store;
+
+/// The shortest time between two renderings.
+const PACE: Duration = Duration::from_secs(1);
+/// The longest time between two renderings of a watched view: silence and elapsed minutes change without the store.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// The largest number of different views that are watched at once.
+const MOST_VIEWS: usize = 64;
+
+/// The renderings of all open pages.
+pub(super) struct Hub {
+    reader: Mutex<Reader>,
+    watched: Mutex<HashMap<View, watch::Sender<Arc<Pieces>>>>,
+}
+
+impl Hub {
+    /// A hub without pages.
+    pub(super) fn new(reader: Reader) -> Arc<Self> {
+        Arc::new(Self {
+            reader: Mutex::new(reader),
+            watched: Mutex::default(),
+        })
+    }
+
+    /// Does `work` with the reader of the store. It blocks.
+    pub(super) fn read<T>(&self, work: impl FnOnce(&mut Reader) -> T) -> T {
+        work(&mut lock(&self.reader))
+    }
+
+    /// Watches a view. `None` when too many different views are watched. It blocks.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(super) fn watch(&self, view: &View) -> store::Result<Option<watch::Receiver<Arc<Pieces>>>> {
+        let now = Arc::new(self.read(|reader| reader.render(view))?);
+        let mut watched = lock(&self.watched);
+        watched.retain(|_, sender| sender.receiver_count() > 0);
+        if let Some(sender) = watched.get(view) {
+            return Ok(Some(sender.subscribe()));
+        }
+        if watched.len() >= MOST_VIEWS {
+            return Ok(None);
+        }
+        let (sender, receiver) = watch::channel(now);
+        watched.insert(view.clone(), sender);
+        Ok(Some(receiver))
+    }
+
+    /// Renders watched views after changes, for ever.
+    pub(super) async fn follow(self: Arc<Self>) {
+        let mut ticks = tokio::time::interval(PACE);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let (mut version, mut rendered) = (None, Instant::now());
+        loop {
+            ticks.tick().await;
+            if !self.is_watched() {
+                continue;
+            }
+            let hub = Arc::clone(&self);
+            let is_due = rendered.elapsed() >= LONGEST_PAUSE;
+            // SQLite waits for the disk, so this runs on a blocking thread.
+            let refreshed = tokio::task::spawn_blocking(move || hub.refresh(version, is_due)).await;
+            match refreshed {
+                Ok(Ok(Some(seen))) => (version, rendered) = (Some(seen), Instant::now()),
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!("the live page is not updated: {:#}", anyhow::Error::from(error));
+                }
+                Err(error) => tracing::error!("the live page is not updated: {error}"),
+            }
+        }
+    }
+
+    /// Renders every watched view if the store has changed since `seen`, or `is_due`. Returns the version of the store.
+    fn refresh(&self, seen: Option<i64>, is_due: bool) -> store::Result<Option<i64>> {
+        let version = self.read(|reader| reader.version())?;
+        if seen == Some(version) && !is_due {
+            return Ok(None);
+        }
+        let views: Vec<View> = lock(&self.watched).keys().cloned().collect();
+        for view in views {
+            let now = Arc::new(self.read(|reader| reader.render(&view))?);
+            if let Some(sender) = lock(&self.watched).get(&view) {
+                sender.send_if_modified(|before| {
+                    let is_changed = **before != *now;
+                    if is_changed {
+                        *before = now;
+                    }
+                    is_changed
+                });
+            }
+        }
+        Ok(Some(version))
+    }
+
+    fn is_watched(&self) -> bool {
+        let mut watched = lock(&self.watched);
+        watched.retain(|_, sender| sender.receiver_count() > 0);
+        !watched.is_empty()
+    }
+}
+
+/// Locks a mutex. Its data is replaced as a whole, so a panic elsewhere leaves nothing half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,86 @@
+//! A page that cannot be shown: what is wrong and what to do, with its HTTP status.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use maud::html;
+
+use super::{layout, outside_text::shown};
+use crate::store::StoreError;
+
+/// The reason why a page is not shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct PageError {
+    /// The HTTP status.
+    pub(super) status: StatusCode,
+    /// What is wrong, in a sentence.
+    pub(super) message: String,
+    /// What to do.
+    pub(super) hint: &'static str,
+}
+
+impl PageError {
+    /// A request that the page does not understand.
+    pub(super) fn bad_request(message: impl ToString) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            message: message.to_string(),
+            hint: "Go back, or start from the fleet.",
+        }
+    }
+
+    /// A page that does not exist.
+    pub(super) fn not_found(message: impl ToString) -> Self {
+        Self {
+            status: StatusCode::NOT_FOUND,
+            message: message.to_string(),
+            hint: "The links at the top lead to every page.",
+        }
+    }
+}
+
+impl PageError {
+    /// Too many different views are open.
+    pub(super) fn too_busy() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            message: "too many different pages are open".to_owned(),
+            hint: "Close some of them.",
+        }
+    }
+
+    /// A defect of the program.
+    pub(super) fn internal() -> Self {
+        Self {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            message: "the page could not be made".to_owned(),
+            hint: "The log of `regatta serve` has the cause.",
+        }
+    }
+}
+
+impl From<StoreError> for PageError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(
+            "the live page cannot read the store: {:#}",
+            anyhow::Error::from(error)
+        );
+        Self {
+            message: "the store cannot be read".to_owned(),
+            ..Self::internal()
+        }
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let body = html! {
+            h1 { (self.status.as_u16()) " " (self.status.canonical_reason().unwrap_or_default()) }
+            p { (shown(&self.message, 500)) "." }
+            p { (self.hint) }
+        };
+        (self.status, layout::page("Error", None, None, &body)).into_response()
+    }
+}

@@ -1,0 +1,281 @@
+//! The live page of `regatta serve`, over HTTP: 20 simulated devices in motion, hostile names, headers, and refused requests.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+use std::{fs, process::Command};
+
+use regatta_tests::{
+    Broker, Lab, Process, agent,
+    browser_client::{PageEvents, get_page, request_page},
+    eventually, regatta, succeed_output,
+};
+use regatta_types::{DeviceId, documents::DeviceFacts};
+use regatta_wire::{
+    message::{Hello, Message as _},
+    topic::{Leaf, Topic},
+};
+use rumqttc::{Client, MqttOptions, PublishOptions, QoS};
+
+const DEVICES: usize = 20;
+
+/// A lab with the embedded broker and without keys, whose page has a free port.
+fn plain_lab() -> Lab {
+    let lab = Lab::new(Broker::Embedded).expect("it needs nothing that could be missing");
+    listen(&lab, "127.0.0.1:0");
+    lab
+}
+
+/// Sets where the page listens.
+fn listen(lab: &Lab, address: &str) {
+    let config = lab.workspace().join("regatta.toml");
+    let text = fs::read_to_string(&config).expect("regatta.toml");
+    fs::write(&config, format!("{text}dashboard_listen = \"{address}\"\n")).expect("regatta.toml");
+}
+
+/// Starts devices of one process.
+fn simulated_devices(lab: &Lab) -> Process {
+    let mut command = Command::new(agent());
+    command
+        .args([
+            "simulate",
+            "--devices",
+            &DEVICES.to_string(),
+            "--concurrent-runs",
+            "1",
+        ])
+        .args([
+            "--broker",
+            &format!("mqtt://127.0.0.1:{}", lab.port),
+            "--state-dir",
+        ])
+        .arg(lab.scratch().join("fleet"));
+    Process::start(&mut command, &lab.scratch().join("fleet.log"))
+}
+
+#[test]
+fn the_fleet_page_shows_devices_and_their_changes() {
+    let mut lab = plain_lab();
+    lab.start_coordinator();
+    let url = lab.page_url();
+    let empty = get_page(&url, "/");
+    assert!(
+        empty.body.contains("No device has connected yet"),
+        "{}",
+        empty.body
+    );
+    let _fleet = simulated_devices(&lab);
+    let rows = |path: &str| get_page(&url, path).body.matches("<tr id=\"d-").count();
+    eventually("every device to be idle", 90, || rows("/?state=idle") == DEVICES);
+
+    let _ = succeed_output(lab.regatta().args(["device", "label", "boat-sim-0003", "+edge"]));
+    eventually("the label", 20, || rows("/?label=edge") == 1);
+    assert_eq!(rows("/?text=SIM-0003"), 1);
+    assert_eq!(rows("/?text=nothing"), 0);
+    let by_name = get_page(&url, "/?sort=name&order=down").body;
+    let at = |name: &str| by_name.find(name).expect("the device");
+    assert!(at("boat-sim-0020") < at("boat-sim-0003"));
+
+    let mut events = PageEvents::open(&url, "/live/fleet?");
+    let first = events.next_data();
+    assert_eq!(first.matches("boat-sim-").count(), DEVICES, "{first}");
+    let note = "<b>fan</b>\u{202e}";
+    let _ = succeed_output(
+        lab.regatta()
+            .args(["device", "drain", "boat-sim-0007", "--note", note]),
+    );
+    let change = loop {
+        let change = events.next_data();
+        if change.contains("maintenance") {
+            break change;
+        }
+    };
+    assert!(change.contains("boat-sim-0007"), "{change}");
+    assert!(!change.contains("boat-sim-0008"), "only what changed: {change}");
+    assert!(change.contains(r"&lt;b&gt;fan&lt;/b&gt;\\u{202e}"), "{change}");
+
+    let requested = lab.json(&[
+        "run",
+        "--device",
+        "boat-sim-0001",
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "Offline",
+        "--engine",
+        "sim",
+        "--duration",
+        "5s",
+        "--no-wait",
+    ]);
+    assert!(requested["runs"][0]["run"].is_string());
+    let run = loop {
+        let change = events.next_data();
+        if change.contains("digits Offline") {
+            break change;
+        }
+    };
+    assert!(run.contains("boat-sim-0001"), "{run}");
+}
+
+#[test]
+fn a_devices_text_cannot_change_the_page() {
+    let mut lab = plain_lab();
+    lab.start_coordinator();
+    let url = lab.page_url();
+    let names = [
+        "<script>alert(1)</script>".to_owned(),
+        "\"><img src=x onerror=alert(1)>".to_owned(),
+        "boat\u{202e}dab\u{200b}".to_owned(),
+        "boat\x1b[2J\r\n\0".to_owned(),
+        "n".repeat(10_000),
+    ];
+    let (client, mut connection) = Client::builder(MqttOptions::new("hostile", ("127.0.0.1", lab.port)))
+        .capacity(16)
+        .build();
+    let connected = std::thread::spawn(move || for _ in connection.iter().take_while(Result::is_ok) {});
+    for (number, name) in (1_u8..).zip(&names) {
+        let facts = DeviceFacts {
+            model: format!("{name}{}", "<i>m</i>".repeat(1_250)),
+            hottest_millicelsius: Some(45_600),
+            ..DeviceFacts::default()
+        };
+        let device = DeviceId::of_public_key(&[number; 32]);
+        let hello = Hello {
+            device: device.clone(),
+            name: name.clone(),
+            public_key: [number; 32],
+            online: true,
+            agent: name.clone(),
+            engines: Vec::new(),
+            facts_json: serde_json::to_vec(&facts).expect("facts"),
+            runs: Vec::new(),
+        };
+        let topic = Topic {
+            device,
+            leaf: Leaf::Hello,
+        };
+        client
+            .publish(
+                topic.to_string(),
+                hello.to_frame().expect("a frame"),
+                PublishOptions::new(QoS::AtLeastOnce),
+            )
+            .expect("the broker takes it");
+    }
+    let page = || get_page(&url, "/").body;
+    eventually("the devices", 30, || {
+        page().matches("<tr id=\"d-").count() == names.len()
+    });
+    let page = page();
+    for harmful in [
+        "<script>alert",
+        "<img",
+        "<i>",
+        "\u{202e}",
+        "\u{200b}",
+        "\x1b",
+        "\0",
+    ] {
+        assert!(!page.contains(harmful), "{harmful:?}");
+    }
+    for visible in ["&lt;script&gt;alert(1)", r"boat\u{202e}dab\u{200b}", "45.6 °C"] {
+        assert!(page.contains(visible), "{visible}");
+    }
+    assert!(page.len() < 20_000, "{} bytes", page.len());
+    let live = PageEvents::open(&url, "/live/fleet?").next_data();
+    let harmful = ["<script>alert", "<img", "<i>", "\u{202e}", r"\u202e", r"\u001b"];
+    assert!(!harmful.iter().any(|harmful| live.contains(harmful)), "{live}");
+    client.disconnect().expect("it is connected");
+    let _ = connected.join();
+}
+
+#[test]
+fn the_page_answers_only_readers_of_this_machine_and_forbids_foreign_content() {
+    let mut lab = plain_lab();
+    lab.start_coordinator();
+    let url = lab.page_url();
+    let page = get_page(&url, "/");
+    assert_eq!(page.status, 200);
+    let policy = page.header("content-security-policy").expect("a policy");
+    for rule in [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "frame-ancestors 'none'",
+    ] {
+        assert!(policy.contains(rule), "{policy}");
+    }
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(page.header("cache-control"), Some("no-store"));
+    assert!(!page.body.contains("style=") && !page.body.contains("onclick"));
+    // Everything that the page loads is from this server, and small.
+    let mut bytes = page.body.len();
+    for link in page
+        .body
+        .split(['"', '\''])
+        .filter(|text| text.starts_with("/static/"))
+    {
+        let file = get_page(&url, link);
+        assert_eq!(file.status, 200, "{link}");
+        bytes += file.body.len();
+    }
+    assert!(!page.body.contains("http://") && !page.body.contains("https://"));
+    assert!(bytes < 150_000, "{bytes}");
+
+    for (lines, status) in [
+        ("GET / HTTP/1.1\r\nHost: evil.example\r\n", 421),
+        ("GET / HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\n", 421),
+        ("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n", 421),
+        ("GET / HTTP/1.1\r\n", 421),
+        ("GET /live/fleet HTTP/1.1\r\nHost: evil.example\r\n", 421),
+        ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n", 405),
+        ("DELETE /static/live.js HTTP/1.1\r\nHost: localhost\r\n", 405),
+        ("HEAD / HTTP/1.1\r\nHost: localhost\r\n", 200),
+        ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n", 404),
+        ("GET /static/../regatta.toml HTTP/1.1\r\nHost: localhost\r\n", 404),
+        (
+            "GET /static/%2e%2e%2fregatta.toml HTTP/1.1\r\nHost: localhost\r\n",
+            404,
+        ),
+        ("GET /?state=asleep HTTP/1.1\r\nHost: localhost\r\n", 400),
+    ] {
+        let answer = request_page(&url, lines);
+        assert_eq!(answer.status, status, "{lines}: {}", answer.body);
+        assert!(answer.header("content-security-policy").is_some(), "{lines}");
+    }
+    let refused = get_page(&url, "/?sort=%3Cscript%3E").body;
+    assert!(refused.contains("`sort` is one of: name, state"), "{refused}");
+}
+
+#[test]
+fn the_page_needs_a_free_port_and_says_who_has_it() {
+    let mut lab = plain_lab();
+    lab.start_coordinator();
+    let url = lab.page_url();
+    let other = Lab::new(Broker::Embedded).expect("it needs nothing that could be missing");
+    listen(&other, url.trim_start_matches("http://"));
+    let refused = other.regatta().arg("serve").output().expect("regatta runs");
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("the live page cannot be served at") && text.contains("`regatta` (process"),
+        "{text}"
+    );
+    assert!(
+        text.contains("set another port with `dashboard_listen`"),
+        "{text}"
+    );
+
+    let open = Lab::new(Broker::Embedded).expect("it needs nothing that could be missing");
+    listen(&open, "0.0.0.0:8886");
+    let refused = Command::new(regatta())
+        .args(["serve", "--workspace"])
+        .arg(open.workspace())
+        .output()
+        .expect("regatta runs");
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{text}");
+    assert!(text.contains("the live page has no login"), "{text}");
+}
