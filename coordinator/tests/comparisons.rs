@@ -6,6 +6,7 @@ mod support;
 
 use std::fs;
 
+use regatta_types::documents::{DeviceFacts, Document as _, Evidence, RunPhase, RunState};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use support::{coordinator::Coordinator, device::SimulatedDevice, eventually};
@@ -103,6 +104,39 @@ impl FilledStore {
             )
             .unwrap();
         id
+    }
+
+    /// Writes the evidence of a run by a version of the agent.
+    fn write_evidence(&self, run: &str, agent: &str) {
+        let facts = DeviceFacts {
+            kernel: "5.15.148-tegra".to_owned(),
+            ..DeviceFacts::default()
+        };
+        let evidence = Evidence {
+            schema: Evidence::SCHEMA,
+            run: run.parse().unwrap(),
+            device: self.draft["spec"]["device"].as_str().unwrap().parse().unwrap(),
+            spec_sha256: "00".to_owned(),
+            agent: format!("regatta-agent {agent}"),
+            outcome: RunState {
+                phase: RunPhase::Draining,
+                reason: None,
+                revision: 1,
+            },
+            not_a_measurement: Vec::new(),
+            attempts: Vec::new(),
+            before: facts.clone(),
+            after: facts,
+            state: None,
+            files: Vec::new(),
+        };
+        let files = self.coordinator.path(&format!("runs/{run}/files"));
+        fs::create_dir_all(&files).unwrap();
+        fs::write(
+            files.join("evidence.json"),
+            serde_json::to_vec(&evidence).unwrap(),
+        )
+        .unwrap();
     }
 
     /// Runs `compare` and returns exit code, output and errors.
@@ -260,7 +294,7 @@ fn runs_that_do_not_count_are_counted_with_their_reason() {
     );
     assert!(
         printed.contains(
-            "not compared: digits SingleStream PerformanceOnly, MaxQ 15W, full: 1 runs of B, none of A"
+            "not compared: digits SingleStream PerformanceOnly, MaxQ 15W, full: 1 run of B, none of A"
         ),
         "{printed}"
     );
@@ -374,4 +408,88 @@ fn selections_that_cannot_be_are_refused_with_a_remedy() {
         assert_eq!(code, 2, "{args:?}: {errors}");
         assert!(errors.contains(words), "{args:?}: {errors}");
     }
+}
+
+#[test]
+fn campaign_variants_and_agent_versions_are_selections() {
+    let mut filled = FilledStore::new();
+    let device = filled.draft["spec"]["device"].as_str().unwrap().to_owned();
+    filled
+        .store
+        .execute_batch(
+            "INSERT INTO campaigns VALUES ('night', '', '', 1, 0, 0, 60, NULL, 'running', '2026-11-22T00:00:00Z', NULL, 0);
+             INSERT INTO combinations VALUES ('night', 0, '{}', 'small', 'any', 0, '[]'), ('night', 1, '{}', 'large', 'any', 0, '[]');",
+        )
+        .unwrap();
+    for number in 0..14 {
+        let (combination, agent) = [(0, "0.1.0"), (1, "0.2.0")][number % 2];
+        let effect = 0.9_f64.powi(combination);
+        let run = filled.add("1", LATENCY * effect * (1.0 + NOISE[number / 2]));
+        filled.write_evidence(&run, agent);
+        let cell = number as i64 + 1;
+        filled
+            .store
+            .execute(
+                "INSERT INTO cells VALUES ('night', ?1, ?2, 1, NULL, ?1, 'good', NULL, NULL, 0)",
+                params![cell, combination],
+            )
+            .unwrap();
+        filled
+            .store
+            .execute(
+                "INSERT INTO attempts VALUES ('night', ?1, 1, ?2, ?3, '', '', NULL, NULL)",
+                params![cell, device, run],
+            )
+            .unwrap();
+    }
+    for sides in [
+        ["campaign:night/small", "campaign:night/large"],
+        ["agent:0.1.0", "campaign:night+agent:0.2.0"],
+    ] {
+        let row = &filled.report(&sides)["rows"][0];
+        assert_eq!(
+            (&row["verdict"], &row["pairs"]),
+            (&json!("better"), &json!(7)),
+            "{sides:?}"
+        );
+    }
+    let (code, _, errors) = filled.compare(&["campaign:night/tiny", "last"]);
+    assert!(
+        code == 2 && errors.contains("has no variant `tiny`; it has large, small"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_history_shows_where_it_changed_and_what_changed_with_it() {
+    let mut filled = FilledStore::new();
+    let history = |filled: &FilledStore, flags: &[&str]| {
+        let output = filled.coordinator.output(&[&["history"], flags].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for number in 0..24 {
+        let is_new = number >= 14;
+        let effect = if is_new { 1.05 } else { 1.0 };
+        let run = filled.add("1", LATENCY * effect * (1.0 + NOISE[number % 7]));
+        filled.write_evidence(&run, if is_new { "0.2.0" } else { "0.1.0" });
+        if number == 18 {
+            assert!(history(&filled, &[]).contains("from 20 runs on"));
+        }
+    }
+    let printed = history(&filled, &["device:orin-1+set:batch=1"]);
+    assert!(printed.contains("digits SingleStream"), "{printed}");
+    let change = "orin-1 digits SingleStream, 2026-11-22 00:15:00 UTC: worse (+5.0 %: 1.000 ms to 1.050 ms), run 00000015
+  agent: regatta-agent 0.1.0 → regatta-agent 0.2.0
+";
+    assert!(printed.contains(change), "{printed}");
+    let document: Value = serde_json::from_str(&history(&filled, &["--format", "json"])).unwrap();
+    let history = &document["histories"][0];
+    assert_eq!(
+        (
+            &history["level_runs"],
+            history["points"].as_array().unwrap().len()
+        ),
+        (&json!(10), 24)
+    );
 }

@@ -116,6 +116,8 @@ enum Command {
     Runs(runs::Command),
     /// Compares two selections of runs; exit code 1 if something is worse
     Compare(compare::Args),
+    /// Shows devices' figures over time, and where they changed
+    History(compare::history::HistoryArgs),
     /// Shows the engine settings that `run --set` takes
     #[command(subcommand)]
     Settings(settings::Command),
@@ -199,6 +201,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Campaign(command) => campaign::run(&command, context),
         Command::Runs(command) => runs::run(&command, context),
         Command::Compare(args) => compare::run(&args, context),
+        Command::History(args) => compare::history::run(&args, context),
         Command::Settings(command) => settings::run(&command, context),
         Command::Asset(command) => asset::run(&command, context),
         Command::Benchmark(command) => benchmark::run(&command, context),

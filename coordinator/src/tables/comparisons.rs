@@ -168,7 +168,14 @@ pub(crate) fn comparison_interval(row: &ComparisonRow) -> String {
 pub(crate) fn comparison_notes(report: &ComparisonReport) -> Vec<String> {
     let mut notes: Vec<String> = [("A", &report.a), ("B", &report.b)]
         .into_iter()
-        .map(|(name, side)| format!("{name}: {}, {} runs{}", side.selection, side.runs, excluded(side)))
+        .map(|(name, side)| {
+            format!(
+                "{name}: {}, {}{}",
+                side.selection,
+                count_of_runs(side.runs),
+                excluded(side)
+            )
+        })
         .collect();
     notes.extend(
         report
@@ -201,6 +208,14 @@ pub(crate) fn excluded(side: &ComparedSide) -> String {
         return String::new();
     }
     format!(" (left out: {})", excluded_runs(&side.excluded))
+}
+
+/// Formats a number of runs.
+pub(crate) fn count_of_runs(runs: usize) -> String {
+    match runs {
+        1 => "1 run".to_owned(),
+        more => format!("{more} runs"),
+    }
 }
 
 /// Formats how many runs do not count for which reason.

@@ -8,6 +8,7 @@ mod device_state;
 mod devices;
 mod figure;
 mod health;
+mod history;
 mod meters;
 mod power;
 mod quickstart;
@@ -33,10 +34,11 @@ use comfy_table::{
 };
 pub(crate) use comparisons::{
     ComparedSide, ComparisonReport, ComparisonRow, ExcludedRuns, comparison_interval, comparison_notes,
-    comparisons, excluded,
+    comparisons, count_of_runs, excluded, excluded_runs,
 };
 pub(crate) use devices::{device, devices, labels};
 pub(crate) use health::{health, health_log};
+pub(crate) use history::{History, HistoryChange, HistoryPoint, HistoryReport, histories};
 pub(crate) use meters::meters;
 pub(crate) use power::{energy, power_session, power_sessions, preflight};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     exit::Failure,
     store::RunRow,
-    tables::{ComparisonReport, ComparisonRow},
+    tables::{ComparisonReport, ComparisonRow, count_of_runs},
 };
 
 /// Compares the second side with the first. An error if no pair of runs can be compared.
@@ -44,8 +44,16 @@ pub(super) fn report(
             runs.collect::<Vec<_>>()
         });
         match (of_a.len(), of_b.len()) {
-            (runs, 0) => not_compared.push(format!("{}: {runs} runs of A, none of B", text(combination))),
-            (0, runs) => not_compared.push(format!("{}: {runs} runs of B, none of A", text(combination))),
+            (runs, 0) => not_compared.push(format!(
+                "{}: {} of A, none of B",
+                text(combination),
+                count_of_runs(runs)
+            )),
+            (0, runs) => not_compared.push(format!(
+                "{}: {} of B, none of A",
+                text(combination),
+                count_of_runs(runs)
+            )),
             _ => rows.extend(compared(
                 combination,
                 &of_a,

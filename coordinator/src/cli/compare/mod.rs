@@ -4,6 +4,7 @@
 
 mod baseline;
 mod formats;
+pub(super) mod history;
 mod judged;
 mod measured;
 mod selection;
@@ -145,7 +146,11 @@ fn print_baseline(file: &Path, written: &ComparedSide, context: &Context) -> Res
         serde_json::json!({ "baseline": file, "runs": written.runs, "excluded": written.excluded });
     context.print(&document, || {
         let excluded = tables::excluded(written);
-        format!("{}: {} runs{excluded}", file.display(), written.runs)
+        format!(
+            "{}: {}{excluded}",
+            file.display(),
+            tables::count_of_runs(written.runs)
+        )
     })?;
     Ok(())
 }
