@@ -243,6 +243,7 @@ mod tests {
     fn cell(number: u64, combination: u64, state: CellState) -> CellRow {
         CellRow {
             number,
+            position: number,
             combination,
             repetition: 1,
             device: None,

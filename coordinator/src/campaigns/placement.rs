@@ -4,13 +4,16 @@
 //! has run least, so that the repetitions of a combination spread over devices. A cell that failed on a device goes to another one while
 //! there is another. A cell that is tried again at a measured rate stays on its device, because the rate is that device's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use regatta_types::DeviceId;
 
 /// A cell that needs an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PendingCell<'a> {
+pub(super) struct PendingCell {
     /// Its number.
     pub(super) number: u64,
     /// Its combination.
@@ -18,7 +21,7 @@ pub(super) struct PendingCell<'a> {
     /// Its wave: priority and repetition.
     pub(super) wave: (i64, u64),
     /// The devices that may take it.
-    pub(super) candidates: &'a [DeviceId],
+    pub(super) candidates: Arc<BTreeSet<DeviceId>>,
     /// The devices on which it failed.
     pub(super) failed_on: BTreeSet<DeviceId>,
     /// The device whose measured rate it needs.
@@ -54,13 +57,13 @@ pub(super) struct NextAttempt {
     pub(super) device: DeviceId,
 }
 
-impl PendingCell<'_> {
+impl PendingCell {
     /// Returns whether a device may take the cell now.
-    fn may_run_on(&self, device: &DeviceId, fleet: &FleetView, history: &History) -> bool {
+    fn may_run_on(&self, device: &DeviceId, fleet: &FleetView, bound: &BTreeMap<u64, DeviceId>) -> bool {
         if !self.candidates.contains(device) {
             return false;
         }
-        if let Some(bound) = history.bound.get(&self.combination) {
+        if let Some(bound) = bound.get(&self.combination) {
             return bound == device;
         }
         if let Some(pinned) = self
@@ -87,25 +90,25 @@ impl PendingCell<'_> {
 }
 
 /// Returns the attempts to begin now, at most one on each idle device and at most one of each cell. `cells` are in the campaign's order.
-pub(super) fn next_attempts(
-    cells: &[PendingCell<'_>],
+pub(super) fn next_attempts<'a>(
+    cells: impl Iterator<Item = &'a PendingCell> + Clone,
     fleet: &FleetView,
     history: &History,
 ) -> Vec<NextAttempt> {
-    let mut history = history.clone();
+    let mut bound = history.bound.clone();
     let mut taken = BTreeSet::new();
     let mut next = Vec::new();
     for device in &fleet.idle {
-        let Some(cell) = best_cell(cells, device, fleet, &history, &taken) else {
+        // A device takes one cell, so the attempts of this round do not change how often it has run a combination.
+        let possible = cells
+            .clone()
+            .filter(|cell| !taken.contains(&cell.number) && cell.may_run_on(device, fleet, &bound));
+        let Some(cell) = best_cell(possible, device, history) else {
             continue;
         };
         taken.insert(cell.number);
-        *history
-            .attempts
-            .entry((cell.combination, device.clone()))
-            .or_default() += 1;
         if history.same.contains(&cell.combination) {
-            history.bound.insert(cell.combination, device.clone());
+            bound.insert(cell.combination, device.clone());
         }
         next.push(NextAttempt {
             cell: cell.number,
@@ -116,19 +119,14 @@ pub(super) fn next_attempts(
 }
 
 /// Returns the cell that a device takes: of the first wave with a cell for it, the combination that it has run least.
-fn best_cell<'a, 'b>(
-    cells: &'a [PendingCell<'b>],
+fn best_cell<'a>(
+    possible: impl Iterator<Item = &'a PendingCell>,
     device: &DeviceId,
-    fleet: &FleetView,
     history: &History,
-    taken: &BTreeSet<u64>,
-) -> Option<&'a PendingCell<'b>> {
-    let mut possible = cells
-        .iter()
-        .filter(|cell| !taken.contains(&cell.number) && cell.may_run_on(device, fleet, history))
-        .peekable();
+) -> Option<&'a PendingCell> {
+    let mut possible = possible.peekable();
     let wave = possible.peek()?.wave;
-    let times = |cell: &&PendingCell<'_>| {
+    let times = |cell: &&PendingCell| {
         let key = (cell.combination, device.clone());
         history.attempts.get(&key).copied().unwrap_or(0)
     };
@@ -146,12 +144,12 @@ mod tests {
         format!("{number:02x}").repeat(16).parse().unwrap()
     }
 
-    fn cell(number: u64, combination: u64, repetition: u64, candidates: &[DeviceId]) -> PendingCell<'_> {
+    fn cell(number: u64, combination: u64, repetition: u64, candidates: &[DeviceId]) -> PendingCell {
         PendingCell {
             number,
             combination,
             wave: (0, repetition),
-            candidates,
+            candidates: Arc::new(candidates.iter().cloned().collect()),
             failed_on: BTreeSet::new(),
             pinned_to: None,
         }
@@ -165,14 +163,10 @@ mod tests {
     }
 
     /// Runs every cell to a good end, and returns which device ran which cells.
-    fn run_all(
-        mut cells: Vec<PendingCell<'_>>,
-        devices: &[DeviceId],
-        history: &mut History,
-    ) -> Vec<NextAttempt> {
+    fn run_all(mut cells: Vec<PendingCell>, devices: &[DeviceId], history: &mut History) -> Vec<NextAttempt> {
         let mut all = Vec::new();
         while !cells.is_empty() {
-            let next = next_attempts(&cells, &all_idle(devices), history);
+            let next = next_attempts(cells.iter(), &all_idle(devices), history);
             assert!(!next.is_empty(), "{cells:?} wait for ever");
             for attempt in &next {
                 let cell = cells.iter().find(|cell| cell.number == attempt.cell).unwrap();
@@ -223,14 +217,14 @@ mod tests {
         let cells = [failed];
         let history = History::default();
         assert_eq!(
-            next_attempts(&cells, &only_first_idle, &history),
+            next_attempts(cells.iter(), &only_first_idle, &history),
             [],
             "the other is busy"
         );
         let alone = all_idle(&devices[..1]);
-        assert_eq!(next_attempts(&cells, &alone, &history)[0].device, device(1));
+        assert_eq!(next_attempts(cells.iter(), &alone, &history)[0].device, device(1));
         assert_eq!(
-            next_attempts(&cells, &all_idle(&devices), &history)[0].device,
+            next_attempts(cells.iter(), &all_idle(&devices), &history)[0].device,
             device(2)
         );
     }
@@ -241,10 +235,10 @@ mod tests {
         let mut pinned = cell(1, 1, 1, &devices);
         pinned.pinned_to = Some(device(2));
         let cells = [pinned];
-        let next = next_attempts(&cells, &all_idle(&devices), &History::default());
+        let next = next_attempts(cells.iter(), &all_idle(&devices), &History::default());
         assert_eq!(next[0].device, device(2));
         let without = all_idle(&devices[..1]);
-        let next = next_attempts(&cells, &without, &History::default());
+        let next = next_attempts(cells.iter(), &without, &History::default());
         assert_eq!(next[0].device, device(1), "the other has gone");
     }
 
@@ -262,7 +256,7 @@ mod tests {
             for (combination, _, numbers) in &plan {
                 candidates.entry(*combination).or_insert_with(|| numbers.iter().map(|&n| device(n)).collect());
             }
-            let mut cells: Vec<PendingCell<'_>> = plan.iter().enumerate()
+            let mut cells: Vec<PendingCell> = plan.iter().enumerate()
                 .map(|(index, (combination, repetition, _))| {
                     cell(index as u64 + 1, *combination, *repetition, &candidates[combination])
                 })
@@ -275,8 +269,8 @@ mod tests {
             }
             let expected = cells.len();
             let mut history = History { same, ..History::default() };
-            let first = next_attempts(&cells, &all_idle(&devices), &history);
-            prop_assert_eq!(&first, &next_attempts(&cells, &all_idle(&devices), &history), "deterministic");
+            let first = next_attempts(cells.iter(), &all_idle(&devices), &history);
+            prop_assert_eq!(&first, &next_attempts(cells.iter(), &all_idle(&devices), &history), "deterministic");
             let used: BTreeSet<&DeviceId> = first.iter().map(|attempt| &attempt.device).collect();
             prop_assert_eq!(used.len(), first.len());
             let all = run_all(cells, &devices, &mut history);

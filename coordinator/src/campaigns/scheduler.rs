@@ -4,7 +4,7 @@
 //! point and continues after a restart. [`super::placement`] decides, this module reads and writes.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -29,8 +29,8 @@ use crate::{
     change_notifier::ChangeNotifier,
     runs::{ParsedWords, ResolveError, RunFiles, Words, repetitions},
     store::{
-        AttemptEnd, AttemptRow, CampaignRow, CampaignState, Combination, DeviceRow, NewAttempt, RunDraft,
-        RunRow, Store,
+        AttemptEnd, AttemptRow, CampaignRow, CampaignState, CellFailure, Combination, DeviceRow, NewAttempt,
+        RunDraft, RunRow, Store,
     },
     workspace::Workspace,
 };
@@ -164,7 +164,7 @@ impl Scheduler {
     }
 
     /// Ends an attempt whose run is recorded, or was removed.
-    fn settle(&self, attempt: &AttemptRow, now: Now) -> anyhow::Result<()> {
+    fn settle(&mut self, attempt: &AttemptRow, now: Now) -> anyhow::Result<()> {
         let run = attempt.run.map_or(Ok(None), |run| self.store.run(run))?;
         let failed = match &run {
             None => Some((EndCause::Operator, "its run was removed".to_owned())),
@@ -200,7 +200,7 @@ impl Scheduler {
     }
 
     fn is_tried_again(
-        &self,
+        &mut self,
         attempt: &AttemptRow,
         cause: EndCause,
         run: Option<&RunRow>,
@@ -210,12 +210,15 @@ impl Scheduler {
         };
         let earlier = self.store.counted_attempts(&attempt.campaign, attempt.cell)?;
         let earlier: Vec<&AttemptRow> = earlier.iter().filter(|row| row.number < attempt.number).collect();
+        let has_other_device = cause == EndCause::Precondition && {
+            self.refresh(&campaign)?;
+            let progress = self.progress.get(&campaign.name);
+            progress
+                .is_some_and(|progress| progress.has_other_device(attempt.cell, &attempt.device, &earlier))
+        };
         let alternatives = Alternatives {
             has_other_rate: cause == EndCause::Invalid && run.is_some_and(|row| self.has_other_rate(row)),
-            has_other_device: cause == EndCause::Precondition && {
-                let progress = Progress::read(&self.store, &campaign)?;
-                progress.has_other_device(attempt.cell, &attempt.device, &earlier)
-            },
+            has_other_device,
         };
         Ok(retry::is_tried_again(cause, &earlier, &campaign, alternatives))
     }
@@ -290,11 +293,9 @@ impl Scheduler {
         if fleet.idle.is_empty() && progress.open_attempts() > 0 {
             return Ok(false);
         }
-        let history = progress.history();
-        let pending = progress.pending();
-        let next = next_attempts(&pending, &fleet, &history);
+        let next = next_attempts(progress.pending(), &fleet, progress.history());
         if next.is_empty() {
-            if progress.open_attempts() == 0 && !pending.is_empty() {
+            if progress.open_attempts() == 0 && progress.pending().next().is_some() {
                 self.fail_cells_without_device(campaign, devices, &fleet, now)?;
             }
             return Ok(false);
@@ -328,13 +329,13 @@ impl Scheduler {
         Ok(FleetView { idle, present })
     }
 
-    /// Reads a campaign's progress again if it has changed.
+    /// Reads what has changed of a campaign's progress.
     fn refresh(&mut self, campaign: &CampaignRow) -> anyhow::Result<()> {
-        let is_current = |known: &Progress| known.revision() == campaign.revision;
-        if !self.progress.get(&campaign.name).is_some_and(is_current) {
-            let read = Progress::read(&self.store, campaign)?;
-            self.progress.insert(campaign.name.clone(), read);
-        }
+        let progress = match self.progress.entry(campaign.name.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Progress::new(&self.store, campaign)?),
+        };
+        progress.update(&self.store, campaign)?;
         Ok(())
     }
 
@@ -407,8 +408,9 @@ impl Scheduler {
             return Ok(());
         };
         let history = progress.history();
+        let mut failures = Vec::new();
         for cell in progress.pending() {
-            if cell.has_device(fleet, &history) {
+            if cell.has_device(fleet, history) {
                 continue;
             }
             let needed: Vec<&DeviceId> = match history.bound.get(&cell.combination) {
@@ -438,14 +440,14 @@ impl Scheduler {
                     campaign.lose_after_s,
                     states.join(", ")
                 );
-                self.store.end_cell(
-                    &campaign.name,
-                    cell.number,
-                    Some(cause_of_absence(&rows)),
-                    &reason,
-                )?;
+                failures.push(CellFailure {
+                    cell: cell.number,
+                    cause: cause_of_absence(&rows),
+                    reason,
+                });
             }
         }
+        self.store.fail_cells(&campaign.name, &failures)?;
         Ok(())
     }
 }

@@ -103,6 +103,26 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Returns the attempts of the cells that changed after a revision, by cell and number. `None` selects every cell.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn attempts_of_changed_cells(
+        &self,
+        campaign: &str,
+        after: Option<u64>,
+    ) -> Result<Vec<AttemptRow>> {
+        let Some(after) = after else {
+            return self.attempts(campaign);
+        };
+        let mut statement = self.connection.prepare_cached(&format!(
+            "{SELECT_ATTEMPTS} WHERE campaign = ?1 AND cell IN (
+                 SELECT cells.number FROM cells WHERE cells.campaign = ?1 AND cells.revision > ?2) ORDER BY cell, number"
+        ))?;
+        let rows = statement.query_map(params![campaign, values::signed(after)], attempt)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Returns the attempts of a cell since a user last requested more of them, by number.
     ///
     /// # Errors
@@ -169,7 +189,7 @@ impl Store {
             if is_possible {
                 store.insert_attempt(new, Some(draft.spec.run))?;
                 store.add_run(draft)?;
-                store.campaign_changed(new.campaign)?;
+                store.cell_changed(new.campaign, new.cell)?;
             }
             Ok(is_possible)
         })
@@ -250,7 +270,7 @@ impl Store {
             _ => (None, None),
         };
         self.set_cell(campaign, cell, state, cause, reason)?;
-        self.campaign_changed(campaign)
+        self.cell_changed(campaign, cell)
     }
 
     /// Ends an open attempt's run that was not sent to its device yet. Returns `false` when it was sent, or is over.
@@ -311,7 +331,7 @@ impl Store {
                     cause.as_str(),
                     reason
                 ])?;
-            self.campaign_changed(&attempt.campaign)?;
+            self.cell_changed(&attempt.campaign, attempt.cell)?;
         }
         Ok(is_ending)
     }

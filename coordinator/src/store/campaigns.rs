@@ -155,6 +155,18 @@ impl Store {
         Ok(())
     }
 
+    /// Counts a change of a cell or of its attempts, so that a reader of changes finds the cell.
+    pub(super) fn cell_changed(&self, name: &str, cell: u64) -> Result<()> {
+        self.campaign_changed(name)?;
+        self.connection
+            .prepare_cached(
+                "UPDATE cells SET revision = (SELECT revision FROM campaigns WHERE name = ?1)
+                 WHERE campaign = ?1 AND number = ?2",
+            )?
+            .execute(params![name, values::signed(cell)])?;
+        Ok(())
+    }
+
     /// Reopens a campaign whose cells wait again. One that had ended runs, also if it was paused before.
     pub(super) fn campaign_continues(&self, name: &str) -> Result<()> {
         self.connection.execute(

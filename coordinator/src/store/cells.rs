@@ -40,6 +40,8 @@ pub(crate) struct NewCell {
 pub(crate) struct CellRow {
     /// Its number in the campaign, from 1.
     pub(crate) number: u64,
+    /// Its place in the campaign's order, from 0.
+    pub(crate) position: u64,
     /// Its combination.
     pub(crate) combination: u64,
     /// Its repetition, from 1.
@@ -56,9 +58,21 @@ pub(crate) struct CellRow {
     pub(crate) counted_from: u64,
 }
 
+/// Why a waiting cell fails without a further attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CellFailure {
+    /// Its number.
+    pub(crate) cell: u64,
+    /// The cause.
+    pub(crate) cause: EndCause,
+    /// The same as a sentence.
+    pub(crate) reason: String,
+}
+
 fn cell(row: &Row<'_>) -> rusqlite::Result<CellRow> {
     Ok(CellRow {
         number: values::unsigned(row, "number")?,
+        position: values::unsigned(row, "position")?,
         combination: values::unsigned(row, "combination")?,
         repetition: values::unsigned(row, "repetition")?,
         device: values::optional_parsed(row, "device")?,
@@ -159,26 +173,33 @@ impl Store {
         Ok(counts)
     }
 
-    /// Ends a waiting cell without a further attempt. `cause` is that of a failed cell; a skipped one has none.
+    /// Returns the cells that changed after a revision, in their order. `None` selects every cell.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn end_cell(
-        &self,
-        campaign: &str,
-        number: u64,
-        cause: Option<EndCause>,
-        reason: &str,
-    ) -> Result<()> {
+    pub(crate) fn changed_cells(&self, campaign: &str, after: Option<u64>) -> Result<Vec<CellRow>> {
+        let Some(after) = after else {
+            return self.cells(campaign);
+        };
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM cells WHERE campaign = ?1 AND revision > ?2 ORDER BY position")?;
+        let rows = statement.query_map(params![campaign, values::signed(after)], cell)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Fails waiting cells without a further attempt, all or none.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn fail_cells(&self, campaign: &str, failures: &[CellFailure]) -> Result<()> {
         self.all_or_nothing(|store| {
-            store.set_cell(
-                campaign,
-                number,
-                cause.map_or(CellState::Skipped, |_| CellState::Failed),
-                cause,
-                Some(reason),
-            )?;
-            store.campaign_changed(campaign)
+            for failure in failures {
+                let (cause, reason) = (Some(failure.cause), Some(failure.reason.as_str()));
+                store.set_cell(campaign, failure.cell, CellState::Failed, cause, reason)?;
+                store.cell_changed(campaign, failure.cell)?;
+            }
+            Ok(())
         })
     }
 
@@ -189,7 +210,8 @@ impl Store {
     pub(crate) fn skip_waiting_cells(&self, campaign: &str, reason: &str) -> Result<usize> {
         self.all_or_nothing(|store| {
             let skipped = store.connection.execute(
-                "UPDATE cells SET state = ?2, reason = ?3 WHERE campaign = ?1 AND state = ?4 AND NOT EXISTS (
+                "UPDATE cells SET state = ?2, reason = ?3, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1)
+                 WHERE campaign = ?1 AND state = ?4 AND NOT EXISTS (
                      SELECT 1 FROM attempts WHERE attempts.campaign = cells.campaign AND attempts.cell = cells.number
                          AND attempts.ended IS NULL)",
                 [campaign, CellState::Skipped.as_str(), reason, CellState::Waiting.as_str()],
@@ -209,7 +231,8 @@ impl Store {
     pub(crate) fn retry_cells(&self, campaign: &str, cause: EndCause) -> Result<usize> {
         self.all_or_nothing(|store| {
             let retried = store.connection.execute(
-                "UPDATE cells SET state = ?3, cause = NULL, reason = NULL, counted_from = coalesce(
+                "UPDATE cells SET state = ?3, cause = NULL, reason = NULL,
+                     revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1), counted_from = coalesce(
                      (SELECT max(number) FROM attempts WHERE attempts.campaign = cells.campaign AND attempts.cell = cells.number), 0)
                  WHERE campaign = ?1 AND state = ?4 AND cause = ?2
                      AND (SELECT state FROM campaigns WHERE name = ?1) <> ?5",

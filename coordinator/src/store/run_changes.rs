@@ -119,17 +119,27 @@ impl Store {
     /// Reopens a run that its device has after all.
     ///
     /// The run was marked as lost, or recorded without any of its files, for example after a forged state. Its device is queried for the
-    /// state. Returns `false` when the run is neither, was given up by a user, or is not that device's.
+    /// state. Returns `false` when the run is neither, was given up by a user, or is not that device's. A run whose attempt has ended in a
+    /// campaign stays recorded, because its cell would count it besides the next attempt; its device is requested to abort it.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn run_goes_on(&self, device: &DeviceId, id: RunId) -> Result<bool> {
+        self.connection
+            .prepare_cached(
+                "UPDATE runs SET pending_abort = 'its campaign has ended this attempt'
+                 WHERE id = ?1 AND device = ?2 AND lost = 1 AND recorded IS NOT NULL AND abandoned IS NULL
+                     AND pending_abort IS NULL AND EXISTS (
+                         SELECT 1 FROM attempts WHERE attempts.run = runs.id AND attempts.ended IS NOT NULL)",
+            )?
+            .execute([id.to_string().as_str(), device.as_str()])?;
         let changed = self
             .connection
             .prepare_cached(
                 "UPDATE runs SET lost = 0, known = 0, recorded = NULL, outcome = NULL, phase = ?3, reason = NULL, revision = 0,
                      started = NULL
-                 WHERE id = ?1 AND device = ?2 AND spec_sha256 IS NOT NULL AND abandoned IS NULL AND (lost = 1
+                 WHERE id = ?1 AND device = ?2 AND spec_sha256 IS NOT NULL AND abandoned IS NULL AND NOT EXISTS (
+                         SELECT 1 FROM attempts WHERE attempts.run = runs.id AND attempts.ended IS NOT NULL) AND (lost = 1
                      OR recorded IS NOT NULL AND NOT coalesce(json_extract(outcome, '$.complete'), 0)
                          AND NOT EXISTS (SELECT 1 FROM streams WHERE run = runs.id AND listed = 1))",
             )?

@@ -294,6 +294,10 @@ CREATE INDEX runs_to_abort ON runs (device, id) WHERE pending_abort IS NOT NULL;
     "
 ALTER TABLE runs ADD COLUMN spent_ms INTEGER NOT NULL DEFAULT 0;  -- how long its device has had a run with a limit, which no clock moves
 ",
+    "
+ALTER TABLE cells ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;  -- of the campaign, when the cell or its attempts last changed
+CREATE INDEX cells_by_revision ON cells (campaign, revision);
+",
 ];
 
 /// Migrates the database to the current version.
