@@ -2,8 +2,6 @@
 //!
 //! `tests/oracles/otava` installs it; `REGATTA_SERIES=N` sets the number of random series.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
 use std::{env, ffi::OsStr};
 
 use regatta_compare::change_points::change_points;
