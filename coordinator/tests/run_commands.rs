@@ -417,7 +417,10 @@ fn labels_select_devices_and_their_runs() {
     };
     assert_eq!((listed("edge"), listed("lab-2")), (0, 1));
     for (words, expected) in [
-        (&[one.id.as_str(), "edge"][..], "`edge` has no sign"),
+        (
+            &[one.id.as_str(), "edge"][..],
+            "`edge` begins with neither + nor -",
+        ),
         (&[one.id.as_str(), "+Edge"], "`Edge` is no label"),
         (&[one.id.as_str(), "+a", "-a"], "both added and removed"),
         (&[one.id.as_str(), "-fast"], "has no label `fast`; it has edge"),

@@ -1,7 +1,7 @@
 //! BERT from the published form of its dataset to a staged tree: questions and vocabulary, samples, runs on the CPU with the official
 //! LoadGen, F1 by Regatta and by a script, an audit, and staging. The dataset is made up and small, and so is the network.
 
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::{fs, path::Path};
 

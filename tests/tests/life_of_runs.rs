@@ -45,7 +45,7 @@ fn the_first_run_of_a_fresh_device_is_repeated_until_it_is_valid_and_can_be_remo
     let repeated = output(&lab, &OFFLINE, &["--set", "batch_size=2", "--retry", "5"]);
     let errors = String::from_utf8_lossy(&repeated.stderr);
     assert_eq!(repeated.status.code(), Some(0), "{errors}");
-    assert!(errors.contains("again at the measured rate"), "{errors}");
+    assert!(errors.contains("repeating at the measured rate"), "{errors}");
 
     let listed = lab.json(&["runs", "list", "-n", "1"]);
     let run = listed["runs"][0]["run"].as_str().expect("a run").to_owned();
@@ -73,7 +73,7 @@ fn ctrl_c_leaves_a_run_going_and_a_second_one_aborts_after_a_question() {
     terminal.type_in("\u{3}");
     terminal.wait_for("Abort 1 run? [y/N]");
     terminal.type_in("y\n");
-    terminal.wait_for("1 of 1 run asked to end");
+    terminal.wait_for("abort requested for 1 of 1 run");
     assert_eq!(terminal.end().code(), Some(130), "{}", terminal.shown());
     let waited = output(&lab, &["runs", "wait", "last"], &["--format", "json"]);
     assert_eq!(waited.status.code(), Some(1), "{waited:?}");

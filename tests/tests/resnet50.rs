@@ -1,7 +1,7 @@
 //! ResNet50 from the published form of its dataset to a staged tree: JPEG images and labels, samples, runs on the CPU with the official
 //! LoadGen, accuracy by Regatta and by a script, audits, and staging. The dataset is made up and small, and so is the network.
 
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::{fs, path::Path, process::Command};
 

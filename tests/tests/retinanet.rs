@@ -1,7 +1,7 @@
 //! RetinaNet from the published form of its dataset to a staged tree: images and annotations, samples, runs on the CPU with the official
 //! LoadGen, mean average precision by Regatta and by a script, and staging. The dataset is made up and small, and so is the network.
 
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
     /// The coordinator cannot be reached, or closed the connection.
-    #[error("cannot reach the coordinator at {address}: hint: check that `regatta serve` runs there")]
+    #[error("the coordinator at {address}, where `regatta serve` should run, cannot be reached")]
     Network {
         /// The coordinator's address.
         address: String,

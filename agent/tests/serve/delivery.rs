@@ -41,7 +41,7 @@ fn files_of_every_size_arrive_exactly() {
     assert!(streams.contains_key("evidence.json") && streams.contains_key("evidence.sig"));
     coordinator.command(run, &Command::Forget);
     eventually("the daemon to refuse what was not released", 10, || {
-        agent.log().contains("not forgotten").then_some(())
+        agent.log().contains("not removed").then_some(())
     });
     coordinator.command(run, &Command::Release);
     coordinator.command(run, &Command::Forget);
@@ -83,7 +83,7 @@ fn nothing_is_forgotten_before_it_is_delivered() {
     coordinator.command(run, &Command::Release);
     coordinator.command(run, &Command::Forget);
     eventually("the daemon to refuse", 10, || {
-        agent.log().contains("not forgotten").then_some(())
+        agent.log().contains("not removed").then_some(())
     });
     coordinator.known().silent = false;
     let streams = coordinator.wait_for_streams(run, 30);

@@ -86,7 +86,7 @@ fn acknowledged_data_is_resent_on_request_also_after_a_crash() {
     });
     coordinator.command(run, &Command::Forget);
     eventually("the daemon to refuse", 20, || {
-        agent.log().contains("not forgotten").then_some(())
+        agent.log().contains("not removed").then_some(())
     });
     agent.kill();
     agent.launch();

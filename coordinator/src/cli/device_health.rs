@@ -138,7 +138,7 @@ pub(super) fn clear(
     }
     if !change(&row, HealthChange::Cleared(note), store)? {
         return Err(Failure::misuse(format!(
-            "nothing is known against {name}; it is {}",
+            "{name} had no findings; it is {}",
             described(&row.health)
         ))
         .hint(remedy(&row)));

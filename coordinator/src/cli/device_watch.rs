@@ -134,10 +134,10 @@ impl DeviceWatch {
             // One sentence about the broker is enough.
             Presence::Offline if is_broker_lost => {}
             Presence::Offline if is_begun => report.changes.push(format!(
-                "{name} is offline, last seen {ago}: its run goes on there, and its logs come when it is back"
+                "{name} is offline, last seen {ago}: its run may still be running; its logs arrive when it is back"
             )),
             Presence::Offline => report.changes.push(format!(
-                "{name} is offline, last seen {ago}: its runs begin when it is back"
+                "{name} is offline, last seen {ago}: its runs start when it is back"
             )),
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = Workspace::create(root, &Config::template(&config))?;
     let place = workspace.root().display();
     let mut text = format!(
-        "made a workspace in {place}, with keys of a new lab in {place}/{KEYS}: keep them, and to yourself\n"
+        "made a workspace in {place}, with keys of a new lab in {place}/{KEYS}: keep them secret, and back them up\n"
     );
     if args.broker == BrokerKind::Mosquitto {
         let directory = workspace.mosquitto();

@@ -27,7 +27,7 @@ pub(super) fn run(args: &Args, context: &Context, store: &Store) -> Result<(), F
             (Some(word), _) => (&mut added, word),
             (None, Some(word)) => (&mut removed, word),
             (None, None) => {
-                return Err(Failure::misuse(format!("`{change}` has no sign"))
+                return Err(Failure::misuse(format!("`{change}` begins with neither + nor -"))
                     .hint(format!("+{change} adds the label, -{change} removes it")));
             }
         };

@@ -57,7 +57,7 @@ const ALL: &str = "all";
 /// Flags that select the devices of a command.
 #[derive(Debug, clap::Args)]
 pub(super) struct TargetDevices {
-    /// Devices by name or id, comma separated, or `all`; they replace those of a plan [default: the only device]
+    /// Devices by name or id, comma separated, or `all` [default: the only device]
     #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
     device: Vec<String>,
     /// Devices with one of these labels, comma separated, see `device label`

@@ -66,7 +66,7 @@ pub(super) struct Args {
     /// The name of the network's input in that cache [default: the benchmark's input_name]
     #[arg(long, value_name = "NAME", requires = "calibration_cache")]
     tensor: Option<String>,
-    /// int8: what becomes of fractions; NVIDIA's preprocessing cuts them off for images and rounds for volumes
+    /// int8: how fractions are handled; NVIDIA's preprocessing cuts them off for images and rounds for volumes
     /// [default: toward-zero]
     #[arg(long, value_name = "toward-zero|nearest", value_parser = rounding)]
     rounding: Option<Rounding>,

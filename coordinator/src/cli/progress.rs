@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     time::{Duration, Instant},
 };
 
@@ -9,6 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use regatta_types::{RunId, documents::RunPhase};
 
+use regatta_output::fit;
 use regatta_text::escape_lines;
 
 use super::context::tell;
@@ -88,11 +90,12 @@ impl View {
             None if changed && (phase == RunPhase::Running || row.is_over()) => {
                 tell(&format!("{subject}: {news}"));
             }
-            None if phase == RunPhase::Preparing && row.state.reason.is_some() => {
-                if shown.waited.is_none_or(|at| at.elapsed() >= WAIT_LINES) {
-                    shown.waited = Some(Instant::now());
-                    tell(&format!("{subject}: {news}"));
-                }
+            None if phase == RunPhase::Preparing
+                && row.state.reason.is_some()
+                && shown.waited.is_none_or(|at| at.elapsed() >= WAIT_LINES) =>
+            {
+                shown.waited = Some(Instant::now());
+                tell(&format!("{subject}: {news}"));
             }
             None => {}
         }
@@ -102,7 +105,7 @@ impl View {
     pub(crate) fn note(&self, sentence: &str) {
         match &self.bars {
             // A terminal that is gone is noticed elsewhere.
-            Some(bars) => drop(bars.println(escape_lines(sentence))),
+            Some(bars) => drop(bars.println(fit(&escape_lines(sentence), &io::stderr()))),
             None => tell(sentence),
         }
     }

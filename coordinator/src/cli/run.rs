@@ -312,10 +312,7 @@ pub(super) fn finish(
         }
         for (place, _) in &repeated {
             if let Some(row) = rows.get(*place) {
-                tell(&format!(
-                    "again at the measured rate: {}",
-                    tables::why_invalid(row)
-                ));
+                tell(&tables::why_repeated(row));
             }
         }
         store.all_or_nothing(|store| repeated.iter().try_for_each(|(_, draft)| store.add_run(draft)))?;

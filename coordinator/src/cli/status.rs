@@ -160,7 +160,7 @@ fn attention(
         let waiting = device.queued + usize::from(device.run.is_some());
         if status.coordinator.running && device.state == "offline" && waiting > 0 {
             found.push(format!(
-                "{} is offline, last seen {}, with {waiting} open runs",
+                "{} is offline, last seen {}, with open runs: {waiting}",
                 device.name,
                 tables::ago(&device.last_seen, now)
             ));

@@ -135,7 +135,7 @@ impl Wait<'_> {
             }
         }
         Failure::interrupted(format!(
-            "interrupted: {aborted} of {} asked to end",
+            "interrupted: abort requested for {aborted} of {}",
             count(open, "", "").trim()
         ))
     }

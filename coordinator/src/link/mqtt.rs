@@ -197,6 +197,7 @@ impl Connector {
         let mut connection = Some(first);
         let mut pause = PAUSES.0;
         loop {
+            let was_connected = connection.is_some();
             if let Some(open) = connection.take() {
                 tracing::debug!(address = %self.address, "connected to the broker");
                 pause = PAUSES.0;
@@ -213,7 +214,9 @@ impl Connector {
             pause = (pause * 2).min(PAUSES.1);
             match self.connect().await {
                 Ok(open) => connection = Some(open),
-                Err(error) => tracing::warn!("{:#}", anyhow::Error::from(error)),
+                // The loss itself is a warning already.
+                Err(error) if was_connected => tracing::info!("{error}; trying again until it answers"),
+                Err(error) => tracing::debug!("{:#}", anyhow::Error::from(error)),
             }
         }
     }

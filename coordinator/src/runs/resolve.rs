@@ -80,6 +80,16 @@ pub(crate) enum ResolveError {
         /// The engines that can.
         available: String,
     },
+    /// The device has no such LoadGen.
+    #[error("{device} has no LoadGen `{loadgen}`; it has {available}")]
+    NoLoadgen {
+        /// The device's name.
+        device: String,
+        /// The requested LoadGen.
+        loadgen: LoadgenChoice,
+        /// What the device reports.
+        available: String,
+    },
     /// How a device runs follows from its description, so an unreadable one is an error.
     #[error("the description that {device} (agent {agent}) sent cannot be read")]
     Facts {
@@ -133,6 +143,9 @@ impl ResolveError {
                 "`regatta device doctor {device}` shows what the device finds"
             )),
             Self::ShortLimit { .. } => Some("give it a longer limit, or a shorter --duration".to_owned()),
+            Self::NoLoadgen { .. } => {
+                Some("docs/loadgen.md shows how to build the official LoadGen for a device".to_owned())
+            }
             Self::NoSystem(_) => {
                 Some("leave out --system, or name one that `regatta system list` shows".to_owned())
             }
@@ -211,6 +224,7 @@ impl<'a> ParsedWords<'a> {
             agent: device.agent.clone(),
             source,
         })?;
+        self.check_loadgen(device, &facts)?;
         let mut drafts = Vec::new();
         for &mode in &self.modes {
             for &scenario in &self.scenarios {
@@ -283,6 +297,22 @@ impl<'a> ParsedWords<'a> {
             } else {
                 available.join(", ")
             },
+        })
+    }
+
+    fn check_loadgen(&self, device: &DeviceRow, facts: &DeviceFacts) -> Result<(), ResolveError> {
+        if self.loadgen.is_among(&facts.loadgens) {
+            return Ok(());
+        }
+        let reported = facts
+            .loadgens
+            .iter()
+            .map(|revision| format!("official:{revision}"));
+        let available: Vec<_> = ["native".to_owned()].into_iter().chain(reported).collect();
+        Err(ResolveError::NoLoadgen {
+            device: device.name.clone(),
+            loadgen: self.loadgen.clone(),
+            available: available.join(", "),
         })
     }
 

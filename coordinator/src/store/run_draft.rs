@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::now;
 
+/// LoadGen's keys of a rate that a user can fix.
+const RATE_KEYS: [&str; 2] = ["target_qps", "target_latency"];
+
 /// A requested run. Rates are estimated when it is sent, from what the device has shown by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunDraft {
@@ -20,7 +23,7 @@ pub(crate) struct RunDraft {
     /// The user's settings, from `model.scenario.key` to value. Nothing overrides them.
     #[serde(rename = "given")]
     pub(crate) user_settings: BTreeMap<String, String>,
-    /// Whether it runs on a device that takes no runs: a check, or the wish of an operator.
+    /// Whether the run may start on a quarantined or drained device. Health checks and `--force` set it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) forced: bool,
     /// How long its device may have it, in seconds, besides the wait for its gate. `None` without a limit.
@@ -35,6 +38,15 @@ impl RunDraft {
         draft.spec.run = RunId::now();
         draft.spec.created = now();
         draft
+    }
+
+    /// Returns the key by which the user has fixed the rate, if the user has: no measured rate replaces it.
+    pub(crate) fn fixed_rate(&self) -> Option<&str> {
+        let mut keys = self
+            .user_settings
+            .keys()
+            .map(|full| full.rsplit('.').next().unwrap_or(full));
+        keys.find(|key| RATE_KEYS.contains(key))
     }
 
     /// The text of `user.conf`. Estimates override initial values, and the user's settings override both.

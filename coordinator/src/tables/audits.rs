@@ -37,7 +37,7 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
         let _ = write!(text, "\n  {}", escape(line));
     }
     for line in &audit.observations {
-        let _ = write!(text, "\n  a reviewer would ask: {}", escape(line));
+        let _ = write!(text, "\n  warning: {}", escape(line));
     }
     Some(text)
 }

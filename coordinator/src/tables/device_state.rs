@@ -22,7 +22,7 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
             escape(&requested.name),
             escape(&requested.source)
         )),
-        None => lines.push("board      as it was found".to_owned()),
+        None => lines.push("board      state not changed".to_owned()),
     }
     lines.extend(
         proof

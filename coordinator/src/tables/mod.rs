@@ -43,7 +43,7 @@ pub(crate) use meters::meters;
 pub(crate) use power::{energy, power_session, power_sessions, preflight};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};
 use regatta_text::escape;
-pub(crate) use runs::{listed_runs, run, runs, why_invalid, why_not};
+pub(crate) use runs::{listed_runs, run, runs, why_not, why_repeated};
 pub(crate) use settings::settings;
 pub(crate) use status::{
     BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus, status,

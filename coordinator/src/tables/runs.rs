@@ -73,7 +73,7 @@ pub(super) fn a_line_each(rows: &[RunRow], now: Timestamp, note: Note) -> String
 }
 
 pub(super) fn two_lines_each(rows: &[RunRow], now: Timestamp, note: Note) -> String {
-    let mut table = table(["run", "of", "result"]);
+    let mut table = table(["run", "benchmark", "result"]);
     for row in rows {
         let figures = [run_text::figure(row), run_text::accuracy(row)];
         let figures: Vec<String> = figures.into_iter().flatten().collect();
@@ -153,6 +153,10 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     }
     if has_result && row.outcome.is_some() {
         lines.push(format!("result     {}", run_text::result(row)));
+        if !row.is_good() {
+            let reasons = problems(row).into_iter();
+            lines.extend(reasons.map(|reason| format!("reason     {}", escape(&reason))));
+        }
     }
     lines.extend(figures(row));
     let reasons = marker_reasons(row).into_iter();
@@ -211,9 +215,20 @@ pub(crate) fn why_not(row: &RunRow) -> String {
     if !run_text::has_result(row) {
         return format!("{}, {}", run_text::subject(row), run_text::result(row));
     }
+    format!(
+        "{} {} {}: {}",
+        run_text::device(row),
+        row.scenario,
+        run_text::mode(row),
+        escape(&problems(row).join("; "))
+    )
+}
+
+/// Returns why a run with a result is not good: LoadGen's reasons and what to do about them, the accuracy, the evidence, the audit.
+fn problems(row: &RunRow) -> Vec<String> {
     let mut reasons: Vec<String> = row.state.reason.iter().cloned().collect();
     if let Some(outcome) = row.outcome.as_ref() {
-        reasons.extend(outcome.reasons.iter().map(|reason| advice(reason)));
+        reasons.extend(outcome.reasons.iter().map(|reason| advice(row, reason)));
         reasons.extend(outcome.not_judged.iter().cloned());
         reasons.extend(outcome.accuracy.as_ref().and_then(too_low));
         if !outcome.complete {
@@ -225,23 +240,14 @@ pub(crate) fn why_not(row: &RunRow) -> String {
         let audit = outcome.audit.iter();
         reasons.extend(audit.filter_map(|audit| super::audits::why_not(audit, &row.draft.spec.round)));
     }
-    format!(
-        "{} {} {}: {}",
-        run_text::device(row),
-        row.scenario,
-        run_text::mode(row),
-        escape(&reasons.join("; "))
-    )
+    reasons
 }
 
-/// Formats LoadGen's reasons for INVALID, of a run that is repeated for them.
-pub(crate) fn why_invalid(row: &RunRow) -> String {
-    let reasons = row.outcome.iter().flat_map(|outcome| &outcome.reasons);
-    let reasons: Vec<&str> = reasons.map(|reason| reason.trim_end_matches('.')).collect();
+/// Formats why a run is repeated.
+pub(crate) fn why_repeated(row: &RunRow) -> String {
     format!(
-        "{} is INVALID (LoadGen: {})",
-        run_text::subject(row),
-        escape(&reasons.join("; "))
+        "{}: INVALID, the rate was a guess; repeating at the measured rate",
+        run_text::subject(row)
     )
 }
 
@@ -252,10 +258,16 @@ fn too_low(found: &AccuracyResult) -> Option<String> {
 }
 
 /// Adds what to do here to a recommendation of LoadGen, which is written for users of its own `user.conf`.
-fn advice(reason: &str) -> String {
+fn advice(row: &RunRow, reason: &str) -> String {
     let Some(advice) = RateAdvice::of(reason) else {
         return reason.to_owned();
     };
+    if let Some(key) = row.draft.fixed_rate() {
+        return format!(
+            "LoadGen: {} (`--conf {key}` fixes the rate: leave it out, or change it)",
+            reason.trim_end_matches('.')
+        );
+    }
     let action = match advice {
         RateAdvice::MoreQueries => "the expected rate was a guess: run again, and the measured rate is used",
         RateAdvice::HigherRate => "run again, or set a higher rate with `--conf target_qps=RATE`",

@@ -7,13 +7,12 @@ use std::{
 };
 
 use regatta_fsutil::plugin_directories::plugin_directories;
+use regatta_types::documents::is_same_commit;
 
 use crate::{build_info::BuildInfo, error::PluginError};
 
 const PREFIX: &str = "libregatta_loadgen-";
 const SUFFIX: &str = ".so";
-/// Smallest number of commit digits that must match.
-const ENOUGH_DIGITS: usize = 7;
 
 /// Directories in the order of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +52,7 @@ impl SearchPath {
         }
         let mut matching: Vec<_> = all
             .iter()
-            .filter(|path| same_commit(&name(path), requested))
+            .filter(|path| is_same_commit(&name(path), requested))
             .cloned()
             .collect();
         // A later directory's plug-in of the same revision is hidden; it does not make the choice ambiguous.
@@ -123,12 +122,6 @@ fn revision_of(path: &Path) -> Option<&str> {
         .to_str()?
         .strip_prefix(PREFIX)?
         .strip_suffix(SUFFIX)
-}
-
-fn same_commit(one: &str, other: &str) -> bool {
-    let hexadecimal = |text: &str| text.len() >= ENOUGH_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
-    let (one, other) = (one.to_ascii_lowercase(), other.to_ascii_lowercase());
-    hexadecimal(&one) && hexadecimal(&other) && (one.starts_with(&other) || other.starts_with(&one))
 }
 
 /// Returns version and commit date, for selecting the newest. A plug-in without its `.json` counts as oldest.

@@ -56,7 +56,7 @@ impl RunQueue {
         let runs = queue.iter().count();
         if runs > 0 {
             tracing::info!(
-                "{runs} runs on disk, {} of them to be sealed",
+                "runs on disk: {runs}, of which to finish: {}",
                 queue.unsealed().count()
             );
         }
@@ -205,7 +205,7 @@ impl RunQueue {
         if let Some(run) = self.store.get(id) {
             if !run.may_be_removed() {
                 tracing::warn!(
-                    "run {id}: not forgotten: it is {}, {} and {}",
+                    "run {id}: not removed: it is {}, {} and {}",
                     run.phase(),
                     if run.is_delivered() {
                         "delivered"
@@ -223,7 +223,7 @@ impl RunQueue {
             if !self.store.remove(id) {
                 return None;
             }
-            tracing::info!("run {id}: forgotten");
+            tracing::info!("run {id}: removed");
         }
         self.store.forget_refused(id);
         Some(RunEvent::Removed(id))

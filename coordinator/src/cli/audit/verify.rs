@@ -120,7 +120,7 @@ fn text(args: &Args, round: &str, report: &Report, explanation: Option<&str>) ->
         let line = seen.line.map_or_else(String::new, |line| format!(":{line}"));
         let _ = writeln!(
             text,
-            "a reviewer would ask: {}{line}: {}",
+            "warning: {}{line}: {}",
             Escaped(seen.path.display()),
             escape(&seen.message)
         );

@@ -81,7 +81,7 @@ pub(in crate::cli) struct Args {
     /// Enrolls a board here that is enrolled in another lab
     #[arg(long)]
     take_over: bool,
-    /// How long a board may take to say hello
+    /// How long a board may take to connect
     #[arg(long, value_name = "TIME", default_value = "60s")]
     wait: HumanDuration,
 }

@@ -220,7 +220,7 @@ impl Session<'_> {
             return Ok(());
         }
         for row in places.iter().filter_map(|place| rows.get(*place)) {
-            (self.tell)(&format!("again at the measured rate: {}", tables::why_not(row)));
+            (self.tell)(&tables::why_repeated(row));
         }
         for (place, newer) in places.into_iter().zip(self.run_all(store, agent, &drafts)?) {
             if let Some(row) = rows.get_mut(place) {

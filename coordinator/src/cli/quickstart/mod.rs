@@ -27,7 +27,7 @@ use crate::exit::{CommandResult, Failure};
 /// Flags of `quickstart`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where to lay coordinator and device
+    /// The directory for coordinator and device
     #[arg(long, value_name = "DIR", default_value = "regatta-quickstart")]
     dir: PathBuf,
     /// Length of each run

@@ -64,7 +64,7 @@ pub(super) fn abort(
         ));
     }
     context.print(&json!({ "aborted": aborted, "ended": ended }), || {
-        let lines = aborted.iter().map(|run| format!("run {run} is asked to end"));
+        let lines = aborted.iter().map(|run| format!("run {run}: abort requested"));
         let rest = ended.iter().map(|run| format!("run {run} has ended already"));
         lines.chain(rest).collect::<Vec<_>>().join("\n")
     })?;
@@ -184,7 +184,7 @@ fn instead(row: &RunRow, context: &Context) -> String {
 fn loss(row: &RunRow, context: &Context, store: &Store) -> Result<String, Failure> {
     if row.is_over() {
         return Err(Failure::misuse(format!(
-            "run {} is over: nothing is awaited",
+            "run {} has ended, and all its files have arrived",
             row.id
         )));
     }

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Scenario directories to leave alone
     #[arg(long, value_name = "SCENARIO", num_args = 1..)]
     scenarios_to_skip: Vec<String>,
-    /// Afterwards hold every cut log against its original
+    /// Afterwards compare every truncated log with its original
     #[arg(long)]
     verify: bool,
 }

@@ -271,7 +271,7 @@ fn load(seen: &Examination) -> Option<Finding> {
         load > IDLE_LOAD,
         "load",
         Severity::Unfit,
-        || format!("other programs use {load} processors (load average of one minute)"),
+        || format!("other programs are running: load average {load} (one minute)"),
         "the measurement has less processor time",
         Some("top -b -n 1 | head -n 15    # shows the programs"),
     )

@@ -159,9 +159,11 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
     }
     if staged.is_empty() {
         let fix = "run a benchmark first, in AccuracyOnly and in PerformanceOnly mode";
-        staging
-            .findings
-            .push(StagingFinding::new("runs", "there is nothing to stage", fix));
+        staging.findings.push(StagingFinding::new(
+            "runs",
+            format!("no run of {} can be staged", staging.request.round.name),
+            fix,
+        ));
     }
     staging.power_left();
     if kind == Kind::Rehearsal {

@@ -26,7 +26,9 @@ pub use gate::{GateProof, GateSpec, celsius, gibibytes};
 pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
 pub use run_end::{EndCause, end_reason};
 pub use run_marker::{RunMarker, SubmissionObstacle};
-pub use run_spec::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec};
+pub use run_spec::{
+    AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec, is_same_commit,
+};
 pub use run_state::{RunPhase, RunState};
 pub use system_use::{PowerSetting, SystemUse};
 

@@ -160,6 +160,32 @@ pub enum LoadgenChoice {
     },
 }
 
+/// Returns whether two names are of one commit of LoadGen: at least seven hexadecimal digits, and one name begins with the other.
+#[must_use]
+pub fn is_same_commit(one: &str, other: &str) -> bool {
+    /// As many as Git prints.
+    const ENOUGH_DIGITS: usize = 7;
+    let hexadecimal = |text: &str| text.len() >= ENOUGH_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let (one, other) = (one.to_ascii_lowercase(), other.to_ascii_lowercase());
+    hexadecimal(&one) && hexadecimal(&other) && (one.starts_with(&other) || other.starts_with(&one))
+}
+
+impl LoadgenChoice {
+    /// Returns whether a device with these revisions of the official LoadGen can run this one.
+    #[must_use]
+    pub fn is_among(&self, revisions: &[String]) -> bool {
+        match self {
+            Self::Native => true,
+            Self::Official { revision: None } => !revisions.is_empty(),
+            Self::Official {
+                revision: Some(named),
+            } => revisions
+                .iter()
+                .any(|revision| revision == named || is_same_commit(revision, named)),
+        }
+    }
+}
+
 impl fmt::Display for LoadgenChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
