@@ -53,7 +53,7 @@ pub(crate) struct AgentConfig {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// The file cannot be read.
-    #[error("{} cannot be read", .path.display())]
+    #[error("{}, whose content agent.example.toml shows, cannot be read", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -156,10 +156,10 @@ impl Session {
         succeeded(&self.transcript.run("regatta asset add --benchmark digits"));
         let all = "--scenario SingleStream,MultiStream,Server,Offline --mode AccuracyOnly,PerformanceOnly";
         let line = format!("regatta run --device boat-1 --benchmark digits {all} --duration 1s");
-        measured(&self.transcript.run_measured(&line, &["run  of"]));
+        measured(&self.transcript.run_measured(&line, &["run  benchmark"]));
         // The simulated engine's figures hardly depend on the machine.
         let sim = "regatta run --device boat-2 --benchmark digits --scenario SingleStream --engine sim --duration 1s --quiet";
-        measured(&self.transcript.run_measured(sim, &["run  of"]));
+        measured(&self.transcript.run_measured(sim, &["run  benchmark"]));
         succeeded(&self.transcript.run("regatta runs show last"));
         succeeded(&self.transcript.run("regatta runs export last --output exported"));
         succeeded(&self.transcript.run("regatta runs verify exported"));
@@ -176,13 +176,13 @@ impl Session {
                     .clone()
                     .all(|run| run["accuracy"]["value"].as_f64() > Some(97.0))
         );
-        measured(&self.transcript.run_measured("regatta runs list", &["run  of"]));
+        measured(&self.transcript.run_measured("regatta runs list", &["run  benchmark"]));
         // Every audit of the round, and then one by name.
         for line in [
             "regatta audit run --device boat-1 --benchmark digits --scenario SingleStream",
             "regatta audit run test04 --device boat-1 --benchmark digits --scenario MultiStream",
         ] {
-            measured(&self.transcript.run_measured(line, &["run  of"]));
+            measured(&self.transcript.run_measured(line, &["run  benchmark"]));
         }
         self.every_audit_was_measured();
     }
