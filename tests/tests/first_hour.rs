@@ -176,7 +176,11 @@ impl Session {
                     .clone()
                     .all(|run| run["accuracy"]["value"].as_f64() > Some(97.0))
         );
-        measured(&self.transcript.run_measured("regatta runs list", &["run  benchmark"]));
+        measured(
+            &self
+                .transcript
+                .run_measured("regatta runs list", &["run  benchmark"]),
+        );
         // Every audit of the round, and then one by name.
         for line in [
             "regatta audit run --device boat-1 --benchmark digits --scenario SingleStream",

@@ -151,7 +151,7 @@ impl Progress {
             attempts.filter(|attempt| attempt.number > cell.row.counted_from)
         };
         let failed_on = counted().filter(|attempt| attempt.cause.is_some_and(is_of_a_place));
-        let last = counted().last();
+        let last = counted().next_back();
         Some(PendingCell {
             number: cell.row.number,
             combination: cell.row.combination,

@@ -1,4 +1,4 @@
-//! Change points are those of Apache Otava, on the series of its tests and on random ones.
+//! Change points are those of Apache Otava, on short series with one step and on random ones.
 //!
 //! `tests/oracles/otava` installs it; `REGATTA_SERIES=N` sets the number of random series.
 

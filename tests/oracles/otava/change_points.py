@@ -3,7 +3,7 @@
     change_points.py SEED COUNT
 
 The series have levels that change in steps, of noise that is normal, heavy-tailed or rounded, and lengths up to 160. The first ones are
-those of Otava's own tests (tests/analysis_test.py).
+short ones with one step, and one without noise.
 """
 
 import json
