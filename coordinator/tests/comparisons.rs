@@ -431,7 +431,7 @@ fn campaign_variants_and_agent_versions_are_selections() {
         filled
             .store
             .execute(
-                "INSERT INTO cells VALUES ('night', ?1, ?2, 1, NULL, ?1, 'good', NULL, NULL, 0)",
+                "INSERT INTO cells VALUES ('night', ?1, ?2, 1, NULL, ?1, 'good', NULL, NULL, 0, 0)",
                 params![cell, combination],
             )
             .unwrap();
