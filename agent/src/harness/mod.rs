@@ -59,7 +59,7 @@ pub(crate) enum SetUpError {
     Serving(#[from] ServingError),
     /// The engine needs files, but no scratch directory is set.
     #[error(
-        "the {0} engine {missing}: `regatta asset add --benchmark NAME` on the workstation provides them; own files are named by --scratch, MLPERF_SCRATCH_PATH or `scratch` in agent.toml",
+        "the {0} engine {missing}: a device of a lab gets them after `regatta asset add --benchmark` on the workstation; elsewhere name their directory with --scratch, MLPERF_SCRATCH_PATH or `scratch` in agent.toml",
         missing = end_reason::NO_BENCHMARK_FILES
     )]
     NoScratch(EngineKind),

@@ -4,6 +4,7 @@
 use std::{fmt::Write as _, fs, io, path::Path};
 
 use regatta_config::system::System;
+use regatta_text::significant;
 use regatta_types::{
     Scenario,
     documents::{DeviceFacts, EngineKind, PowerSetting},
@@ -206,11 +207,11 @@ pub(super) fn summary(part: &Section<'_>) -> String {
         .filter_map(|trial| trial.outcome.as_ref().ok().copied())
         .collect();
     format!(
-        "{name}: {}\n  {:.4} {} (median of all trials {:.4})\n  {}\n",
+        "{name}: {}\n  {} {} (median of all trials {})\n  {}\n",
         settings.join(" "),
-        found.figure,
+        significant(found.figure, 4),
         unit(part.scenario),
-        median(&first),
+        significant(median(&first), 4),
         found.reason
     )
 }

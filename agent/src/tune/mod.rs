@@ -25,7 +25,7 @@ use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
 use regatta_config::system::SystemRequest;
 use regatta_fsutil::regular_file;
-use regatta_text::EscapedText;
+use regatta_text::{EscapedText, significant};
 use regatta_types::{
     Scenario,
     benchmark::Benchmark,
@@ -359,12 +359,12 @@ fn name_of(facts: &DeviceFacts) -> String {
 fn tell_progress(part: &Section<'_>) {
     let Some(last) = part.trials.last() else { return };
     let outcome = match &last.outcome {
-        Ok(figure) => format!("{figure:.4} {}", file::unit(part.scenario)),
+        Ok(figure) => format!("{} {}", significant(*figure, 4), file::unit(part.scenario)),
         Err(reason) => format!("failed: {reason}"),
     };
-    let best = part
-        .found
-        .map_or_else(String::new, |found| format!(" (best {:.4})", found.figure));
+    let best = part.found.map_or_else(String::new, |found| {
+        format!(" (best {})", significant(found.figure, 4))
+    });
     let (number, settings) = (part.trials.len(), part.settings(last));
     let line = format!(
         "{} {} trial {number}: {settings}: {outcome}{best}",

@@ -1,5 +1,5 @@
-//! A campaign of 72 hours on 50 devices in virtual time, over the real store and scheduler: devices fail, lose their link and die, and the
-//! scheduler is killed. The simulated fleet does what dispatcher, devices and finisher do to the store.
+//! A campaign on 50 devices in virtual time, over the real store and scheduler: devices fail, overheat, break, lose their link and die, and
+//! scheduler and agents are killed. The simulated fleet does what dispatcher, devices and finisher do to the store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,16 +11,17 @@ use jiff::{SignedDuration, Timestamp};
 use regatta_config::catalogue::Catalogue;
 use regatta_types::{
     DeviceId, RunId,
-    documents::{DeviceFacts, EndCause, EngineKind, RunPhase, RunState},
+    documents::{DeviceFacts, EndCause, EngineKind, RunPhase, RunState, end_reason},
 };
 use regatta_wire::message::Hello;
 
 use super::{
     CampaignPlan, Lab, expand,
+    retry::is_of_a_place,
     scheduler::{Now, Scheduler},
 };
 use crate::{
-    runs::{RunFiles, example_record},
+    runs::{RunFiles, example_record, judge_device},
     store::{
         AttemptRow, CampaignState, CellRow, CellState, HealthChange, NewCampaign, Placement, RunOutcome,
         RunRow, Store,
@@ -29,10 +30,35 @@ use crate::{
 };
 
 const DEVICES: u8 = 50;
-const HOURS: u64 = 72;
+/// The kills, half of them of the scheduler and half of agents.
+const KILLS: u64 = 100;
+const LOST_LINKS: u64 = 200;
+/// The times at which a device becomes too hot for the gate.
+const HOT_TIMES: u64 = 12;
+/// The failures in a row that quarantine a device.
+const QUARANTINE_AFTER: u32 = 3;
 /// The interval between two looks of the scheduler.
 const STEP: Duration = Duration::from_secs(600);
 const RUN: Duration = Duration::from_secs(4 * 3_600);
+
+/// The size of a simulated campaign.
+struct Size {
+    /// The repetitions of the cells that any device may take.
+    repeat: u64,
+    /// The time within which the faults happen. The campaign takes a little longer.
+    hours: u64,
+}
+
+/// The form of every landing.
+const SHORT: Size = Size {
+    repeat: 40,
+    hours: 20,
+};
+/// The form of `.ci/long`: a weekend.
+const WEEKEND: Size = Size {
+    repeat: 160,
+    hours: 60,
+};
 
 const PLAN: &str = r#"
 schema = 1
@@ -47,7 +73,7 @@ benchmark = "digits"
 scenario = ["SingleStream", "Offline"]
 engine = "null"
 settings = [{ name = "a" }, { name = "b", set = { batch_size = "2" } }]
-repeat = 40
+repeat = REPEAT
 
 [[cells]]
 devices = ["all"]
@@ -87,7 +113,11 @@ struct Device {
     run: Option<(RunId, Duration)>,
     /// Until when its link is down.
     link_lost_until: Duration,
+    /// Until when it is too hot for the gate.
+    hot_until: Duration,
     is_dead: bool,
+    /// Whether no run process starts on it.
+    is_broken: bool,
 }
 
 struct World {
@@ -108,16 +138,8 @@ fn ending(cell: u64, earlier: u64) -> (RunState, RunOutcome) {
         signed: Some(true),
         ..RunOutcome::default()
     };
-    let failed = |reason: &str| RunState {
-        phase: RunPhase::Failed,
-        reason: Some(reason.to_owned()),
-        revision: 9,
-    };
     match dice.below(100) {
-        0..8 => (
-            failed("the device's state is no longer held: soc 97 \u{b0}C"),
-            good,
-        ),
+        0..8 => (failed(&format!("{}: soc 97 C", end_reason::STATE_LOST)), good),
         8..11 => (failed("the engine failed: out of tensors"), good),
         11..14 => {
             let invalid = RunOutcome {
@@ -131,6 +153,14 @@ fn ending(cell: u64, earlier: u64) -> (RunState, RunOutcome) {
     }
 }
 
+fn failed(reason: &str) -> RunState {
+    RunState {
+        phase: RunPhase::Failed,
+        reason: Some(reason.to_owned()),
+        revision: 9,
+    }
+}
+
 fn done() -> RunState {
     RunState {
         phase: RunPhase::Done,
@@ -140,7 +170,7 @@ fn done() -> RunState {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(size: &Size) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let workspace = Workspace::create(&directory.path().join("lab"), "schema = 1\n").unwrap();
         let store = Store::open(Path::new(":memory:")).unwrap();
@@ -151,7 +181,7 @@ impl World {
             store.device_sent_hello(&hello).unwrap();
             devices.insert(hello.device, Device::default());
         }
-        let plan = CampaignPlan::read(PLAN).unwrap();
+        let plan = CampaignPlan::read(&PLAN.replace("REPEAT", &size.repeat.to_string())).unwrap();
         let catalogue = Catalogue::read(None).unwrap();
         let files = RunFiles::read(&workspace, &store).unwrap();
         let rows = store.devices().unwrap();
@@ -190,6 +220,24 @@ impl World {
         self.scheduler = Some(Scheduler::new(self.workspace.clone(), store));
     }
 
+    /// Kills the agent of a device, and starts it again. Its run has failed then.
+    fn kill_agent(&mut self, id: &DeviceId) {
+        let store = self.scheduler.as_ref().unwrap().store();
+        let device = self.devices.get_mut(id).unwrap();
+        if device.is_dead || device.link_lost_until > self.elapsed {
+            return;
+        }
+        if let Some((run, _)) = device.run.take() {
+            let row = store.run(run).unwrap().unwrap();
+            record(
+                store,
+                &row,
+                &failed(end_reason::AGENT_DOWN),
+                &RunOutcome::default(),
+            );
+        }
+    }
+
     fn step(&mut self) {
         self.elapsed += STEP;
         let now = Now {
@@ -225,7 +273,15 @@ impl World {
                 let row = store.run(run).unwrap().unwrap();
                 let attempts = store.attempts("weekend").unwrap();
                 let attempt = attempts.iter().find(|attempt| attempt.run == Some(run)).unwrap();
-                let (state, outcome) = ending(attempt.cell, earlier_ends(&attempts, attempt));
+                let (state, outcome) = if device.is_broken {
+                    let reason = format!("{}: (os error 5)", end_reason::NO_PROCESS);
+                    (failed(&reason), RunOutcome::default())
+                } else if device.hot_until > self.elapsed {
+                    let reason = format!("{}: soc is at 71.5 C", end_reason::GATE_CLOSED);
+                    (failed(&reason), RunOutcome::default())
+                } else {
+                    ending(attempt.cell, earlier_ends(&attempts, attempt))
+                };
                 record(store, &row, &state, &outcome);
             }
         }
@@ -258,7 +314,9 @@ impl World {
                 store
                     .device_reported_state(&row.device, row.id, &running)
                     .unwrap();
-                device.run = Some((row.id, self.elapsed + RUN));
+                let is_refused = device.is_broken || device.hot_until > self.elapsed;
+                let time = if is_refused { STEP } else { RUN };
+                device.run = Some((row.id, self.elapsed + time));
             }
         }
     }
@@ -285,45 +343,76 @@ fn hello(number: u8) -> Hello {
 fn record(store: &Store, row: &RunRow, state: &RunState, outcome: &RunOutcome) {
     let record = example_record(row, state);
     assert!(store.run_is_recorded(row, &record, outcome).unwrap());
+    judge_device(store, row.id, QUARANTINE_AFTER).unwrap();
 }
 
-/// The number of earlier attempts of the same cell that ended on a device.
+/// The number of earlier attempts of the same cell that ended as [`ending`] decided, and not by a fault.
 fn earlier_ends(attempts: &[AttemptRow], attempt: &AttemptRow) -> u64 {
     let earlier = attempts
         .iter()
         .filter(|other| other.cell == attempt.cell && other.number < attempt.number);
     earlier
-        .filter(|other| other.cause != Some(EndCause::Infrastructure))
+        .filter(|other| match other.cause {
+            Some(EndCause::Device) => {
+                let reason = other.reason.as_deref().unwrap_or_default();
+                reason.starts_with(end_reason::STATE_LOST)
+            }
+            cause => !cause.is_some_and(is_of_a_place),
+        })
         .count() as u64
 }
 
+/// Draws the steps of faults within a time.
+fn steps_of(count: u64, steps: u64, dice: &mut Dice) -> Vec<u64> {
+    (0..count).map(|_| dice.below(steps)).collect()
+}
+
 /// Runs the campaign to its end. Returns its cells and attempts, and the devices that died.
-fn run(kills: bool) -> (Vec<CellRow>, Vec<AttemptRow>, BTreeSet<DeviceId>) {
-    let mut world = World::new();
-    let mut dice = Dice(3);
-    let mut killing = Dice(4);
+fn run(size: &Size, kills: bool) -> (Vec<CellRow>, Vec<AttemptRow>, BTreeSet<DeviceId>) {
+    let mut world = World::new(size);
+    let (mut dice, mut killing) = (Dice(3), Dice(4));
     let ids: Vec<DeviceId> = world.devices.keys().cloned().collect();
-    let steps = HOURS * 3_600 / STEP.as_secs();
-    for step in 0..steps + 12 {
-        // 4 devices die, and about 200 links are lost for up to 40 minutes.
-        if [15, 16, 50, 122].contains(&step) {
+    let steps_in = |hours: u64| hours * 3_600 / STEP.as_secs();
+    let steps = steps_in(size.hours);
+    let links = steps_of(LOST_LINKS, steps, &mut dice);
+    let hot = steps_of(HOT_TIMES, steps, &mut dice);
+    let kill_steps = steps_of(KILLS, steps, &mut killing);
+    let mut killed = 0;
+    for step in 0..steps_in(72) + 12 {
+        let any = |dice: &mut Dice| ids[usize::try_from(dice.below(u64::from(DEVICES))).unwrap()].clone();
+        let count = |events: &[u64]| events.iter().filter(|event| **event == step).count();
+        // 4 devices die, and one breaks.
+        if [15, 16, 50, 110].contains(&step) {
             let id = &ids[usize::try_from(step % 49).unwrap()];
             world.devices.get_mut(id).unwrap().is_dead = true;
         }
-        if dice.below(steps) < 200 {
-            let id = &ids[usize::try_from(dice.below(u64::from(DEVICES))).unwrap()];
-            let until = world.elapsed + Duration::from_secs(60 * (5 + dice.below(35)));
-            world.devices.get_mut(id).unwrap().link_lost_until = until;
+        if step == 30 {
+            world.devices.get_mut(&ids[7]).unwrap().is_broken = true;
         }
-        if kills && killing.below(steps) < 120 {
-            world.kill_scheduler();
+        for _ in 0..count(&links) {
+            let until = world.elapsed + Duration::from_secs(60 * (5 + dice.below(35)));
+            world.devices.get_mut(&any(&mut dice)).unwrap().link_lost_until = until;
+        }
+        for _ in 0..count(&hot) {
+            let until = world.elapsed + Duration::from_secs(3_600 * (1 + dice.below(5)));
+            world.devices.get_mut(&any(&mut dice)).unwrap().hot_until = until;
+        }
+        for _ in (0..count(&kill_steps)).filter(|_| kills) {
+            killed += 1;
+            if killed % 2 == 0 {
+                world.kill_scheduler();
+            } else {
+                world.kill_agent(&any(&mut killing));
+            }
         }
         world.run_devices();
         world.step();
         if world.has_ended() {
+            assert!(step >= steps, "the faults are over before the campaign");
             break;
         }
     }
+    assert_eq!(killed, if kills { KILLS } else { 0 });
     assert!(world.has_ended(), "the campaign ends");
     let store = world.store();
     assert_eq!(store.open_attempts().unwrap(), []);
@@ -359,11 +448,20 @@ fn check_same(cells: &[CellRow], attempts: &[AttemptRow], is_same: impl Fn(&Cell
     assert!(devices.values().all(|devices| devices.len() <= 1), "{devices:?}");
 }
 
+/// `REGATTA_SIMULATED_WEEKEND` selects the form of `.ci/long`.
 #[test]
 fn a_weekend_with_kills_ends_as_one_without() {
-    let (calm, calm_attempts, dead) = run(false);
-    let (cells, attempts, _) = run(true);
-    assert_eq!((cells.len(), dead.len()), (270, 4));
+    let size = match std::env::var_os("REGATTA_SIMULATED_WEEKEND") {
+        Some(_) => &WEEKEND,
+        None => &SHORT,
+    };
+    let (calm, calm_attempts, dead) = run(size, false);
+    let (cells, attempts, _) = run(size, true);
+    assert_eq!((cells.len() as u64, dead.len()), (4 * size.repeat + 110, 4));
+    for cause in [EndCause::Device, EndCause::Infrastructure, EndCause::Precondition] {
+        let happened = attempts.iter().any(|attempt| attempt.cause == Some(cause));
+        assert!(happened, "no attempt failed by {cause}");
+    }
     for cell in &cells {
         let own: Vec<&AttemptRow> = attempts.iter().filter(|row| row.cell == cell.number).collect();
         let good = own.iter().filter(|attempt| attempt.cause.is_none()).count();
@@ -375,23 +473,21 @@ fn a_weekend_with_kills_ends_as_one_without() {
             ),
             CellState::Failed => {
                 // A cell whose only device died may fail without an attempt there.
-                let is_lost = cell.cause == Some(EndCause::Infrastructure);
+                let is_lost = matches!(cell.cause, Some(EndCause::Infrastructure | EndCause::Device));
                 let by_last = last.is_some_and(|last| last.cause == cell.cause);
                 assert!(good == 0 && (by_last || is_lost), "{cell:?} {own:?}");
                 assert!(cell.reason.is_some());
             }
             CellState::Waiting | CellState::Skipped => panic!("{cell:?}"),
         }
-        let of_device = |cause| matches!(cause, Some(EndCause::Device | EndCause::Infrastructure));
-        assert!(
-            own.iter().filter(|attempt| of_device(attempt.cause)).count() <= 3,
-            "{own:?}"
-        );
+        let of_place = own
+            .iter()
+            .filter(|attempt| attempt.cause.is_some_and(is_of_a_place));
+        assert!(of_place.count() <= 3, "{own:?}");
     }
     // Device failures depend on the schedule. Benchmark failures do not.
     let ends = |cells: &[CellRow]| -> BTreeMap<u64, (CellState, Option<EndCause>)> {
-        let of_place = |cause| matches!(cause, Some(EndCause::Device | EndCause::Infrastructure));
-        let judged = cells.iter().filter(|cell| !of_place(cell.cause));
+        let judged = cells.iter().filter(|cell| !cell.cause.is_some_and(is_of_a_place));
         judged
             .map(|cell| (cell.number, (cell.state, cell.cause)))
             .collect()
@@ -410,12 +506,30 @@ fn a_weekend_with_kills_ends_as_one_without() {
         .map(|(cell, _)| (of_cell(&calm_attempts, **cell), of_cell(&attempts, **cell)))
         .collect();
     assert!(explained.is_empty(), "{explained:?}");
-    assert!(calm.len() > 250 && disturbed.len() > 250);
+    // A cell that only a dead, broken, hot or quarantined device may take fails by that device. Most others have a result.
+    let most = cells.len() * 8 / 10;
+    assert!(
+        calm.len() > most && disturbed.len() > most,
+        "{} and {} of {}",
+        calm.len(),
+        disturbed.len(),
+        cells.len()
+    );
+    let of_any: Vec<_> = cells.iter().filter(|cell| cell.device.is_none()).collect();
+    let with_result = of_any
+        .iter()
+        .filter(|cell| disturbed.contains_key(&cell.number))
+        .count();
+    assert!(
+        with_result * 100 >= of_any.len() * 95,
+        "{with_result} of {} cells of any device",
+        of_any.len()
+    );
 }
 
 #[test]
 fn an_aborted_campaign_ends_although_a_device_never_returns() {
-    let mut world = World::new();
+    let mut world = World::new(&SHORT);
     world.step();
     world.run_devices();
     let open = world.store().open_attempts().unwrap();
@@ -437,7 +551,7 @@ fn an_aborted_campaign_ends_although_a_device_never_returns() {
 
 #[test]
 fn a_drained_device_loses_the_run_that_it_does_not_have_yet() {
-    let mut world = World::new();
+    let mut world = World::new(&SHORT);
     world.step();
     let store = world.store();
     let drained = store.open_attempts().unwrap().first().unwrap().clone();

@@ -20,11 +20,8 @@ pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRo
     }
     let devices = store.devices()?;
     let known = || {
-        devices
-            .iter()
-            .map(|device| device.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
+        let names: BTreeSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
     };
     if devices.is_empty() {
         return Err(Failure::misuse("no device has connected yet")

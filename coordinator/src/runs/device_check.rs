@@ -2,6 +2,7 @@
 //! earlier checks. This file makes no runs.
 
 use regatta_prep::bundled;
+use regatta_text::significant;
 use regatta_types::{benchmark::Benchmark, documents::EndCause};
 
 use super::cause::{RunEnd, cause_of_end};
@@ -103,7 +104,8 @@ fn compare_accuracy(run: &RunRow, benchmark: &Benchmark) -> Result<String, Check
 fn compare_speed(speed: f64, earlier: &[f64]) -> Result<String, String> {
     if earlier.len() < ENOUGH_CHECKS {
         return Ok(format!(
-            "{speed:.1} samples/s, not compared: {} of {ENOUGH_CHECKS} earlier checks",
+            "{} samples/s, not compared: {} of {ENOUGH_CHECKS} earlier checks",
+            significant(speed, 4),
             earlier.len()
         ));
     }
@@ -113,7 +115,8 @@ fn compare_speed(speed: f64, earlier: &[f64]) -> Result<String, String> {
     let range = quantile(&sorted, 0.75) - quantile(&sorted, 0.25);
     let allowed = (ALLOWED_SHARE * median).max(ALLOWED_RANGES * range);
     let compared = format!(
-        "{speed:.1} samples/s, {:+.1} % from the median of {} earlier checks",
+        "{} samples/s, {:+.1} % from the median of {} earlier checks",
+        significant(speed, 4),
         (speed / median - 1.0) * 100.0,
         earlier.len()
     );

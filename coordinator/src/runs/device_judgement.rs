@@ -9,7 +9,7 @@ use crate::store::{COORDINATOR, DeviceHealth, HealthChange, Result, Store};
 ///
 /// # Errors
 /// Returns an error when the store fails.
-pub(super) fn judge_device(store: &Store, run: RunId, limit: u32) -> Result<()> {
+pub(crate) fn judge_device(store: &Store, run: RunId, limit: u32) -> Result<()> {
     let Some(row) = store.run(run)? else {
         return Ok(());
     };

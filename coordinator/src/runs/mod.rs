@@ -45,6 +45,8 @@ mod verify;
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
 pub(crate) use cause::{RunEnd, cause_of_end};
 pub(crate) use device_check::{CheckVerdict, judge_check, speed};
+#[cfg(test)]
+pub(crate) use device_judgement::judge_device;
 pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn responses(found: &AuditedResponses, round: &str) -> String {
         (false, 0) => "no response could be compared".to_owned(),
         (false, _) => format!(
             "{differing} of {compared} responses differ ({} %), {} allows none",
-            super::figure::significant(*differing as f64 / *compared as f64 * 100.0, 3),
+            regatta_text::significant(*differing as f64 / *compared as f64 * 100.0, 3),
             escape(round)
         ),
     }
@@ -83,13 +83,13 @@ fn accuracies(audit: &AuditResult) -> impl Iterator<Item = String> {
 pub(crate) fn accuracy_delta(delta: &AccuracyDelta) -> String {
     let metric = escape(&delta.metric);
     let limit = delta.limit_percent;
-    let value = |value: f64| super::figure::significant(value, 6);
+    let value = |value: f64| regatta_text::significant(value, 6);
     match (delta.baseline, delta.audited) {
         (Some(baseline), Some(audited)) => format!(
             "{metric} of the same samples is {} in the accuracy run and {} in the audit, {} % apart; {limit} % allowed",
             value(baseline),
             value(audited),
-            super::figure::significant(((audited - baseline) / baseline * 100.0).abs(), 3)
+            regatta_text::significant(((audited - baseline) / baseline * 100.0).abs(), 3)
         ),
         (baseline, _) => format!(
             "{metric} of the same samples has no value in the {}",

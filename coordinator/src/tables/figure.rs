@@ -1,5 +1,7 @@
 //! Formats figures with four significant digits, and durations. Programs get every digit in JSON.
 
+use regatta_text::significant;
+
 use crate::store::Metric;
 
 /// The significant digits of a figure.
@@ -16,23 +18,6 @@ pub(crate) fn value(metric: &Metric) -> String {
     format!("{} {unit}", significant(value, DIGITS))
         .trim_end()
         .to_owned()
-}
-
-/// Formats a number with `digits` significant digits. Other digits before the point become zeros.
-pub(crate) fn significant(value: f64, digits: i32) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return value.to_string();
-    }
-    let decimals = |value: f64| digits - 1 - value.abs().log10().floor() as i32;
-    let scale = 10f64.powi(decimals(value).abs());
-    let rounded = if decimals(value) < 0 {
-        (value / scale).round() * scale
-    } else {
-        (value * scale).round() / scale
-    };
-    // Rounding may have added a digit before the point.
-    let decimals = usize::try_from(decimals(rounded)).unwrap_or(0);
-    format!("{rounded:.decimals$}")
 }
 
 /// Formats a duration: `12.3 s`, `604 s`, `2 h 5 min`.

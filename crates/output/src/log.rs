@@ -52,7 +52,8 @@ impl LogOptions {
 
     /// Starts the log. `usual` is the level without a flag and without `REGATTA_LOG`. A process calls this once.
     pub fn start(&self, usual: LevelFilter) {
-        let set = env::var(LEVEL_VARIABLE).ok().and_then(|level| level.parse().ok());
+        let level = env::var(LEVEL_VARIABLE).ok();
+        let set = level.as_deref().and_then(|level| level.parse().ok());
         let (own, libraries) = self.levels(set.unwrap_or(usual));
         let targets = Targets::new().with_default(libraries).with_target(OWN, own);
         let lines = tracing_subscriber::fmt::layer()
@@ -64,6 +65,11 @@ impl LogOptions {
         match self.log_format {
             LogFormat::Text => registry.with(lines).init(),
             LogFormat::Json => registry.with(lines.event_format(JsonLines)).init(),
+        }
+        if let Some(level) = level.filter(|level| set.is_none() && !level.is_empty()) {
+            tracing::warn!(
+                "{LEVEL_VARIABLE}=`{level}` is no level; known are off, error, warn, info, debug, trace"
+            );
         }
     }
 

@@ -7,6 +7,7 @@ mod escaped_output;
 mod escaped_text;
 mod human_duration;
 mod nearest;
+mod significant;
 mod wrapped_text;
 
 pub use error_chain::ErrorChain;
@@ -14,4 +15,5 @@ pub use escaped_output::{EscapedLog, EscapedText};
 pub use escaped_text::{Escaped, escape, escape_json, escape_lines};
 pub use human_duration::{HumanDuration, InvalidDuration};
 pub use nearest::nearest;
+pub use significant::significant;
 pub use wrapped_text::wrap;
