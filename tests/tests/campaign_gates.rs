@@ -236,10 +236,10 @@ fn a_run_that_never_ends_costs_its_limit() {
     lab.start_device();
     lab.wait_for_device();
     let path = lab.workspace().join("stuck.toml");
-    let plan = "schema = 1\nname = \"stuck\"\nrun_limit = \"8s\"\n[[cells]]\ndevices = [\"all\"]\nbenchmark = \"digits\"\n\
+    let plan = "schema = 1\nname = \"stuck\"\nrun_limit = \"15s\"\n[[cells]]\ndevices = [\"all\"]\nbenchmark = \"digits\"\n\
                 scenario = [\"SingleStream\"]\nengine = \"sim\"\nduration = \"5s\"\n";
     // A limit that no run can meet is refused with its line.
-    fs::write(&path, plan.replace("8s", "4s")).expect("the plan");
+    fs::write(&path, plan.replace("15s", "4s")).expect("the plan");
     let plan_path = path.to_str().expect("UTF-8");
     let refused = lab
         .regatta()
@@ -257,6 +257,10 @@ fn a_run_that_never_ends_costs_its_limit() {
     fs::write(&path, plan).expect("the plan");
     let started = lab.json(&["campaign", "start", plan_path]);
     assert_eq!(started["cells"], 1);
+    // A run that is stopped earlier has not started, which is another cause.
+    eventually("the run to measure", 60, || {
+        (lab.json(&["runs", "list"])["runs"][0]["phase"] == "running").then_some(())
+    });
     // A stopped process never ends by itself, and ignores SIGTERM.
     let process = eventually("the run process", 60, || {
         let runs = fs::read_dir(lab.state().join("runs")).ok()?;
@@ -272,7 +276,7 @@ fn a_run_that_never_ends_costs_its_limit() {
         (&attempts[0]["cause"], &attempts[0]["reason"]),
         (
             &"workload".into(),
-            &"the run did not end within its limit of 8 s".into()
+            &"the run did not end within its limit of 15 s".into()
         )
     );
     eventually("the device to be idle", 30, || {
