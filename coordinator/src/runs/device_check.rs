@@ -156,7 +156,7 @@ mod tests {
         let failure = compare_speed(50.0, &earlier).unwrap_err();
         assert_eq!(
             failure,
-            "50.0 samples/s, -50.0 % from the median of 3 earlier checks; 20.0 % is allowed"
+            "50.00 samples/s, -50.0 % from the median of 3 earlier checks; 20.0 % is allowed"
         );
     }
 }
