@@ -11,6 +11,7 @@ mod daemon;
 mod dashboard;
 mod deploy;
 mod descriptors;
+mod documents;
 mod enrollment;
 mod exit;
 mod fair_slots;

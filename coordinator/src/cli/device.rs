@@ -1,20 +1,17 @@
 //! `regatta device`: who is in the fleet. Letting in and removing stand in [`super::membership`].
 
-use std::{collections::BTreeMap, slice};
+use std::slice;
 
 use jiff::Timestamp;
-use regatta_types::RunId;
-use regatta_wire::frame;
-use serde::Serialize;
 
 use super::{
     Context, context::tell, deploy, device_check, device_health, examination, image, label, lookup,
     membership,
 };
 use crate::{
+    documents::{DeviceDocument, DeviceList},
     exit::{self, CommandResult, Failure},
-    fleet::unavailable_engines,
-    store::{DeviceLabel, DeviceRow, OtherVersion, Store},
+    store::{DeviceRow, Store},
     tables,
     workspace::Workspace,
 };
@@ -76,77 +73,6 @@ pub(super) enum Command {
     Doctor(examination::Args),
 }
 
-/// A device as a JSON document.
-#[derive(Serialize)]
-struct DeviceDocument<'a> {
-    device: &'a str,
-    name: &'a str,
-    online: bool,
-    state: &'static str,
-    run: Option<RunId>,
-    duplicated: bool,
-    health: &'static str,
-    takes_runs: bool,
-    health_cause: Option<&'a str>,
-    health_since: Option<&'a str>,
-    labels: &'a [DeviceLabel],
-    agent: &'a str,
-    engines: Vec<&'static str>,
-    unavailable_engines: BTreeMap<&'static str, &'static str>,
-    first_seen: &'a str,
-    last_seen: &'a str,
-    facts: serde_json::Value,
-}
-
-impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
-    fn from(row: &'a DeviceRow) -> Self {
-        let (health_since, _, health_cause) = row.health.shown();
-        Self {
-            device: row.id.as_str(),
-            name: &row.name,
-            online: row.online,
-            state: row.activity().as_str(),
-            run: row.open_run,
-            duplicated: row.duplicated,
-            health: row.health.health().as_str(),
-            takes_runs: row.health.can_take_runs(),
-            health_cause,
-            health_since,
-            labels: &row.labels,
-            agent: &row.agent,
-            engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
-            unavailable_engines: unavailable_engines(row)
-                .into_iter()
-                .map(|(engine, reason)| (engine.as_str(), reason))
-                .collect(),
-            first_seen: &row.first_seen,
-            last_seen: &row.last_seen,
-            // As the device sent it, even if that is no JSON.
-            facts: serde_json::from_str(&row.facts).unwrap_or_else(|_| row.facts.as_str().into()),
-        }
-    }
-}
-
-/// A device of another wire version as a JSON document.
-#[derive(Serialize)]
-struct RefusedDocument<'a> {
-    device: &'a str,
-    wire: u16,
-    coordinator_wire: [u16; 2],
-    last_seen: &'a str,
-}
-
-impl<'a> From<&'a OtherVersion> for RefusedDocument<'a> {
-    fn from(row: &'a OtherVersion) -> Self {
-        Self {
-            device: row.device.as_str(),
-            wire: row.wire,
-            coordinator_wire: [frame::OLDEST_VERSION, frame::VERSION],
-            last_seen: &row.last_seen,
-        }
-    }
-}
-
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     match command {
@@ -165,11 +91,10 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::List => {
             let mut devices = store.devices()?;
             listen(&mut devices, context, &workspace, &store)?;
-            let documents: Vec<DeviceDocument<'_>> = devices.iter().map(Into::into).collect();
             let refused = store.other_versions()?;
-            let refused_documents: Vec<RefusedDocument<'_>> = refused.iter().map(Into::into).collect();
-            let document = serde_json::json!({ "devices": documents, "refused": refused_documents });
-            context.print(&document, || tables::devices(&devices, &refused))?;
+            context.print(&DeviceList::of(&devices, &refused), || {
+                tables::devices(&devices, &refused)
+            })?;
         }
         Command::Show { device } => {
             let mut row = lookup::device(&store, Some(device))?;

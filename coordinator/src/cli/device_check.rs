@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use super::{
     Context,
-    device_health::HealthDocument,
     health_text::{described, remedy, user},
     lookup,
     resolve::{resolve, unresolved},
     wait::Wait,
 };
 use crate::{
+    documents::HealthDocument,
     exit::{self, CommandResult, Failure},
     runs::{CheckVerdict, RunFiles, Words, judge_check, speed},
     store::{DeviceCheck, DeviceRow, HealthChange, RunDraft, RunRow, Store},

@@ -1,53 +1,17 @@
 //! `regatta device health`, `drain`, `resume`, `clear` and `log`: the health of devices and its history. [`super::device_check`] tests a
 //! device.
 
-use serde::Serialize;
-
 use super::{
     Context,
     health_text::{described, remedy, user},
     lookup,
 };
 use crate::{
+    documents::HealthDocument,
     exit::Failure,
     store::{DeviceRow, HealthChange, Store},
     tables,
 };
-
-/// The health of a device as a JSON document.
-#[derive(Serialize)]
-pub(super) struct HealthDocument<'a> {
-    device: &'a str,
-    name: &'a str,
-    health: &'static str,
-    takes_runs: bool,
-    cause: Option<&'a str>,
-    since: Option<&'a str>,
-    by: Option<&'a str>,
-    verdict: &'static str,
-    verdict_cause: Option<&'a str>,
-    device_failures_in_a_row: u32,
-    needs_operator: bool,
-}
-
-impl<'a> HealthDocument<'a> {
-    pub(super) fn of(row: &'a DeviceRow) -> Self {
-        let (since, by, cause) = row.health.shown();
-        Self {
-            device: row.id.as_str(),
-            name: &row.name,
-            health: row.health.health().as_str(),
-            takes_runs: row.health.can_take_runs(),
-            cause,
-            since,
-            by,
-            verdict: row.health.verdict.as_str(),
-            verdict_cause: row.health.cause.as_deref(),
-            device_failures_in_a_row: row.health.failures,
-            needs_operator: row.health.needs_operator,
-        }
-    }
-}
 
 /// Shows the health of one device, or of all.
 pub(super) fn show(device: Option<&str>, context: &Context, store: &Store) -> Result<(), Failure> {

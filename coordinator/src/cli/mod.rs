@@ -37,7 +37,6 @@ mod report;
 mod resolve;
 mod round;
 mod run;
-mod run_document;
 mod run_filter;
 mod runs;
 mod serve;
@@ -56,7 +55,6 @@ use context::{Context, Format};
 pub(crate) use hints::with_hint;
 pub(crate) use progress::{View, rows};
 pub(crate) use resolve::resolve;
-pub(crate) use run_document::document as run_document;
 pub(crate) use serve::runtime;
 
 use regatta_output::{EVERYWHERE, LogOptions};

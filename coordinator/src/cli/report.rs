@@ -5,9 +5,9 @@ use std::io;
 use super::{
     Context,
     context::{Format, say},
-    run_document::document,
 };
 use crate::{
+    documents::run_document,
     store::RunRow,
     tables::{self, run_text},
 };
@@ -17,8 +17,8 @@ use crate::{
 /// # Errors
 /// Returns an error when standard output cannot be written.
 pub(super) fn report(rows: &[RunRow], replaced: &[RunRow], context: &Context) -> io::Result<bool> {
-    let documents: Vec<_> = rows.iter().map(document).collect();
-    let replaced: Vec<_> = replaced.iter().map(document).collect();
+    let documents: Vec<_> = rows.iter().map(run_document).collect();
+    let replaced: Vec<_> = replaced.iter().map(run_document).collect();
     let printed = serde_json::json!({ "runs": documents, "replaced": replaced });
     let is_text = context.format == Format::Text;
     for row in rows.iter().filter(|row| is_text && !run_text::has_result(row)) {

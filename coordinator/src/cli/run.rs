@@ -17,10 +17,10 @@ use super::{
     progress::rows,
     report::report,
     resolve::{resolve, unresolved},
-    run_document::document,
     wait::Wait,
 };
 use crate::{
+    documents::run_document,
     exit::{self, CommandResult, Failure},
     runs::{GateWords, Plan, RunFiles, StateWords, Words, repetitions},
     store::{DeviceRow, RunDraft, Store},
@@ -276,7 +276,7 @@ pub(super) fn finish(
             ));
         }
         let rows = rows(store, &ids)?;
-        let documents: Vec<_> = rows.iter().map(document).collect();
+        let documents: Vec<_> = rows.iter().map(run_document).collect();
         context.print(&serde_json::json!({ "runs": documents }), || tables::runs(&rows))?;
         return Ok(exit::OK);
     }

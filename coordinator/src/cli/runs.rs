@@ -9,13 +9,13 @@ mod waiting;
 use std::{fmt::Write as _, path::PathBuf};
 
 use regatta_text::escape;
-use serde::Serialize;
 
-use super::{Context, export, lookup, run_document::document, verify, with_hint};
+use super::{Context, export, lookup, verify, with_hint};
 use crate::{
+    documents::shown_run,
     exit::{self, CommandResult, Failure},
     runs::rebuild as rebuild_store,
-    store::{RunRow, Store, StreamRow},
+    store::{RunRow, Store},
     tables,
     workspace::Workspace,
 };
@@ -58,27 +58,6 @@ pub(super) enum Command {
     Remove(removal::RemoveArgs),
     /// Removes old or failed runs, except those that an audit or a submission tree needs
     Prune(removal::PruneArgs),
-}
-
-#[derive(Serialize)]
-struct StreamDocument<'a> {
-    name: &'a str,
-    committed: u64,
-    length: Option<u64>,
-    sha256: Option<&'a str>,
-    whole: bool,
-}
-
-impl<'a> From<&'a StreamRow> for StreamDocument<'a> {
-    fn from(row: &'a StreamRow) -> Self {
-        Self {
-            name: row.name.as_str(),
-            committed: row.committed,
-            length: row.stated_length,
-            sha256: row.stated_sha256.as_deref(),
-            whole: row.whole,
-        }
-    }
 }
 
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
@@ -136,15 +115,8 @@ fn rebuild(context: &Context) -> CommandResult {
 
 fn show(context: &Context, workspace: &Workspace, store: &Store, row: &RunRow) -> Result<(), Failure> {
     let streams = store.streams(row.id)?;
-    let mut value = serde_json::to_value(document(row))?;
-    if let Some(fields) = value.as_object_mut() {
-        let documents: Vec<StreamDocument<'_>> = streams.iter().map(Into::into).collect();
-        fields.insert("streams".to_owned(), serde_json::to_value(documents)?);
-        fields.insert(
-            "directory".to_owned(),
-            workspace.run(row.id).path().display().to_string().into(),
-        );
-    }
-    context.print(&value, || tables::run(row, &streams, &workspace.run(row.id)))?;
+    let directory = workspace.run(row.id);
+    let document = shown_run(row, &streams, &directory);
+    context.print(&document, || tables::run(row, &streams, &directory))?;
     Ok(())
 }

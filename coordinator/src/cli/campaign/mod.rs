@@ -2,7 +2,6 @@
 
 mod checked_plan;
 mod control;
-mod document;
 mod plan;
 mod report;
 mod start;
@@ -13,6 +12,7 @@ use super::{Context, context};
 use crate::{
     exit::{CommandResult, Failure},
     store::{CampaignRow, Store},
+    workspace::Workspace,
 };
 
 /// Commands about campaigns.
@@ -60,6 +60,11 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Retry(args) => control::retry(args, context),
         Command::Report(args) => report::run(args, context),
     }
+}
+
+/// Returns the command that serves a workspace which no coordinator serves.
+fn serve_command(context: &Context, workspace: &Workspace) -> Option<String> {
+    (!workspace.is_served()).then(|| context.command("serve"))
 }
 
 /// Returns the campaign that a user names. Without a name, returns the only one that has not ended, or the one that was started last.

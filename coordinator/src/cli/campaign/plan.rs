@@ -2,10 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::{Context, checked_plan::check, document};
+use super::{
+    Context,
+    checked_plan::{CheckedPlan, check},
+};
 use crate::{
-    exit::{self, CommandResult},
-    tables,
+    documents::{cell_subject, device_name},
+    exit::{self, CommandResult, Failure},
+    store::Store,
+    tables::{self, CampaignPlanDocument, PlannedCombination},
 };
 
 /// Flags of `campaign plan`.
@@ -20,7 +25,44 @@ pub(in crate::cli) struct PlanArgs {
 pub(super) fn run(args: &PlanArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let checked = check(&args.plan, &workspace, &store)?;
-    let document = document::plan(&checked, &store)?;
+    let document = plan_document(&checked, &store)?;
     context.print(&document, || tables::campaign_plan(&document))?;
     Ok(exit::OK)
+}
+
+/// Returns what a plan would run.
+fn plan_document(checked: &CheckedPlan, store: &Store) -> Result<CampaignPlanDocument, Failure> {
+    let names = store.device_names()?;
+    let expanded = &checked.expanded;
+    let mut combinations = Vec::new();
+    for (index, combination) in expanded.combinations.iter().enumerate() {
+        let cells = expanded.cells.iter();
+        let Some(time) = checked.estimate.runs.get(index) else {
+            continue;
+        };
+        combinations.push(PlannedCombination {
+            subject: cell_subject(combination)?,
+            placement: combination.placement,
+            devices: combination
+                .devices
+                .iter()
+                .map(|id| device_name(id, &names))
+                .collect(),
+            repeat: expanded.repeats.get(index).copied().unwrap_or(0),
+            cells: cells
+                .filter(|cell| cell.combination == combination.number)
+                .count(),
+            time: *time,
+        });
+    }
+    Ok(CampaignPlanDocument {
+        campaign: checked.plan.name.clone(),
+        plan_sha256: checked.plan.sha256.clone(),
+        seed: checked.plan.seed,
+        deadline: expanded.campaign.deadline.clone(),
+        cells: expanded.cells.len(),
+        combinations,
+        estimate: checked.estimate.clone(),
+        missing: checked.missing.clone(),
+    })
 }

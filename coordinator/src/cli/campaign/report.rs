@@ -10,10 +10,9 @@ use super::{
     super::csv::csv,
     Context, campaign,
     context::{Format, print, text_json_or_csv},
-    document::{name_of, subject, subject_of, summary},
 };
 use crate::{
-    cli::run_document::{self, RunDocument},
+    documents::{RunDocument, campaign_summary, cell_subject, device_name, run_document, subject_of_cell},
     exit::{self, CommandResult, Failure},
     store::{AttemptRow, CampaignRow, CellRow, CellState, RunRow, Store},
     tables::{self, CampaignSummary, CellSubject, ReportLine},
@@ -129,8 +128,11 @@ impl<'a> Report<'a> {
         let combinations = store.combinations(&row.name)?;
         Ok(Self {
             row,
-            summary: summary(row, store)?,
-            subjects: combinations.iter().map(subject).collect::<Result<_, _>>()?,
+            summary: campaign_summary(row, store)?,
+            subjects: combinations
+                .iter()
+                .map(cell_subject)
+                .collect::<anyhow::Result<_>>()?,
             cells,
             attempts,
             names: store.device_names()?,
@@ -146,7 +148,7 @@ impl<'a> Report<'a> {
         CellDocument {
             cell: cell.number,
             repetition: cell.repetition,
-            subject: subject_of(cell, &self.subjects),
+            subject: subject_of_cell(cell, &self.subjects),
             cell_state: cell.state,
             cause: cell.cause,
             reason: cell.reason.as_deref(),
@@ -154,13 +156,13 @@ impl<'a> Report<'a> {
                 .map(|(attempt, run)| AttemptDocument {
                     attempt: attempt.number,
                     device: attempt.device.as_str(),
-                    device_name: name_of(&attempt.device, &self.names),
+                    device_name: device_name(&attempt.device, &self.names),
                     run: attempt.run.map(|run| run.to_string()),
                     requested: &attempt.requested,
                     ended: attempt.ended.as_deref(),
                     cause: attempt.cause,
                     reason: attempt.reason.as_deref(),
-                    result: run.as_ref().map(run_document::document),
+                    result: run.as_ref().map(run_document),
                 })
                 .collect(),
         }
@@ -198,10 +200,10 @@ impl<'a> Report<'a> {
             let line = |attempt: Option<&(AttemptRow, Option<RunRow>)>| ReportLine {
                 cell: cell.number,
                 repetition: cell.repetition,
-                subject: subject_of(cell, &self.subjects),
+                subject: subject_of_cell(cell, &self.subjects),
                 cell_state: cell.state,
                 attempt: attempt.map(|(attempt, _)| attempt.clone()),
-                device: attempt.map(|(attempt, _)| name_of(&attempt.device, &self.names)),
+                device: attempt.map(|(attempt, _)| device_name(&attempt.device, &self.names)),
                 run: attempt.and_then(|(_, run)| run.clone()),
                 reason: cell.reason.clone(),
             };

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::{Context, campaign, document, watch};
+use super::{Context, campaign, serve_command, watch};
 use crate::{
+    documents::{campaign_status, campaign_summary},
     exit::{self, CommandResult, Failure},
     tables,
 };
@@ -26,7 +27,7 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> CommandResult {
         watch::until_ended(&row.name, context, &workspace, &store)?;
     }
     let row = campaign(&store, Some(&row.name))?;
-    let status = document::status(&row, context, &workspace, &store)?;
+    let status = campaign_status(&row, serve_command(context, &workspace).as_deref(), &store)?;
     context.print(&status, || tables::campaign_status(&status))?;
     Ok(if status.summary.failed + status.summary.skipped == 0 {
         exit::OK
@@ -41,7 +42,7 @@ pub(super) fn list(context: &Context) -> CommandResult {
     let summaries: Result<Vec<_>, Failure> = store
         .campaigns()?
         .iter()
-        .map(|row| document::summary(row, &store))
+        .map(|row| Ok(campaign_summary(row, &store)?))
         .collect();
     let summaries = summaries?;
     context.print(&json!({ "campaigns": summaries }), || {

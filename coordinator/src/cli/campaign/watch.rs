@@ -7,8 +7,9 @@ use console::Term;
 use regatta_output::fit;
 use regatta_text::escape_lines;
 
-use super::{super::interrupts::Interrupts, Context, campaign, context::tell, document};
+use super::{super::interrupts::Interrupts, Context, campaign, context::tell, serve_command};
 use crate::{
+    documents::campaign_status,
     exit::Failure,
     store::Store,
     tables::{self, CampaignSummary},
@@ -33,7 +34,7 @@ pub(super) fn until_ended(
     let mut last = None;
     loop {
         let row = campaign(store, Some(name))?;
-        let status = document::status(&row, context, workspace, store)?;
+        let status = campaign_status(&row, serve_command(context, workspace).as_deref(), store)?;
         if context.is_lively() {
             let text = tables::campaign_status(&status);
             let text = escape_lines(&text);

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     cli,
+    documents::run_document,
     exit::Failure,
     store::RunRow,
     tables::{self, Comparison},
@@ -71,7 +72,7 @@ impl<'a> Report<'a> {
     fn document(&self) -> Result<serde_json::Value, Failure> {
         let mut runs = Vec::with_capacity(self.runs.len());
         for (row, comparison) in &self.runs {
-            let mut document = serde_json::to_value(cli::run_document(row))?;
+            let mut document = serde_json::to_value(run_document(row))?;
             if let Some(fields) = document.as_object_mut() {
                 fields.insert("hash_equal".to_owned(), comparison.equal.into());
             }

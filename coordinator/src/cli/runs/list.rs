@@ -7,10 +7,10 @@ use super::super::{
     Context,
     context::{Format, print, tell, text_json_or_csv},
     csv::csv,
-    run_document::document,
     run_filter::RunFilter,
 };
 use crate::{
+    documents::run_document,
     exit::Failure,
     runs::count_runs_not_in_store,
     store::{RunRow, Store},
@@ -145,7 +145,7 @@ pub(super) fn run(
     if older > 0 {
         tell(&format!("{older} older runs are not listed; `-n 0` lists all"));
     }
-    let documents: Vec<_> = rows.iter().map(document).collect();
+    let documents: Vec<_> = rows.iter().map(run_document).collect();
     if format == Format::Csv {
         let rows = documents.iter().map(serde_json::to_value);
         print(&csv(&COLUMNS, &rows.collect::<Result<Vec<_>, _>>()?))?;

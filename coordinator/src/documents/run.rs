@@ -1,4 +1,4 @@
-//! A run as JSON, for every command that prints runs.
+//! A run as JSON, alone and with its files.
 
 use regatta_types::{
     RunId,
@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::{
     runs::{RunEnd, cause_of_end, markers},
-    store::RunRow,
+    store::{RunRow, StreamRow},
     tables::run_text,
+    workspace::RunDir,
 };
 
 /// A run as a JSON document.
@@ -39,7 +40,7 @@ pub(crate) struct RunDocument<'a> {
 }
 
 /// Returns a run as JSON.
-pub(crate) fn document(row: &RunRow) -> RunDocument<'_> {
+pub(crate) fn run_document(row: &RunRow) -> RunDocument<'_> {
     RunDocument {
         run: row.id,
         device: row.device.as_str(),
@@ -65,5 +66,39 @@ pub(crate) fn document(row: &RunRow) -> RunDocument<'_> {
             .outcome
             .as_ref()
             .and_then(|outcome| serde_json::to_value(outcome).ok()),
+    }
+}
+
+/// A run with its files as a JSON document.
+#[derive(Serialize)]
+pub(crate) struct ShownRun<'a> {
+    #[serde(flatten)]
+    run: RunDocument<'a>,
+    streams: Vec<StreamDocument<'a>>,
+    directory: String,
+}
+
+#[derive(Serialize)]
+struct StreamDocument<'a> {
+    name: &'a str,
+    committed: u64,
+    length: Option<u64>,
+    sha256: Option<&'a str>,
+    whole: bool,
+}
+
+/// Returns a run with its files as JSON.
+pub(crate) fn shown_run<'a>(row: &'a RunRow, streams: &'a [StreamRow], directory: &RunDir) -> ShownRun<'a> {
+    let streams = streams.iter().map(|stream| StreamDocument {
+        name: stream.name.as_str(),
+        committed: stream.committed,
+        length: stream.stated_length,
+        sha256: stream.stated_sha256.as_deref(),
+        whole: stream.whole,
+    });
+    ShownRun {
+        run: run_document(row),
+        streams: streams.collect(),
+        directory: directory.path().display().to_string(),
     }
 }

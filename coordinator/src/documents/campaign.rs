@@ -1,4 +1,4 @@
-//! Gathers the documents of campaigns from the store: their plan, list, status and report. [`crate::tables`] formats them for people.
+//! Campaigns as JSON: in one line, and with their progress. [`crate::tables`] formats them for people.
 
 use std::collections::BTreeMap;
 
@@ -8,56 +8,17 @@ use regatta_types::{
     documents::{EndCause, RunPhase},
 };
 
-use super::{Context, checked_plan::CheckedPlan};
 use crate::{
     campaigns::time_left,
-    exit::Failure,
     runs::{StateWords, Words},
     store::{
         AttemptRow, CampaignRow, CampaignState, CellRow, CellState, Combination, DeviceRow, RunRow, Store,
     },
-    tables::{
-        CampaignDevice, CampaignPlanDocument, CampaignStatus, CampaignSummary, CellSubject, FailedCell,
-        PlannedCombination,
-    },
-    workspace::Workspace,
+    tables::{CampaignDevice, CampaignStatus, CampaignSummary, CellSubject, FailedCell},
 };
 
-/// Returns what a plan would run.
-pub(super) fn plan(checked: &CheckedPlan, store: &Store) -> Result<CampaignPlanDocument, Failure> {
-    let names = store.device_names()?;
-    let expanded = &checked.expanded;
-    let mut combinations = Vec::new();
-    for (index, combination) in expanded.combinations.iter().enumerate() {
-        let cells = expanded.cells.iter();
-        let Some(time) = checked.estimate.runs.get(index) else {
-            continue;
-        };
-        combinations.push(PlannedCombination {
-            subject: subject(combination)?,
-            placement: combination.placement,
-            devices: combination.devices.iter().map(|id| name_of(id, &names)).collect(),
-            repeat: expanded.repeats.get(index).copied().unwrap_or(0),
-            cells: cells
-                .filter(|cell| cell.combination == combination.number)
-                .count(),
-            time: *time,
-        });
-    }
-    Ok(CampaignPlanDocument {
-        campaign: checked.plan.name.clone(),
-        plan_sha256: checked.plan.sha256.clone(),
-        seed: checked.plan.seed,
-        deadline: expanded.campaign.deadline.clone(),
-        cells: expanded.cells.len(),
-        combinations,
-        estimate: checked.estimate.clone(),
-        missing: checked.missing.clone(),
-    })
-}
-
 /// Returns a campaign in one line.
-pub(super) fn summary(row: &CampaignRow, store: &Store) -> Result<CampaignSummary, Failure> {
+pub(crate) fn campaign_summary(row: &CampaignRow, store: &Store) -> anyhow::Result<CampaignSummary> {
     let counts: BTreeMap<CellState, u64> = store.count_cells(&row.name)?.into_iter().collect();
     let count = |state: CellState| counts.get(&state).copied().unwrap_or(0);
     let open = store.open_attempts()?;
@@ -88,19 +49,21 @@ const fn state(row: &CampaignRow) -> &'static str {
     }
 }
 
-/// Returns the progress of a campaign.
-pub(super) fn status(
+/// Returns the progress of a campaign. `serve` is the command that serves the workspace, if no coordinator does.
+pub(crate) fn campaign_status(
     row: &CampaignRow,
-    context: &Context,
-    workspace: &Workspace,
+    serve: Option<&str>,
     store: &Store,
-) -> Result<CampaignStatus, Failure> {
+) -> anyhow::Result<CampaignStatus> {
     let now = Timestamp::now();
     let cells = store.cells(&row.name)?;
     let attempts = store.attempts(&row.name)?;
     let combinations = store.combinations(&row.name)?;
-    let subjects: Vec<CellSubject> = combinations.iter().map(subject).collect::<Result<_, _>>()?;
-    let is_served = workspace.is_served();
+    let subjects: Vec<CellSubject> = combinations
+        .iter()
+        .map(cell_subject)
+        .collect::<anyhow::Result<_>>()?;
+    let is_served = serve.is_none();
     let mut devices = store.devices()?;
     for device in &mut devices {
         device.online &= is_served;
@@ -110,11 +73,10 @@ pub(super) fn status(
     let present = device_rows.iter().filter(|device| device.online).count();
     let is_paused = row.state != CampaignState::Running;
     let mut attention = Vec::new();
-    if !is_served && row.ended.is_none() {
-        attention.push(format!(
-            "no coordinator serves this workspace: {}",
-            context.command("serve")
-        ));
+    if let Some(serve) = serve
+        && row.ended.is_none()
+    {
+        attention.push(format!("no coordinator serves this workspace: {serve}"));
     }
     let of_cell = |number: u64| cells.iter().find(|cell| cell.number == number);
     let mut documents = Vec::new();
@@ -132,7 +94,7 @@ pub(super) fn status(
         *causes.entry(cause).or_default() += 1;
         failed.push(FailedCell {
             cell: cell.number,
-            subject: subject_of(cell, &subjects),
+            subject: subject_of_cell(cell, &subjects),
             repetition: cell.repetition,
             cause,
             reason: cell.reason.clone().unwrap_or_default(),
@@ -141,7 +103,7 @@ pub(super) fn status(
     let left = time_left(&cells, &attempts, present, now);
     let skipped = cells.iter().find(|cell| cell.state == CellState::Skipped);
     Ok(CampaignStatus {
-        summary: summary(row, store)?,
+        summary: campaign_summary(row, store)?,
         attempts: attempts.len(),
         causes,
         skipped_because: skipped.and_then(|cell| cell.reason.clone()),
@@ -167,7 +129,7 @@ fn campaign_device<'a>(
         name: device.name.clone(),
         state: device.activity().as_str(),
         cell: cell.map(|cell| cell.number),
-        subject: cell.map(|cell| subject_of(cell, subjects)),
+        subject: cell.map(|cell| subject_of_cell(cell, subjects)),
         run: open.and_then(|attempt| attempt.run),
         since: open.map(|attempt| attempt.requested.clone()),
         waits_for: None,
@@ -177,7 +139,7 @@ fn campaign_device<'a>(
 }
 
 /// Returns what a combination runs.
-pub(super) fn subject(combination: &Combination) -> Result<CellSubject, Failure> {
+pub(crate) fn cell_subject(combination: &Combination) -> anyhow::Result<CellSubject> {
     let words: Words = serde_json::from_str(&combination.words)?;
     Ok(CellSubject {
         combination: combination.number,
@@ -194,12 +156,12 @@ pub(super) fn subject(combination: &Combination) -> Result<CellSubject, Failure>
 }
 
 /// Returns what a cell runs.
-pub(super) fn subject_of(cell: &CellRow, subjects: &[CellSubject]) -> CellSubject {
+pub(crate) fn subject_of_cell(cell: &CellRow, subjects: &[CellSubject]) -> CellSubject {
     let index = usize::try_from(cell.combination).unwrap_or(usize::MAX);
     subjects.get(index).cloned().unwrap_or_default()
 }
 
 /// Returns the name of a device, or its id.
-pub(super) fn name_of(id: &DeviceId, names: &BTreeMap<DeviceId, String>) -> String {
+pub(crate) fn device_name(id: &DeviceId, names: &BTreeMap<DeviceId, String>) -> String {
     names.get(id).cloned().unwrap_or_else(|| id.to_string())
 }
