@@ -9,7 +9,7 @@ const RESERVE: u64 = 192;
 /// The number of connections or files for each part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DescriptorBudget {
-    /// Unproven connections on one port. There are three such ports.
+    /// Unproven connections on one port, waiting ones included. There are three such ports.
     pub(crate) handshakes: usize,
     /// Connections of devices to the embedded broker. Each takes two descriptors.
     pub(crate) broker_connections: usize,
@@ -23,7 +23,7 @@ pub(crate) struct DescriptorBudget {
 
 /// The largest useful number for each part.
 const LARGEST: DescriptorBudget = DescriptorBudget {
-    handshakes: 256,
+    handshakes: 1024,
     broker_connections: 4096,
     asset_connections: 256,
     open_streams: 512,
@@ -34,7 +34,7 @@ impl DescriptorBudget {
     /// Raises this process's soft limit as far as useful, and shares out the result.
     pub(crate) fn raise() -> Self {
         let limits = getrlimit(Resource::Nofile);
-        let requested = RESERVE + LARGEST.total();
+        let requested = LARGEST.limit();
         let hard = limits.maximum.unwrap_or(u64::MAX);
         let current = limits.current.unwrap_or(u64::MAX);
         let raised = requested.min(hard);
@@ -67,26 +67,41 @@ impl DescriptorBudget {
     /// Shares out a limit.
     fn of(limit: u64) -> Self {
         let parts = limit.saturating_sub(RESERVE);
-        let share = |parts_of_32: u64, each: u64, most: usize| {
-            let fits = usize::try_from(parts * parts_of_32 / 32 / each).unwrap_or(usize::MAX);
+        let fits = |(share, each, most): (u64, u64, usize)| {
+            let fits = usize::try_from(parts * share / 32 / each).unwrap_or(usize::MAX);
             fits.clamp(1, most)
         };
+        let [
+            handshakes,
+            broker_connections,
+            asset_connections,
+            open_streams,
+            page_connections,
+        ] = LARGEST.shares().map(fits);
         Self {
-            handshakes: share(8, 3, LARGEST.handshakes),
-            broker_connections: share(14, 2, LARGEST.broker_connections),
-            asset_connections: share(4, 2, LARGEST.asset_connections),
-            open_streams: share(5, 1, LARGEST.open_streams),
-            page_connections: share(1, 1, LARGEST.page_connections),
+            handshakes,
+            broker_connections,
+            asset_connections,
+            open_streams,
+            page_connections,
         }
     }
 
-    /// The number of descriptors for all parts.
-    const fn total(self) -> u64 {
-        (3 * self.handshakes
-            + 2 * self.broker_connections
-            + 2 * self.asset_connections
-            + self.open_streams
-            + self.page_connections) as u64
+    /// Each part's share of the limit in 32nds, the descriptors of each of its connections or files, and their number.
+    const fn shares(self) -> [(u64, u64, usize); 5] {
+        [
+            (8, 3, self.handshakes),
+            (14, 2, self.broker_connections),
+            (4, 2, self.asset_connections),
+            (5, 1, self.open_streams),
+            (1, 1, self.page_connections),
+        ]
+    }
+
+    /// The lowest limit whose shares have room for all parts.
+    fn limit(self) -> u64 {
+        let needed = |(share, each, number): (u64, u64, usize)| (number as u64 * each * 32).div_ceil(share);
+        RESERVE + self.shares().map(needed).into_iter().max().unwrap_or(0)
     }
 }
 
@@ -96,11 +111,20 @@ mod tests {
 
     #[test]
     fn the_parts_stay_below_the_limit_and_get_what_they_can_use_of_a_large_one() {
+        let total = |budget: DescriptorBudget| -> u64 {
+            let parts = budget.shares().map(|(_, each, number)| each * number as u64);
+            parts.into_iter().sum()
+        };
         for limit in [256, 512, 1024, 4096, 10_000, 65_536, u64::from(u32::MAX)] {
             let budget = DescriptorBudget::of(limit);
-            assert!(budget.total() + RESERVE <= limit, "{limit}: {budget:?}");
+            assert!(total(budget) + RESERVE <= limit, "{limit}: {budget:?}");
         }
         assert_eq!(DescriptorBudget::of(524_288), LARGEST);
+        assert_eq!(
+            DescriptorBudget::of(LARGEST.limit()),
+            LARGEST,
+            "what `raise` requests is enough"
+        );
         let small = DescriptorBudget::of(1024);
         assert!(
             small.handshakes >= 64 && small.broker_connections >= 128,

@@ -1,4 +1,4 @@
-//! A bounded number of slots, shared fairly by key (an address or a device). When none is free, the key with the most slots loses its
+//! A bounded number of slots, shared fairly by key (a device). When none is free, the key with the most slots loses its
 //! oldest. The caller decides what a slot represents.
 
 use std::{
@@ -108,16 +108,11 @@ impl<K: Eq + Hash + Clone> Inner<K> {
     }
 }
 
-impl<K: Eq + Hash> Slot<K> {
-    /// Frees the slot. Returns `false` when the slot was evicted before. Only one of both happens.
-    pub(crate) fn free(self) -> bool {
-        self.give_back()
-    }
-
-    fn give_back(&self) -> bool {
+impl<K: Eq + Hash> Drop for Slot<K> {
+    fn drop(&mut self) {
         let mut inner = self.slots.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(held) = inner.held.get_mut(&self.key) else {
-            return false;
+            return;
         };
         let before = held.len();
         held.retain(|held| held.number != self.number);
@@ -126,13 +121,6 @@ impl<K: Eq + Hash> Slot<K> {
             inner.held.remove(&self.key);
         }
         inner.count -= freed;
-        freed > 0
-    }
-}
-
-impl<K: Eq + Hash> Drop for Slot<K> {
-    fn drop(&mut self) {
-        self.give_back();
     }
 }
 
@@ -173,7 +161,7 @@ mod tests {
         let (second, mut second_lost) = slots.take(1);
         let (_third, _) = slots.take(1);
         assert!(is_evicted(&mut first_lost) && !is_evicted(&mut second_lost));
-        assert!(!first.free() && second.free(), "lost or freed, never both");
+        drop((first, second));
         let (_fourth, _) = slots.take(1);
         let inner = slots.inner.lock().unwrap();
         assert_eq!((inner.count, inner.held.len()), (2, 1));

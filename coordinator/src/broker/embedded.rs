@@ -35,7 +35,7 @@ use crate::{
     descriptors::DescriptorBudget,
     fair_slots::FairSlots,
     fleet::Admission,
-    handshake_limiter::{HandshakeLimiter, Place, evicted},
+    handshake_limiter::{HandshakeLimiter, Slot, evicted},
     link::{Inbound, LoopbackConnector},
     token_bucket::{Rate, TokenBuckets},
 };
@@ -181,32 +181,37 @@ impl Shared {
     /// Serves an external connection until it ends. The connection holds a slot of the handshake limiter until its CONNECT is accepted,
     /// and can be evicted only until then.
     async fn serve(&self, stream: TcpStream, from: SocketAddr) -> anyhow::Result<()> {
-        let (place, mut eviction) = self.handshake_limiter.enter(from.ip());
-        tokio::select! {
-            ended = self.serve_unproven(stream, from, place) => ended,
-            () = eviction.wait() => Err(evicted().into()),
-        }
+        let (slot, eviction) = self.handshake_limiter.enter(from.ip()).await?;
+        let served = eviction.or(self.serve_unproven(stream, from, slot)).await;
+        served.unwrap_or_else(|| Err(evicted().into()))
     }
 
-    async fn serve_unproven(&self, stream: TcpStream, from: SocketAddr, place: Place) -> anyhow::Result<()> {
+    async fn serve_unproven(
+        &self,
+        stream: TcpStream,
+        from: SocketAddr,
+        handshake_slot: Slot,
+    ) -> anyhow::Result<()> {
         let Acceptor::Tls {
             config,
             coordinator_key,
         } = &self.acceptor
         else {
             let transport = BrokerTransport::tcp(stream);
-            return self.run(transport, from, Peer::Unproven, Some(place)).await;
+            return self
+                .run(transport, from, Peer::Unproven, Some(handshake_slot))
+                .await;
         };
         let shown = handshake(stream, config, coordinator_key).await;
         let (stream, peer) = shown.inspect_err(|error| self.tell_refused(from, error))?;
         let Peer::Device(id) = &peer else {
             let transport = BrokerTransport::tls(TlsStreamWrapper::new(stream));
-            return self.run(transport, from, peer, Some(place)).await;
+            return self.run(transport, from, peer, Some(handshake_slot)).await;
         };
         let (_slot, mut lost) = self.devices.take(id.clone());
         let live = self.live.add(id.clone(), stream.get_ref().0)?;
         let transport = BrokerTransport::tls(TlsStreamWrapper::new(stream));
-        let run = self.run(transport, from, peer, Some(place));
+        let run = self.run(transport, from, peer, Some(handshake_slot));
         tokio::pin!(run);
         let ended = tokio::select! {
             ended = &mut run => ended,
@@ -236,13 +241,13 @@ impl Shared {
         transport: BrokerTransport,
         from: SocketAddr,
         peer: Peer,
-        place: Option<Place>,
+        handshake_slot: Option<Slot>,
     ) -> anyhow::Result<()> {
         let rights = Rights {
             peer,
             admission: Arc::clone(&self.admission),
             pace: Arc::clone(&self.pace),
-            place: Mutex::new(place),
+            handshake_slot: Mutex::new(handshake_slot),
         };
         // The library's future is large, so it is boxed.
         Ok(Box::pin(self.handler(transport, from, rights).run()).await?)

@@ -18,7 +18,7 @@ use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, ROOT, Topic, agent_client_id};
 
 use super::pace::Pace;
-use crate::{fleet::Admission, handshake_limiter::Place};
+use crate::{fleet::Admission, handshake_limiter::Slot};
 
 /// The peer of a connection, as the acceptor knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(super) struct Rights {
     pub(super) admission: Arc<Admission>,
     pub(super) pace: Arc<Pace>,
     /// The connection's slot of the handshake limiter, until its CONNECT is accepted.
-    pub(super) place: Mutex<Option<Place>>,
+    pub(super) handshake_slot: Mutex<Option<Slot>>,
 }
 
 impl Rights {
@@ -55,9 +55,9 @@ impl Rights {
     }
 
     /// Releases the slot of the handshake limiter. Returns `false` for a connection that was already evicted.
-    fn leaves_the_strangers(&self) -> bool {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.take().is_none_or(Place::free)
+    fn ends_handshake(&self) -> bool {
+        let mut slot = self.handshake_slot.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.take().is_none_or(Slot::free)
     }
 
     fn may_publish(&self, topic: &str) -> bool {
@@ -102,10 +102,13 @@ impl AuthProvider for Rights {
             }
             let will_topic = connect.will.as_ref().map(|will| will.topic.as_str());
             let may = self.may_connect(&connect.client_id, will_topic);
-            Ok(if may && self.leaves_the_strangers() {
+            Ok(if !may {
+                AuthResult::fail(ReasonCode::NotAuthorized)
+            } else if self.ends_handshake() {
                 AuthResult::success()
             } else {
-                AuthResult::fail(ReasonCode::NotAuthorized)
+                // The device tries again. The other code would mean that it was removed from the lab.
+                AuthResult::fail(ReasonCode::ServerBusy)
             })
         })
     }
@@ -133,7 +136,7 @@ mod tests {
             peer,
             admission,
             pace: Arc::default(),
-            place: Mutex::default(),
+            handshake_slot: Mutex::default(),
         }
     }
 

@@ -1,0 +1,397 @@
+//! Slots for handshakes, and the queue before them. A network with few slots goes before one with many; within a network the order is that
+//! of arrival. The slots know nothing of what a handshake does.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    pin::pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
+
+/// The time without progress after which a handshake loses its slot to a waiting one.
+pub(super) const STALLED: Duration = Duration::from_secs(2);
+/// How often waiting handshakes look for stalled ones.
+const CHECK: Duration = Duration::from_millis(100);
+
+/// A bounded number of slots, with a bounded queue of handshakes that wait for one.
+#[derive(Debug)]
+pub(super) struct HandshakeSlots {
+    slots: usize,
+    queue: usize,
+    begin: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    running: usize,
+    waiting: usize,
+    /// Each has at least one handshake.
+    networks: HashMap<IpAddr, Handshakes>,
+    /// When no handshake was stalled, in milliseconds since the beginning.
+    searched_ms: Option<u64>,
+}
+
+/// The handshakes of one network, oldest first.
+#[derive(Debug, Default)]
+struct Handshakes {
+    running: VecDeque<Running>,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Running {
+    number: u64,
+    /// The last progress, in milliseconds since the beginning.
+    progress: Arc<AtomicU64>,
+    evict: oneshot::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    number: u64,
+    grant: oneshot::Sender<(Slot, Eviction)>,
+}
+
+/// A handshake's slot. Dropping it frees the slot.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    slots: Arc<HandshakeSlots>,
+    network: IpAddr,
+    number: u64,
+}
+
+/// Notifies the holder of a slot that it was evicted, and notes its progress.
+#[derive(Debug)]
+pub(crate) struct Eviction {
+    evicted: oneshot::Receiver<()>,
+    progress: Arc<AtomicU64>,
+    begin: Instant,
+}
+
+/// Removes a handshake from the queue when its wait ends for any reason.
+struct QueueEntry<'a> {
+    slots: &'a HandshakeSlots,
+    network: IpAddr,
+    number: u64,
+}
+
+impl HandshakeSlots {
+    /// Creates `slots`, with a queue for `queue` others.
+    pub(super) fn new(slots: usize, queue: usize) -> Arc<Self> {
+        Arc::new(Self {
+            slots,
+            queue,
+            begin: Instant::now(),
+            state: Mutex::default(),
+        })
+    }
+
+    /// Takes a slot, and waits for one if none is free. Returns `None` when the queue has no room for this network.
+    pub(super) async fn enter(self: &Arc<Self>, network: IpAddr) -> Option<(Slot, Eviction)> {
+        let (grant, mut granted) = oneshot::channel();
+        let number = self.lock().append(network, grant);
+        let _entry = QueueEntry {
+            slots: self,
+            network,
+            number,
+        };
+        self.assign();
+        self.lock().shorten(self.queue);
+        loop {
+            if let Ok(answer) = timeout(CHECK, &mut granted).await {
+                return answer.ok();
+            }
+            self.assign();
+        }
+    }
+
+    /// Gives slots to waiting handshakes, as long as there are free ones or ones to evict.
+    fn assign(self: &Arc<Self>) {
+        while let Some((grant, granted)) = self.next_grant() {
+            // Outside of the lock, because a handshake that no longer waits frees its slot here.
+            drop(grant.send(granted));
+        }
+    }
+
+    fn next_grant(self: &Arc<Self>) -> Option<(oneshot::Sender<(Slot, Eviction)>, (Slot, Eviction))> {
+        let now = millis(self.begin);
+        let mut state = self.lock();
+        let network = state.next_network()?;
+        if state.running >= self.slots {
+            let (victim, number) = state.victim(network, now)?;
+            if let Some(evicted) = state.remove_running(victim, number) {
+                // A holder that no longer listens has ended.
+                let _ = evicted.evict.send(());
+            }
+        }
+        let handshakes = state.networks.get_mut(&network)?;
+        let Waiting { number, grant } = handshakes.waiting.pop_front()?;
+        let progress = Arc::new(AtomicU64::new(now));
+        let (evict, evicted) = oneshot::channel();
+        handshakes.running.push_back(Running {
+            number,
+            progress: Arc::clone(&progress),
+            evict,
+        });
+        state.waiting -= 1;
+        state.running += 1;
+        drop(state);
+        let eviction = Eviction {
+            evicted,
+            progress,
+            begin: self.begin,
+        };
+        let slot = Slot {
+            slots: Arc::clone(self),
+            network,
+            number,
+        };
+        Some((grant, (slot, eviction)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn append(&mut self, network: IpAddr, grant: oneshot::Sender<(Slot, Eviction)>) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.waiting += 1;
+        let handshakes = self.networks.entry(network).or_default();
+        handshakes.waiting.push_back(Waiting { number, grant });
+        number
+    }
+
+    /// Refuses the newest handshakes of the networks with the longest queues until `most` wait.
+    fn shorten(&mut self, most: usize) {
+        while self.waiting > most {
+            let newest = |handshakes: &Handshakes| handshakes.waiting.back().map(|waiting| waiting.number);
+            let longest = self
+                .networks
+                .iter()
+                .max_by_key(|(_, handshakes)| (handshakes.waiting.len(), newest(handshakes)));
+            let Some((&network, number)) = longest.map(|(network, handshakes)| (network, newest(handshakes)))
+            else {
+                return;
+            };
+            let Some(number) = number else { return };
+            self.remove_waiting(network, number);
+        }
+    }
+
+    /// The network whose oldest waiting handshake gets the next slot: the one with the fewest slots. Of several, the one that waits longest.
+    fn next_network(&self) -> Option<IpAddr> {
+        let first = |handshakes: &Handshakes| handshakes.waiting.front().map(|waiting| waiting.number);
+        self.networks
+            .iter()
+            .filter(|(_, handshakes)| !handshakes.waiting.is_empty())
+            .min_by_key(|(_, handshakes)| (handshakes.running.len(), first(handshakes)))
+            .map(|(network, _)| *network)
+    }
+
+    /// The handshake that loses its slot to one of `network`, if there is one: a stalled one of the network with the most slots, or
+    /// else the newest one of a network that has at least two slots more. An old handshake that makes progress always continues.
+    fn victim(&mut self, network: IpAddr, now: u64) -> Option<(IpAddr, u64)> {
+        if let Some(stalled) = self.stalled(now) {
+            return Some(stalled);
+        }
+        let own = self
+            .networks
+            .get(&network)
+            .map_or(0, |handshakes| handshakes.running.len());
+        let (&largest, handshakes) = self
+            .networks
+            .iter()
+            .max_by_key(|(_, other)| other.running.len())?;
+        let newest = handshakes.running.back()?;
+        (handshakes.running.len() > own + 1).then_some((largest, newest.number))
+    }
+
+    fn stalled(&mut self, now: u64) -> Option<(IpAddr, u64)> {
+        if self
+            .searched_ms
+            .is_some_and(|then| u128::from(now - then) < CHECK.as_millis())
+        {
+            return None;
+        }
+        let is_stalled = |running: &&Running| {
+            let idle = now.saturating_sub(running.progress.load(Ordering::Relaxed));
+            u128::from(idle) >= STALLED.as_millis()
+        };
+        let found = self
+            .networks
+            .iter()
+            .filter_map(|(network, handshakes)| {
+                let stalled = handshakes.running.iter().find(is_stalled)?;
+                Some((handshakes.running.len(), *network, stalled.number))
+            })
+            .max()
+            .map(|(_, network, number)| (network, number));
+        // Others may be stalled, too.
+        self.searched_ms = if found.is_none() { Some(now) } else { None };
+        found
+    }
+
+    fn remove_running(&mut self, network: IpAddr, number: u64) -> Option<Running> {
+        let running = &mut self.networks.get_mut(&network)?.running;
+        let position = running.iter().position(|slot| slot.number == number)?;
+        let removed = running.remove(position);
+        self.running -= 1;
+        self.forget_if_empty(network);
+        removed
+    }
+
+    fn remove_waiting(&mut self, network: IpAddr, number: u64) {
+        let Some(handshakes) = self.networks.get_mut(&network) else {
+            return;
+        };
+        let before = handshakes.waiting.len();
+        handshakes.waiting.retain(|waiting| waiting.number != number);
+        self.waiting -= before - handshakes.waiting.len();
+        self.forget_if_empty(network);
+    }
+
+    fn forget_if_empty(&mut self, network: IpAddr) {
+        let is_empty =
+            |handshakes: &Handshakes| handshakes.running.is_empty() && handshakes.waiting.is_empty();
+        if self.networks.get(&network).is_some_and(is_empty) {
+            self.networks.remove(&network);
+        }
+    }
+}
+
+impl Slot {
+    /// Frees the slot. Returns `false` when the slot was evicted before. Only one of both happens.
+    pub(crate) fn free(self) -> bool {
+        self.give_back()
+    }
+
+    fn give_back(&self) -> bool {
+        let removed = self.slots.lock().remove_running(self.network, self.number);
+        let freed = removed.is_some();
+        if freed {
+            self.slots.assign();
+        }
+        freed
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl Drop for QueueEntry<'_> {
+    fn drop(&mut self) {
+        self.slots.lock().remove_waiting(self.network, self.number);
+    }
+}
+
+impl Eviction {
+    /// Runs the handshake `work` until it ends or is evicted, which is `None`. Each poll is progress: its task is polled when bytes of the
+    /// client arrive.
+    pub(crate) async fn or<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        let progressing = std::future::poll_fn(|context| {
+            self.progress.store(millis(self.begin), Ordering::Relaxed);
+            work.as_mut().poll(context)
+        });
+        tokio::select! {
+            done = progressing => Some(done),
+            Ok(()) = &mut self.evicted => None,
+        }
+    }
+}
+
+fn millis(begin: Instant) -> u64 {
+    u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn other(number: u8) -> IpAddr {
+        [10, 0, 0, number].into()
+    }
+
+    fn is_evicted(eviction: &mut Eviction) -> bool {
+        eviction.evicted.try_recv().is_ok()
+    }
+
+    #[tokio::test]
+    async fn another_network_takes_the_newest_slot_of_the_largest_and_never_its_last() {
+        let slots = HandshakeSlots::new(3, 3);
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            held.push(slots.enter(HERE).await.unwrap());
+        }
+        let (_first, mut first) = slots.enter(other(1)).await.unwrap();
+        let lost: Vec<bool> = held
+            .iter_mut()
+            .map(|(_, eviction)| is_evicted(eviction))
+            .collect();
+        assert_eq!(lost, [false, false, true]);
+        let (_second, mut second) = slots.enter(other(2)).await.unwrap();
+        let lost: Vec<bool> = held
+            .iter_mut()
+            .map(|(_, eviction)| is_evicted(eviction))
+            .collect();
+        assert_eq!(lost, [false, true, false]);
+        let third = timeout(Duration::from_millis(50), slots.enter(other(3))).await;
+        assert!(third.is_err(), "it waits, because each network has one slot");
+        assert!(!is_evicted(&mut first) && !is_evicted(&mut second));
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_the_newest_of_the_network_with_the_most() {
+        let slots = HandshakeSlots::new(1, 2);
+        let (slot, _eviction) = slots.enter(HERE).await.unwrap();
+        let mut waiting: Vec<_> = (0..2).map(|_| Box::pin(slots.enter(HERE))).collect();
+        for wait in &mut waiting {
+            assert!(timeout(Duration::from_millis(1), wait).await.is_err(), "it waits");
+        }
+        assert!(slots.enter(HERE).await.is_none(), "there is no room for a third");
+        let mut quiet = Box::pin(slots.enter(other(1)));
+        assert!(
+            timeout(Duration::from_millis(1), &mut quiet).await.is_err(),
+            "another has room"
+        );
+        assert!(
+            waiting.pop().unwrap().await.is_none(),
+            "which the newest of the first lost"
+        );
+        assert!(slot.free());
+        let (quiet, _) = quiet.await.unwrap();
+        drop(quiet);
+        let (last, _) = waiting.pop().unwrap().await.unwrap();
+        drop(last);
+        let state = slots.lock();
+        assert_eq!((state.running, state.waiting, state.networks.len()), (0, 0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_slot_is_lost_or_freed_and_never_both() {
+        let slots = HandshakeSlots::new(2, 2);
+        let (first, _first) = slots.enter(HERE).await.unwrap();
+        let (second, _second) = slots.enter(HERE).await.unwrap();
+        let (_other, _eviction) = slots.enter(other(1)).await.unwrap();
+        assert!(first.free() && !second.free());
+    }
+}
