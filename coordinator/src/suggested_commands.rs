@@ -1,8 +1,25 @@
-//! Completes the commands that messages suggest, so that they can be pasted: a command in backquotes gets the workspace that the user named.
-//! Every hint and error passes here once, when it is printed.
+//! The commands that messages suggest, so that they can be pasted: their words are quoted for a shell, and a command in backquotes gets the
+//! workspace that the user named. Every hint and error passes here once, when it is printed.
+
+use std::borrow::Cow;
 
 /// The subcommands that make a workspace of their own.
 const WITHOUT_WORKSPACE: [&str; 2] = ["init", "quickstart"];
+
+/// Quotes one shell word.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A word as a shell reads it, quoted where it must be.
+pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(quoted(word))
+    }
+}
 
 /// Adds `option` to every command of `regatta` in backquotes that has no workspace.
 pub(crate) fn complete(text: &str, option: &str) -> String {

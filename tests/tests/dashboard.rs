@@ -117,6 +117,195 @@ fn the_fleet_page_shows_devices_and_their_changes() {
     assert!(run.contains("boat-sim-0001"), "{run}");
 }
 
+/// Requests runs of simulated devices and returns their ids.
+fn request(lab: &Lab, devices: &str, words: &[&str]) -> Vec<String> {
+    let common = [
+        "run",
+        "--device",
+        devices,
+        "--benchmark",
+        "digits",
+        "--engine",
+        "sim",
+        "--no-wait",
+    ];
+    let requested = lab.json(&[&common, words].concat());
+    let runs = requested["runs"].as_array().expect("runs").iter();
+    runs.map(|run| run["run"].as_str().expect("an id").to_owned())
+        .collect()
+}
+
+#[test]
+fn the_runs_pages_show_each_run_with_its_proof_and_files() {
+    let mut lab = plain_lab();
+    lab.start_coordinator();
+    let url = lab.page_url();
+    assert!(get_page(&url, "/runs").body.contains("No run yet"));
+    let _fleet = simulated_devices(&lab);
+    let rows = |path: &str| get_page(&url, path).body.matches("<tr id=\"r-").count();
+    let online = || get_page(&url, "/?state=idle").body.matches("<tr id=\"d-").count();
+    eventually("every device to be idle", 90, || online() == DEVICES);
+
+    let words = [
+        "--scenario",
+        "SingleStream",
+        "--duration",
+        "3s",
+        "--conf",
+        "target_latency=2",
+    ];
+    let run = request(&lab, "boat-sim-0001", &words).remove(0);
+    let mut events = PageEvents::open(&url, &format!("/live/run/{run}"));
+    assert!(events.next_data().contains("Shown once the run is recorded"));
+    let recorded = loop {
+        let change = events.next_data();
+        if change.contains("Latency in") || change.contains("latency in ms") {
+            break change;
+        }
+    };
+    assert!(recorded.contains("judged: 90th percentile"), "{recorded}");
+    let page = get_page(&url, &format!("/run/{run}")).body;
+    let shown = succeed_output(lab.regatta().args(["runs", "show", &run]));
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    // The page has the reasons that the command prints.
+    let reasons = shown
+        .lines()
+        .filter_map(|line| line.split_once(": ").map(|(_, reason)| reason));
+    let reasons: Vec<&str> = reasons.filter(|reason| reason.contains("sim")).collect();
+    assert!(!reasons.is_empty(), "{shown}");
+    for reason in reasons {
+        assert!(page.contains(&reason.replace('`', "`")), "{reason}: {page}");
+    }
+    for part in [
+        "signed by the device",
+        "every file of the evidence is here",
+        "99.9th percentile",
+        "Processor load",
+        "regatta run --device boat-sim-0001 --benchmark digits --scenario SingleStream",
+        "--duration 3000ms",
+        "--conf digits.SingleStream.target_latency=2",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("style=") && !page.contains("<script>"), "{page}");
+
+    // The command repeats the run.
+    let command = page
+        .split("<code>regatta run ")
+        .nth(1)
+        .and_then(|rest| rest.split('<').next());
+    let command = command.expect("a command").to_owned();
+    let again = lab.json(
+        &[
+            &["run"][..],
+            &command.split(' ').collect::<Vec<_>>(),
+            &["--no-wait"],
+        ]
+        .concat(),
+    );
+    let again = again["runs"][0]["run"].as_str().expect("a run").to_owned();
+    let spec = |run: &str| {
+        let path = lab.workspace().join("runs").join(run).join("spec.json");
+        eventually("the spec", 60, || path.is_file());
+        let mut spec: serde_json::Value =
+            serde_json::from_slice(&fs::read(path).expect("a spec")).expect("JSON");
+        let fields = spec.as_object_mut().expect("an object");
+        fields.remove("run");
+        fields.remove("created");
+        spec
+    };
+    assert_eq!(spec(&run), spec(&again));
+
+    let file = |name: &str| get_page(&url, &format!("/run/{run}/file/{name}"));
+    let detail = file("mlperf_log_detail.txt");
+    let own = lab
+        .workspace()
+        .join("runs")
+        .join(&run)
+        .join("files/mlperf_log_detail.txt");
+    assert_eq!(detail.body, fs::read_to_string(own).expect("the log"));
+    let disposition = "attachment; filename=\"mlperf_log_detail.txt\"";
+    assert_eq!(detail.header("content-disposition"), Some(disposition));
+    assert_eq!(detail.header("content-type"), Some("application/octet-stream"));
+    assert_eq!(file("record.json").status, 200);
+    for name in [
+        "nothing.txt",
+        "..%2frecord.json",
+        "%2e%2e%2f%2e%2e%2fregatta.toml",
+        "staged.json",
+        ".hidden",
+        "files",
+    ] {
+        assert_eq!(file(name).status, 404, "{name}");
+    }
+    assert_eq!(get_page(&url, "/run/nothing").status, 404);
+    assert_eq!(
+        get_page(&url, &format!("/run/{}", run.replace(&run[..8], "00000000"))).status,
+        404
+    );
+
+    let more = request(
+        &lab,
+        "all",
+        &["--scenario", "Offline", "--duration", "100ms", "--repeat", "3"],
+    );
+    assert_eq!(more.len(), 3 * DEVICES);
+    let page = get_page(&url, "/runs").body;
+    assert_eq!(page.matches("<tr id=\"r-").count(), 50);
+    assert!(page.contains(">Older</a>"), "{page}");
+    let older = page
+        .split("href=\"/runs?before=")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    assert_eq!(rows(&format!("/runs?before={}", older.expect("a link"))), 12);
+    assert_eq!(rows("/runs?device=sim-0003"), 3);
+    assert_eq!(rows("/runs?device=nobody"), 0);
+    let verdict = if lab.show(&run)["valid"] == true {
+        "valid"
+    } else {
+        "invalid"
+    };
+    let is_listed = |verdict: &str| {
+        let path = format!("/runs?verdict={verdict}&device=sim-0001&benchmark=digits");
+        get_page(&url, &path)
+            .body
+            .contains(&format!("<tr id=\"r-{run}\""))
+    };
+    assert!(is_listed(verdict) && !is_listed("aborted"));
+    assert_eq!(get_page(&url, "/runs?verdict=good").status, 400);
+}
+
+#[test]
+fn the_campaign_page_shows_every_cell_and_its_changes() {
+    let mut lab = plain_lab();
+    lab.start_coordinator();
+    let url = lab.page_url();
+    assert!(get_page(&url, "/campaigns").body.contains("No campaign yet"));
+    let _fleet = simulated_devices(&lab);
+    let online = || get_page(&url, "/?state=idle").body.matches("<tr id=\"d-").count();
+    eventually("every device to be idle", 90, || online() == DEVICES);
+    let plan = lab.scratch().join("plan.toml");
+    let text = "schema = 1\nname = \"night-1.b\"\n[[cells]]\ndevices = [\"all\"]\nplacement = \"each\"\n\
+                benchmark = \"digits\"\nscenario = [\"Offline\", \"SingleStream\"]\nengine = \"sim\"\n\
+                duration = \"100ms\"\nrepeat = 2\n";
+    fs::write(&plan, text).expect("a plan");
+    let _ = succeed_output(lab.regatta().args(["campaign", "start"]).arg(&plan));
+    let page = get_page(&url, "/campaign/night-1.b").body;
+    assert_eq!(page.matches("<tr id=\"m-").count(), DEVICES, "{page}");
+    let cells = page.matches("aria-label=\"cell ").count();
+    assert_eq!(cells, 2 * 2 * DEVICES, "{page}");
+    let mut events = PageEvents::open(&url, "/live/campaign/night-1.b");
+    loop {
+        let change = events.next_data();
+        if change.contains(": good\\\"") || change.contains(": failed") {
+            break;
+        }
+    }
+    assert!(get_page(&url, "/campaigns").body.contains("/campaign/night-1.b"));
+    assert_eq!(get_page(&url, "/campaign/none").status, 404);
+    assert_eq!(get_page(&url, "/live/campaign/none").status, 404);
+}
+
 #[test]
 fn a_devices_text_cannot_change_the_page() {
     let mut lab = plain_lab();

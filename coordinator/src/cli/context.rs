@@ -1,7 +1,6 @@
 //! What commands share: the workspace, the output format, and printing.
 
 use std::{
-    borrow::Cow,
     io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
@@ -17,11 +16,10 @@ use serde::Serialize;
 
 use super::with_hint;
 use crate::{
-    deploy::quoted,
     exit::Failure,
     runs::expect_runs_in_store,
     store::Store,
-    suggested_commands::complete,
+    suggested_commands::{complete, shell_word},
     workspace::{Workspace, WorkspaceError},
 };
 
@@ -129,16 +127,6 @@ impl Context {
     /// Whether progress may be drawn on the terminal.
     pub(crate) fn is_lively(&self) -> bool {
         io::stderr().is_terminal() && !is_quiet()
-    }
-}
-
-/// A word as a shell reads it, quoted where it must be.
-pub(super) fn shell_word(word: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        Cow::Borrowed(word)
-    } else {
-        Cow::Owned(quoted(word))
     }
 }
 

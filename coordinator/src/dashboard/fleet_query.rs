@@ -2,8 +2,7 @@
 
 use form_urlencoded::Serializer;
 
-/// The longest text to search for, in characters.
-const LONGEST_TEXT: usize = 100;
+use super::query_words::{InvalidQuery, one_of, short};
 
 /// A column by which devices are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -73,14 +72,6 @@ pub(super) struct FleetQuery {
     pub(super) label: String,
 }
 
-/// A query that the page does not have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is one of: {}", .words.join(", "))]
-pub(super) struct InvalidQuery {
-    name: &'static str,
-    words: Vec<&'static str>,
-}
-
 impl FleetQuery {
     /// Parses a URL's query. Unknown names are ignored, as browsers and proxies add some.
     ///
@@ -144,31 +135,6 @@ impl FleetQuery {
     pub(super) fn is_unfiltered(&self) -> bool {
         self.text.is_empty() && self.label.is_empty() && self.state.is_none() && self.health.is_none()
     }
-}
-
-/// Returns the known word that a value is, or `None` for an empty one.
-fn one_of(
-    name: &'static str,
-    value: &str,
-    words: &[&'static str],
-) -> Result<Option<&'static str>, InvalidQuery> {
-    if value.is_empty() {
-        return Ok(None);
-    }
-    let found = words.iter().find(|word| **word == value);
-    found.map(|word| Some(*word)).ok_or_else(|| InvalidQuery {
-        name,
-        words: words.to_vec(),
-    })
-}
-
-fn short(text: &str) -> &str {
-    let text = text.trim();
-    let end = text
-        .char_indices()
-        .nth(LONGEST_TEXT)
-        .map_or(text.len(), |(at, _)| at);
-    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]

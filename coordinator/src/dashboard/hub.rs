@@ -13,7 +13,6 @@ use super::{
     pieces::Pieces,
     view::{Reader, View},
 };
-use crate::store;
 
 /// The shortest time between two renderings.
 const PACE: Duration = Duration::from_secs(1);
@@ -46,7 +45,7 @@ impl Hub {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(super) fn watch(&self, view: &View) -> store::Result<Option<watch::Receiver<Arc<Pieces>>>> {
+    pub(super) fn watch(&self, view: &View) -> anyhow::Result<Option<watch::Receiver<Arc<Pieces>>>> {
         let now = Arc::new(self.read(|reader| reader.render(view))?);
         let mut watched = lock(&self.watched);
         watched.retain(|_, sender| sender.receiver_count() > 0);
@@ -79,7 +78,7 @@ impl Hub {
                 Ok(Ok(Some(seen))) => (version, rendered) = (Some(seen), Instant::now()),
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!("the live page is not updated: {:#}", anyhow::Error::from(error));
+                    tracing::warn!("the live page is not updated: {error:#}");
                 }
                 Err(error) => tracing::error!("the live page is not updated: {error}"),
             }
@@ -87,7 +86,7 @@ impl Hub {
     }
 
     /// Renders every watched view if the store has changed since `seen`, or `is_due`. Returns the version of the store.
-    fn refresh(&self, seen: Option<i64>, is_due: bool) -> store::Result<Option<i64>> {
+    fn refresh(&self, seen: Option<i64>, is_due: bool) -> anyhow::Result<Option<i64>> {
         let version = self.read(|reader| reader.version())?;
         if seen == Some(version) && !is_due {
             return Ok(None);

@@ -9,7 +9,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::static_files::{ICON, SCRIPT, STYLE};
 
 /// The pages of the navigation: title and path.
-const PAGES: [(&str, &str); 1] = [("Fleet", "/")];
+const PAGES: [(&str, &str); 3] = [("Fleet", "/"), ("Runs", "/runs"), ("Campaigns", "/campaigns")];
 
 /// An HTML document as a response.
 pub(super) struct Page(Markup);

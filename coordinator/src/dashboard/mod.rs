@@ -3,10 +3,17 @@
 //!
 //! ```text
 //! GET /                  the fleet; `sort`, `order`, `text`, `state`, `health` and `label` select and sort
-//! GET /live/fleet?...    the same as server-sent events
+//! GET /runs              the runs, newest first; `device`, `benchmark`, `verdict` and `before` select
+//! GET /run/ID            a run
+//! GET /run/ID/file/NAME  one of its files, as a download
+//! GET /campaigns         the campaigns
+//! GET /campaign/NAME     a campaign with the state of each cell
+//! GET /live/...          each of these pages as server-sent events; the fleet's is /live/fleet
 //! GET /static/...        style, script and icon
 //! ```
 
+mod campaign_list_page;
+mod campaign_page;
 mod fleet_page;
 mod fleet_query;
 mod fleet_snapshot;
@@ -16,8 +23,13 @@ mod live;
 mod outside_text;
 mod page_error;
 mod pieces;
+mod plot;
 mod protection;
+mod query_words;
 mod routes;
+mod run_list_page;
+mod run_list_query;
+mod run_page;
 mod server;
 mod static_files;
 mod view;

@@ -7,12 +7,25 @@ use regatta_text::escape;
 /// What the page shows for a value that the lab does not know.
 pub(super) const UNKNOWN: &str = "–";
 
+/// The longest name or word on a page, in characters.
+pub(super) const NAME: usize = 80;
+/// The longest sentence, in characters.
+pub(super) const SENTENCE: usize = 600;
+
 /// Returns the first `most` characters of a text from outside, visibly escaped, with an ellipsis for the rest.
 pub(super) fn shown(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => escape(text).into_owned(),
         Some((end, _)) => format!("{}…", escape(text.get(..end).unwrap_or_default())),
     }
+}
+
+/// Returns a text as one segment of a URL's path.
+pub(super) fn path_segment(text: &str) -> String {
+    // A query's encoding, in which only the space differs from a path's.
+    form_urlencoded::byte_serialize(text.as_bytes())
+        .collect::<String>()
+        .replace('+', "%20")
 }
 
 /// Returns the time since a time of the store in one or two units, in whole minutes, so that it rarely changes. `None` for a time that

@@ -63,10 +63,13 @@ impl PageError {
 
 impl From<StoreError> for PageError {
     fn from(error: StoreError) -> Self {
-        tracing::error!(
-            "the live page cannot read the store: {:#}",
-            anyhow::Error::from(error)
-        );
+        anyhow::Error::from(error).into()
+    }
+}
+
+impl From<anyhow::Error> for PageError {
+    fn from(error: anyhow::Error) -> Self {
+        tracing::error!("the live page cannot read the store: {error:#}");
         Self {
             message: "the store cannot be read".to_owned(),
             ..Self::internal()

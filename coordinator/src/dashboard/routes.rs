@@ -9,8 +9,11 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
+use regatta_types::RunId;
 
 use super::{
+    campaign_list_page,
+    campaign_page::{self, CampaignSnapshot},
     fleet_page,
     fleet_query::FleetQuery,
     hub::Hub,
@@ -18,7 +21,9 @@ use super::{
     live,
     page_error::PageError,
     protection::{Port, protect},
-    static_files,
+    run_list_page,
+    run_list_query::RunListQuery,
+    run_page, static_files,
     view::View,
 };
 
@@ -28,7 +33,16 @@ type Answer<T> = Result<T, PageError>;
 pub(super) fn routes(hub: Arc<Hub>, port: Port) -> Router {
     Router::new()
         .route("/", get(fleet))
+        .route("/runs", get(runs))
+        .route("/run/{run}", get(run))
+        .route("/run/{run}/file/{name}", get(run_file))
+        .route("/campaigns", get(campaigns))
+        .route("/campaign/{name}", get(campaign))
+        .route("/live/campaigns", get(live_campaigns))
+        .route("/live/campaign/{name}", get(live_campaign))
         .route("/live/fleet", get(live_fleet))
+        .route("/live/runs", get(live_runs))
+        .route("/live/run/{run}", get(live_run))
         .route("/static/{name}", get(static_file))
         .fallback(async || PageError::not_found("there is no such page"))
         .layer(middleware::from_fn_with_state(port, protect))
@@ -55,6 +69,102 @@ async fn fleet(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer
 async fn live_fleet(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Response> {
     let view = View::Fleet(fleet_query(query)?);
     watched(hub, view).await
+}
+
+async fn runs(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Page> {
+    let query = run_list_query(query)?;
+    blocking(hub, move |hub| {
+        hub.read(|reader| {
+            let pieces = reader.render(&View::Runs(query.clone()))?;
+            let benchmarks = reader.store().benchmarks_with_runs()?;
+            Ok(run_list_page::page(&query, &pieces, &benchmarks))
+        })
+    })
+    .await
+}
+
+async fn live_runs(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Response> {
+    let view = View::Runs(run_list_query(query)?);
+    watched(hub, view).await
+}
+
+async fn run(State(hub): State<Arc<Hub>>, Path(run): Path<String>) -> Answer<Page> {
+    let run = run_id(&run)?;
+    blocking(hub, move |hub| {
+        hub.read(|reader| {
+            let row = reader.store().run(run)?.ok_or_else(no_run)?;
+            let pieces = reader.render_run(&row)?;
+            Ok(run_page::page(&row, &pieces))
+        })
+    })
+    .await
+}
+
+async fn live_run(State(hub): State<Arc<Hub>>, Path(run): Path<String>) -> Answer<Response> {
+    let view = View::Run(run_id(&run)?);
+    watched(hub, view).await
+}
+
+async fn run_file(
+    State(hub): State<Arc<Hub>>,
+    Path((run, name)): Path<(String, String)>,
+) -> Answer<Response> {
+    let run = run_id(&run)?;
+    let file = blocking(hub, move |hub| {
+        hub.read(|reader| run_page::run_file(run, &name, reader.store(), reader.workspace()))
+    });
+    Ok(file.await?.into_response())
+}
+
+async fn campaigns(State(hub): State<Arc<Hub>>) -> Answer<Page> {
+    blocking(hub, |hub| {
+        let pieces = hub.read(|reader| reader.render(&View::Campaigns))?;
+        Ok(campaign_list_page::page(&pieces))
+    })
+    .await
+}
+
+async fn live_campaigns(State(hub): State<Arc<Hub>>) -> Answer<Response> {
+    watched(hub, View::Campaigns).await
+}
+
+async fn campaign(State(hub): State<Arc<Hub>>, Path(name): Path<String>) -> Answer<Page> {
+    blocking(hub, move |hub| {
+        hub.read(|reader| {
+            let store = reader.store();
+            let row = store.campaign(&name)?.ok_or_else(no_campaign)?;
+            let snapshot = CampaignSnapshot::read(&row, store)?;
+            Ok(campaign_page::page(&snapshot, &campaign_page::pieces(&snapshot)))
+        })
+    })
+    .await
+}
+
+async fn live_campaign(State(hub): State<Arc<Hub>>, Path(name): Path<String>) -> Answer<Response> {
+    let known = name.clone();
+    let found = blocking(Arc::clone(&hub), move |hub| {
+        Ok(hub.read(|reader| reader.store().campaign(&known))?.is_some())
+    });
+    match found.await? {
+        true => watched(hub, View::Campaign(name)).await,
+        false => Err(no_campaign()),
+    }
+}
+
+fn no_campaign() -> PageError {
+    PageError::not_found("there is no such campaign")
+}
+
+fn run_id(text: &str) -> Answer<RunId> {
+    text.parse().map_err(|_| no_run())
+}
+
+fn no_run() -> PageError {
+    PageError::not_found("there is no such run; it may have been removed")
+}
+
+fn run_list_query(query: Option<String>) -> Answer<RunListQuery> {
+    RunListQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)
 }
 
 async fn static_file(Path(name): Path<String>) -> Response {

@@ -73,7 +73,7 @@ impl PageServer {
         let address = listener.local_addr()?;
         let store = Store::open(&workspace.database())?;
         store.page_is_served(&url(address))?;
-        let hub = Hub::new(Reader::new(store));
+        let hub = Hub::new(Reader::new(store, workspace.clone()));
         let router = routes(Arc::clone(&hub), Port(address.port()));
         let accepting = tokio::spawn(accept(listener, router, budget.page_connections));
         let following = tokio::spawn(hub.follow());

@@ -1,33 +1,77 @@
 //! What a page can show, and how its changing parts are rendered. A view is also the key under which pages share one rendering.
 
 use std::{
+    collections::VecDeque,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use super::{fleet_page, fleet_query::FleetQuery, fleet_snapshot::FleetSnapshot, pieces::Pieces};
-use crate::store::{self, Store};
+use regatta_types::RunId;
+
+use super::{
+    campaign_list_page,
+    campaign_page::{self, CampaignSnapshot},
+    fleet_page,
+    fleet_query::FleetQuery,
+    fleet_snapshot::FleetSnapshot,
+    pieces::Pieces,
+    run_list_page::{self, RunList},
+    run_list_query::RunListQuery,
+    run_page::{self, RunCharts},
+};
+use crate::{
+    store::{self, RunRow, Store},
+    workspace::Workspace,
+};
 
 /// How old a reading of the store may be.
 const FRESH: Duration = Duration::from_millis(900);
+/// The number of runs whose plots are kept.
+const MOST_CHARTS: usize = 16;
 
 /// What a page shows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum View {
     /// The devices.
     Fleet(FleetQuery),
+    /// A page of runs.
+    Runs(RunListQuery),
+    /// One run.
+    Run(RunId),
+    /// The campaigns.
+    Campaigns,
+    /// One campaign.
+    Campaign(String),
 }
 
 /// Reads the store for views, and keeps a reading for a moment.
 pub(super) struct Reader {
     store: Store,
+    workspace: Workspace,
     fleet: Option<(Instant, Arc<FleetSnapshot>)>,
+    /// The plots of runs that were shown last.
+    charts: VecDeque<(RunId, Arc<RunCharts>)>,
 }
 
 impl Reader {
     /// A reader of a store.
-    pub(super) const fn new(store: Store) -> Self {
-        Self { store, fleet: None }
+    pub(super) const fn new(store: Store, workspace: Workspace) -> Self {
+        Self {
+            store,
+            workspace,
+            fleet: None,
+            charts: VecDeque::new(),
+        }
+    }
+
+    /// The store.
+    pub(super) const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The workspace.
+    pub(super) const fn workspace(&self) -> &Workspace {
+        &self.workspace
     }
 
     /// Returns the fleet, at most a second old.
@@ -48,9 +92,41 @@ impl Reader {
     }
 
     /// Renders the changing parts of a view.
-    pub(super) fn render(&mut self, view: &View) -> store::Result<Pieces> {
+    pub(super) fn render(&mut self, view: &View) -> anyhow::Result<Pieces> {
         match view {
             View::Fleet(query) => Ok(fleet_page::pieces(query, &*self.fleet()?)),
+            View::Runs(query) => Ok(run_list_page::pieces(query, &RunList::read(query, &self.store)?)),
+            View::Run(run) => match self.store.run(*run)? {
+                Some(row) => Ok(self.render_run(&row)?),
+                None => Ok(run_page::removed_pieces()),
+            },
+            View::Campaigns => Ok(campaign_list_page::pieces(&campaign_list_page::read(
+                &self.store,
+            )?)),
+            View::Campaign(name) => match self.store.campaign(name)? {
+                Some(row) => Ok(campaign_page::pieces(&CampaignSnapshot::read(&row, &self.store)?)),
+                None => Ok(Pieces::default()),
+            },
         }
+    }
+
+    /// Renders the changing parts of a run's page.
+    pub(super) fn render_run(&mut self, row: &RunRow) -> store::Result<Pieces> {
+        let streams = self.store.streams(row.id)?;
+        Ok(run_page::pieces(row, &streams, self.charts(row).as_deref()))
+    }
+
+    /// Returns the data of a recorded run's plots. Its files no longer change, so they are read once.
+    fn charts(&mut self, row: &RunRow) -> Option<Arc<RunCharts>> {
+        if !row.is_over() {
+            return None;
+        }
+        if let Some((_, charts)) = self.charts.iter().find(|(run, _)| *run == row.id) {
+            return Some(Arc::clone(charts));
+        }
+        let charts = Arc::new(RunCharts::read(row, &self.workspace));
+        self.charts.truncate(MOST_CHARTS - 1);
+        self.charts.push_front((row.id, Arc::clone(&charts)));
+        Some(charts)
     }
 }

@@ -1,10 +1,10 @@
-//! The interface between a deployment's steps and the link to the board: runs a script with arguments, input and rights. It has the shell
-//! quoting and does not know SSH. Tests implement [`Board`] themselves.
+//! The interface between a deployment's steps and the link to the board: runs a script with arguments, input and rights. It does not
+//! know SSH. Tests implement [`Board`] themselves.
 
 use std::io::Read;
 
 use super::secret::Secret;
-use crate::fleet::printable;
+use crate::{fleet::printable, suggested_commands::quoted};
 
 /// A lost link. An action that had begun on the board may or may not be complete.
 #[derive(Debug, thiserror::Error)]
@@ -178,11 +178,6 @@ const INPUT: &str = "regatta: input follows";
 
 /// The last line of every script's output.
 pub(crate) const END: &str = "regatta: heard to the end";
-
-/// Quotes one shell word.
-pub(crate) fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
 
 #[cfg(test)]
 mod tests {

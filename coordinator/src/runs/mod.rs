@@ -6,6 +6,9 @@
 //! [`cause`] determines whose failure a bad end was. [`device_judgement`] draws
 //! the conclusion for its device, and [`device_check`] judges the known runs that test a device. [`mod@markers`] says why a figure is no MLPerf result.
 //!
+//! For readers, [`latencies`] and [`telemetry`] read what a run's page draws, [`repeat_command`] words the command that requests a run again, and
+//! [`run_verdict`] filters lists.
+//!
 //! [`mod@rebuild`] restores a lost store from the records, [`removal`] removes runs, and [`staged`] keeps which trees hold them. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
 //! later.
 
@@ -26,6 +29,7 @@ mod figures;
 mod finish;
 mod form;
 mod gate;
+mod latencies;
 mod limits;
 mod logged;
 mod markers;
@@ -35,11 +39,14 @@ mod prescribed_settings;
 pub(crate) mod rate_advice;
 mod rebuild;
 mod removal;
+mod repeat_command;
 mod repetition;
 mod request;
 mod resolve;
 mod retry_schedule;
+mod run_verdict;
 pub(crate) mod staged;
+mod telemetry;
 mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
@@ -54,12 +61,16 @@ pub(crate) use example_draft::{example_draft, example_record};
 pub(crate) use expected_time::least_seconds;
 pub(crate) use finish::start as start_finish;
 pub(crate) use gate::GateWords;
+pub(crate) use latencies::{LatencyDistribution, read_latencies};
 pub(crate) use markers::{marker_reasons, markers, min_duration_ms};
 pub(crate) use plan::{Plan, Words};
 pub(crate) use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
 pub(crate) use removal::Removal;
+pub(crate) use repeat_command::repeat_command;
 pub(crate) use repetition::repetitions;
 #[cfg(test)]
 pub(crate) use request::Request;
 pub(crate) use resolve::{ParsedWords, ResolveError, RunFiles};
+pub(crate) use run_verdict::RunVerdict;
+pub(crate) use telemetry::{Quantity, RunTelemetry, TelemetryColumn, read_telemetry};
 pub(crate) use verify::{Subject, Verification, verify};

@@ -49,10 +49,12 @@ pub(crate) struct RunRow {
 }
 
 /// Selects every column that [`run`] reads.
-const SELECT_RUNS: &str = "SELECT runs.*, coalesce((SELECT name FROM devices WHERE devices.id = runs.device),
+pub(super) const SELECT_RUNS: &str =
+    "SELECT runs.*, coalesce((SELECT name FROM devices WHERE devices.id = runs.device),
          (SELECT name FROM members WHERE members.device = runs.device)) AS device_name FROM runs";
 
-fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+/// Reads a row of [`SELECT_RUNS`].
+pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         id: values::parsed(row, "id")?,
         device: values::parsed(row, "device")?,

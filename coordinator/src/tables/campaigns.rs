@@ -36,7 +36,8 @@ pub(crate) struct CellSubject {
 }
 
 impl CellSubject {
-    fn words(&self) -> String {
+    /// Formats it in one line.
+    pub(crate) fn words(&self) -> String {
         let mut text = format!(
             "{} {} {}, {}",
             self.benchmark, self.scenario, self.mode, self.engine
@@ -338,7 +339,7 @@ fn campaign_status_at(status: &CampaignStatus, now: Timestamp) -> String {
             .map(|why| ("skipped", escape(why).into_owned())),
     );
     if summary.ended.is_none() {
-        facts.push(("time left", time_left(status.time_left.as_ref())));
+        facts.push(("time left", campaign_time_left(status)));
     }
     let mut lines: Vec<String> = facts
         .iter()
@@ -359,8 +360,9 @@ fn campaign_status_at(status: &CampaignStatus, now: Timestamp) -> String {
     lines.join("\n")
 }
 
-fn time_left(left: Option<&TimeLeft>) -> String {
-    let Some(left) = left else {
+/// Formats how long a campaign still takes.
+pub(crate) fn campaign_time_left(status: &CampaignStatus) -> String {
+    let Some(left) = &status.time_left else {
         return "unknown".to_owned();
     };
     let mut text = format!(

@@ -9,51 +9,57 @@ use crate::store::RunRow;
 
 /// Returns the lines for one run. Returns none if its agent gave no proof.
 pub(super) fn of(row: &RunRow) -> Vec<String> {
-    let Some(outcome) = &row.outcome else {
-        return Vec::new();
-    };
-    let Some(proof) = &outcome.device_state else {
-        return Vec::new();
-    };
-    let mut lines = Vec::new();
-    match &proof.requested {
-        Some(requested) => lines.push(format!(
-            "board      set to {} ({})",
-            escape(&requested.name),
-            escape(&requested.source)
-        )),
-        None => lines.push("board      state not changed".to_owned()),
+    let facts = device_state_facts(row).into_iter();
+    let mut lines: Vec<String> = facts.map(|(name, text)| format!("{name:<10} {text}")).collect();
+    let proof = row
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.device_state.as_ref());
+    if let Some(proof) = proof.filter(|proof| !proof.set.is_empty()) {
+        lines.push(String::new());
+        lines.push(controls(proof));
     }
-    lines.extend(
-        proof
-            .not_put_back
-            .iter()
-            .map(|why| format!("           not restored: {}", escape(why))),
-    );
+    lines
+}
+
+/// Returns what the proof of a run's device state has besides the single controls: a name and a text each. A text without a name belongs
+/// to the one before it.
+pub(crate) fn device_state_facts(row: &RunRow) -> Vec<(&'static str, String)> {
+    let Some((outcome, proof)) = row
+        .outcome
+        .as_ref()
+        .and_then(|outcome| Some((outcome, outcome.device_state.as_ref()?)))
+    else {
+        return Vec::new();
+    };
+    let mut facts = vec![match &proof.requested {
+        Some(requested) => (
+            "board",
+            format!(
+                "set to {} ({})",
+                escape(&requested.name),
+                escape(&requested.source)
+            ),
+        ),
+        None => ("board", "state not changed".to_owned()),
+    }];
+    let not_restored = proof.not_put_back.iter();
+    facts.extend(not_restored.map(|why| ("", format!("not restored: {}", escape(why)))));
     for finding in &proof.findings {
-        lines.push(format!(
-            "finding    {} (from {:.0} s on, in {} samples)",
-            escape(&finding.what),
-            finding.seconds,
-            finding.samples
-        ));
+        let (what, seconds) = (escape(&finding.what), finding.seconds);
+        let text = format!("{what} (from {seconds:.0} s on, in {} samples)", finding.samples);
+        facts.push(("finding", text));
     }
     if let Some(gate) = &proof.gate {
         let hottest = gate
             .hottest_millicelsius
             .map_or_else(String::new, |now| format!(" at {}", celsius(now)));
-        lines.push(format!(
-            "gate       opened after {:.0} s{hottest}",
-            gate.waited_ms as f64 / 1_000.0
-        ));
+        let seconds = gate.waited_ms as f64 / 1_000.0;
+        facts.push(("gate", format!("opened after {seconds:.0} s{hottest}")));
     }
-    lines.extend(telemetry(proof));
-    lines.extend(energy(proof, outcome.samples));
-    if !proof.set.is_empty() {
-        lines.push(String::new());
-        lines.push(controls(proof));
-    }
-    lines
+    facts.extend(telemetry(proof).map(|text| ("sensors", text)));
+    facts.extend(energy(proof, outcome.samples).map(|text| ("energy", text)));
+    facts
 }
 
 fn telemetry(proof: &StateProof) -> Option<String> {
@@ -61,7 +67,7 @@ fn telemetry(proof: &StateProof) -> Option<String> {
     let hottest = seen.hottest_millicelsius?;
     let degrees = hottest as f64 / 1_000.0;
     Some(format!(
-        "sensors    {} samples, {} missing, at most {degrees:.1} C while LoadGen ran",
+        "{} samples, {} missing, at most {degrees:.1} C while LoadGen ran",
         seen.samples, seen.gaps
     ))
 }
@@ -76,7 +82,7 @@ fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
             format!(", {:.3} mJ for each sample", millijoules as f64 / count as f64)
         });
     Some(format!(
-        "energy     {:.2} W on {} while LoadGen ran{each} (informative: the board's own sensors)",
+        "{:.2} W on {} while LoadGen ran{each} (informative: the board's own sensors)",
         milliwatts as f64 / 1_000.0,
         escape(&seen.rails.join(" + "))
     ))
@@ -140,8 +146,8 @@ mod tests {
             Some(controls(&proof)),
         ];
         insta::assert_snapshot!(printed.map(Option::unwrap).join("\n"), @r"
-        sensors    62 samples, 0 missing, at most 51.2 C while LoadGen ran
-        energy     23.10 W on VDD_IN while LoadGen ran, 6.600 mJ for each sample (informative: the board's own sensors)
+        62 samples, 0 missing, at most 51.2 C while LoadGen ran
+        23.10 W on VDD_IN while LoadGen ran, 6.600 mJ for each sample (informative: the board's own sensors)
          control   before      requested    read         after
         ───────────────────────────────────────────────────────────
          gpu-min   306000000   1300500000   1300500000   306000000

@@ -6,7 +6,7 @@ mod campaigns;
 mod comparisons;
 mod device_state;
 mod devices;
-mod figure;
+pub(crate) mod figure;
 mod health;
 mod history;
 mod meters;
@@ -27,7 +27,7 @@ pub(crate) use audits::{accuracy_delta, audit, compared_scores};
 pub(crate) use campaigns::{
     CampaignDevice, CampaignPlanDocument, CampaignStatus, CampaignSummary, CellSubject, FailedCell,
     PlannedCombination, ReportLine, campaign_counts, campaign_plan, campaign_report, campaign_status,
-    campaigns,
+    campaign_time_left, campaigns,
 };
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
@@ -36,6 +36,7 @@ pub(crate) use comparisons::{
     ComparedSide, ComparisonReport, ComparisonRow, ExcludedRuns, comparison_interval, comparison_notes,
     comparisons, count_of_runs, excluded, excluded_runs,
 };
+pub(crate) use device_state::device_state_facts;
 pub(crate) use devices::{device, devices, labels};
 pub(crate) use health::{health, health_log};
 pub(crate) use history::{History, HistoryChange, HistoryPoint, HistoryReport, histories};
@@ -43,12 +44,14 @@ pub(crate) use meters::meters;
 pub(crate) use power::{energy, power_session, power_sessions, preflight};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};
 use regatta_text::escape;
-pub(crate) use runs::{listed_runs, run, runs, why_not, why_repeated};
+pub(crate) use runs::{
+    listed_runs, run, run_figures, run_problems, runs, short_id, stream_state, why_not, why_repeated,
+};
 pub(crate) use settings::settings;
 pub(crate) use status::{
     BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus, status,
 };
-pub(crate) use words::{age, ago, bytes, time};
+pub(crate) use words::{age, ago, bytes, time, window};
 
 /// A header, a rule below it, and aligned columns.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));

@@ -154,11 +154,11 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     if has_result && row.outcome.is_some() {
         lines.push(format!("result     {}", run_text::result(row)));
         if !row.is_good() {
-            let reasons = problems(row).into_iter();
+            let reasons = run_problems(row).into_iter();
             lines.extend(reasons.map(|reason| format!("reason     {}", escape(&reason))));
         }
     }
-    lines.extend(figures(row));
+    lines.extend(run_figures(row).map(|figures| format!("figures    {figures}")));
     let reasons = marker_reasons(row).into_iter();
     lines.extend(reasons.map(|found| format!("{}: {}", found.marker, escape(&found.reason))));
     if let Some(outcome) = &row.outcome {
@@ -181,12 +181,11 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     if !streams.is_empty() {
         let mut table = table(["file", "bytes", "state"]);
         for stream in streams {
-            let state = match stream.stated_length {
-                _ if stream.whole => "complete".to_owned(),
-                Some(length) => format!("of {length}"),
-                None => "in delivery".to_owned(),
-            };
-            table.add_row([cell(&stream.name), right(stream.committed), cell(state)]);
+            table.add_row([
+                cell(&stream.name),
+                right(stream.committed),
+                cell(stream_state(stream)),
+            ]);
         }
         lines.push(String::new());
         lines.push(table.trim_fmt());
@@ -194,19 +193,28 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     lines.join("\n")
 }
 
+/// Formats how far the delivery of a file is.
+pub(crate) fn stream_state(stream: &StreamRow) -> String {
+    match stream.stated_length {
+        _ if stream.whole => "complete".to_owned(),
+        Some(length) => format!("of {length}"),
+        None => "in delivery".to_owned(),
+    }
+}
+
 /// Formats LoadGen's figures by name, where the checker's figure is not LoadGen's headline.
-fn figures(row: &RunRow) -> Option<String> {
+pub(crate) fn run_figures(row: &RunRow) -> Option<String> {
     let outcome = row.outcome.as_ref()?;
     let metric = outcome.metric.as_ref()?;
     let headline = format!("{} {}", escape(&metric.name), value(metric));
     match &outcome.judged {
         Some(judged) if judged.name == metric.name => None,
         Some(judged) => Some(format!(
-            "figures    {} {}, as the checker reports; {headline}",
+            "{} {}, as the checker reports; {headline}",
             escape(&judged.name),
             value(judged)
         )),
-        None => Some(format!("figures    {headline}")),
+        None => Some(headline),
     }
 }
 
@@ -220,12 +228,12 @@ pub(crate) fn why_not(row: &RunRow) -> String {
         run_text::device(row),
         row.scenario,
         run_text::mode(row),
-        escape(&problems(row).join("; "))
+        escape(&run_problems(row).join("; "))
     )
 }
 
 /// Returns why a run with a result is not good: LoadGen's reasons and what to do about them, the accuracy, the evidence, the audit.
-fn problems(row: &RunRow) -> Vec<String> {
+pub(crate) fn run_problems(row: &RunRow) -> Vec<String> {
     let mut reasons: Vec<String> = row.state.reason.iter().cloned().collect();
     if let Some(outcome) = row.outcome.as_ref() {
         reasons.extend(outcome.reasons.iter().map(|reason| advice(row, reason)));

@@ -48,7 +48,7 @@ pub(crate) fn ago(stored: &str, now: Timestamp) -> String {
 }
 
 /// Formats the agent's resource use while LoadGen ran.
-pub(super) fn window(cost: &WindowCost) -> String {
+pub(crate) fn window(cost: &WindowCost) -> String {
     let mut parts = vec![
         format!("{} sent", bytes(cost.bytes_sent)),
         format!("{:.1} ms of processor time", cost.daemon_cpu_ns as f64 / 1e6),

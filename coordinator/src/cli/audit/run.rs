@@ -3,13 +3,12 @@
 use regatta_config::catalogue::Catalogue;
 use regatta_types::{Scenario, benchmark::Benchmark};
 
-use super::super::{
-    Context, context::shell_word, device_availability::expect_available_or_force, lookup, run::finish,
-};
+use super::super::{Context, device_availability::expect_available_or_force, lookup, run::finish};
 use crate::{
     exit::{CommandResult, Failure},
     runs::audit::{PlanError, drafts, find},
     store::{DeviceRow, RunDraft, Store},
+    suggested_commands::shell_word,
     workspace::Workspace,
 };
 

@@ -1,8 +1,5 @@
 //! `regatta runs list`: selects runs and lists the newest of them, the newest last. Programs get all of them unless they ask for fewer.
 
-use clap::ValueEnum;
-use regatta_types::documents::{AccuracyResult, RunPhase};
-
 use super::super::{
     Context,
     context::{Format, print, tell, text_json_or_csv},
@@ -12,7 +9,7 @@ use super::super::{
 use crate::{
     documents::run_document,
     exit::Failure,
-    runs::count_runs_not_in_store,
+    runs::{RunVerdict, count_runs_not_in_store},
     store::{RunRow, Store},
     tables,
     workspace::Workspace,
@@ -58,51 +55,11 @@ pub(in crate::cli) struct Args {
     filter: RunFilter,
     /// Runs with this verdict or state, comma separated
     #[arg(long, value_enum, ignore_case = true, value_delimiter = ',')]
-    verdict: Vec<Verdict>,
+    verdict: Vec<RunVerdict>,
     /// How the list is printed
     // The global flag's name and type, with one value more.
     #[arg(long, value_parser = text_json_or_csv(), default_value = "text")]
     format: Format,
-}
-
-/// A verdict or state by which runs are selected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Verdict {
-    /// LoadGen's verdict is VALID
-    Valid,
-    /// LoadGen's verdict is INVALID
-    Invalid,
-    /// The audit passed, or the accuracy reached its target
-    Pass,
-    /// The audit failed, or the accuracy is below its target
-    Fail,
-    /// The run failed
-    Failed,
-    /// The run was aborted
-    Aborted,
-    /// The run is not over
-    Open,
-}
-
-impl Verdict {
-    fn is_of(self, row: &RunRow) -> bool {
-        let outcome = row.outcome.as_ref();
-        let judged = |passed: bool| {
-            let audit = outcome.and_then(|outcome| outcome.audit.as_ref());
-            let accuracy = outcome.and_then(|outcome| outcome.accuracy.as_ref());
-            audit.is_some_and(|audit| audit.passed == passed)
-                || accuracy.is_some_and(|accuracy| AccuracyResult::is_reached(accuracy) == passed)
-        };
-        match self {
-            Self::Valid => outcome.is_some_and(|outcome| outcome.valid == Some(true)),
-            Self::Invalid => outcome.is_some_and(|outcome| outcome.valid == Some(false)),
-            Self::Pass => judged(true),
-            Self::Fail => judged(false),
-            Self::Failed => row.is_over() && row.state.phase == RunPhase::Failed,
-            Self::Aborted => row.is_over() && row.state.phase == RunPhase::Aborted,
-            Self::Open => !row.is_over(),
-        }
-    }
 }
 
 /// Lists the selected runs.

@@ -24,16 +24,13 @@ use regatta_types::{
 use serde_json::{Value, json};
 
 use super::{
-    super::{
-        Context,
-        context::{notify, shell_word},
-        lookup::RunDevices,
-    },
+    super::{Context, context::notify, lookup::RunDevices},
     power_sessions,
 };
 use crate::{
     exit::{self, CommandResult, Failure},
     runs,
+    suggested_commands::shell_word,
     workspace::Workspace,
 };
 

@@ -1,5 +1,6 @@
 //! One device as a row of the fleet page.
 
+use form_urlencoded::Serializer;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use regatta_types::documents::RunPhase;
@@ -29,7 +30,7 @@ pub(super) fn device_row(id: &str, device: &FleetDevice, now: Timestamp) -> Mark
     html! {
         tr id=(id) role="row" {
             th role="rowheader" scope="row" data-title="Device" {
-                span .name { (shown(&row.name, NAME)) }
+                a .name href=(format!("/runs?{}", Serializer::new(String::new()).append_pair("device", row.id.as_str()).finish())) { (shown(&row.name, NAME)) }
                 span .detail { code title=(row.id.as_str()) { (row.id.as_str().get(..8).unwrap_or_default()) } }
                 @if !board.is_empty() { span .detail { (shown(board, BOARD)) } }
             }
@@ -101,7 +102,7 @@ fn health(device: &FleetDevice, now: Timestamp) -> Markup {
 fn current_run(run: &CurrentRun, now: Timestamp) -> Markup {
     let started = run.started.as_deref().filter(|_| run.phase == RunPhase::Running);
     html! {
-        span { (shown(&run.benchmark, WORD)) " " (shown(&run.scenario, WORD)) " " (shown(&run.mode, WORD)) }
+        a href={ "/run/" (run.id) } { (shown(&run.benchmark, WORD)) " " (shown(&run.scenario, WORD)) " " (shown(&run.mode, WORD)) }
         span .detail {
             (run.phase.as_str())
             @if let Some(started) = started.and_then(|started| elapsed(started, now)) { ", LoadGen for " (started) }

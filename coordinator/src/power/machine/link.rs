@@ -8,9 +8,12 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use crate::deploy::{
-    LinkLost, Script, quoted,
-    ssh::{Access, Prompt, RemoteFiles, RemoteProgram, Session, SshError},
+use crate::{
+    deploy::{
+        LinkLost, Script,
+        ssh::{Access, Prompt, RemoteFiles, RemoteProgram, Session, SshError},
+    },
+    suggested_commands::quoted,
 };
 
 /// The longest wait for an answer.

@@ -1,0 +1,79 @@
+//! The page of campaigns: each in one line, the newest first.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::{
+    layout::{self, Page},
+    outside_text::{NAME, path_segment, shown},
+    pieces::Pieces,
+};
+use crate::{
+    documents::campaign_summary,
+    store::Store,
+    tables::{self, CampaignSummary},
+};
+
+/// Reads the campaigns, newest first.
+pub(super) fn read(store: &Store) -> anyhow::Result<Vec<CampaignSummary>> {
+    let rows = store.campaigns()?;
+    let summaries = rows.iter().rev().map(|row| campaign_summary(row, store));
+    summaries.collect()
+}
+
+/// Renders the parts of the page that change.
+pub(super) fn pieces(summaries: &[CampaignSummary]) -> Pieces {
+    let mut pieces = Pieces::default();
+    pieces.add("empty", html! {
+        p #empty .note {
+            @if summaries.is_empty() { "No campaign yet. Start one with " code { "regatta campaign start PLAN.toml" } "." }
+            @else { (summaries.len()) " campaigns, the newest first:" }
+        }
+    });
+    for summary in summaries {
+        let id = format!("c-{}", summary.campaign);
+        let html = html! {
+            tr id=(id) role="row" {
+                th role="rowheader" scope="row" data-title="Campaign" {
+                    a .name href={ "/campaign/" (path_segment(&summary.campaign)) } { (shown(&summary.campaign, NAME)) }
+                }
+                td role="cell" data-title="State" { (badge(summary.state)) }
+                td role="cell" data-title="Started" { (tables::time(&summary.started)) }
+                td role="cell" data-title="Cells" { (progress(summary)) (tables::campaign_counts(summary)) }
+            }
+        };
+        pieces.add_row(id, html);
+    }
+    pieces
+}
+
+/// Renders the page around the pieces.
+pub(super) fn page(pieces: &Pieces) -> Page {
+    let content = html! {
+        h1 { "Campaigns" }
+        (PreEscaped(pieces.html("empty")))
+        table role="table" aria-label="Campaigns" {
+            thead role="rowgroup" { tr role="row" {
+                @for title in ["Campaign", "State", "Started", "Cells"] { th role="columnheader" scope="col" { (title) } }
+            } }
+            tbody data-rows role="rowgroup" { @for row in pieces.rows() { (PreEscaped(row)) } }
+        }
+        p .note #live role="status" { "Reload the page for newer values." }
+    };
+    layout::page("Campaigns", Some("/campaigns"), Some("/live/campaigns"), &content)
+}
+
+/// Renders a campaign's state.
+pub(super) fn badge(state: &str) -> Markup {
+    let class = match state {
+        "running" => "busy",
+        "paused" | "aborting" | "aborted" => "warn",
+        _ => "plain",
+    };
+    html! { span class={ "badge v-" (class) } { (state) } }
+}
+
+/// Renders the share of cells that need no attempt any more.
+pub(super) fn progress(summary: &CampaignSummary) -> Markup {
+    let over = summary.good + summary.failed + summary.skipped;
+    html! { progress max=(summary.cells.max(1)) value=(over) aria-label="cells that are over" {} " " }
+}
