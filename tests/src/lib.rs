@@ -12,6 +12,7 @@ mod binaries;
 pub mod browser_client;
 pub mod certificates;
 pub mod deploy_lab;
+pub mod detections;
 mod finished_run;
 pub mod json_schema;
 mod lab;

@@ -155,7 +155,7 @@ pub fn official_checker(tree: &Path, round: &str) -> Option<String> {
     let (revision, program): (_, &[&str]) = match round {
         "v4.1" => ("v4.1", &["submission_checker.py"]),
         "v5.1" => ("v5.1.1", &["submission_checker.py"]),
-        "v6.1" => ("head-b66003e1", &["-m", "submission_checker.main"]),
+        "v6.0" | "v6.1" => ("head-b66003e1", &["-m", "submission_checker.main"]),
         other => panic!("name the official checker of {other} here"),
     };
     let checked = Command::new(env::var_os("REGATTA_PYTHON").unwrap_or_else(|| "python3".into()))

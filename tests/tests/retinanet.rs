@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::fs;
 
 use regatta_test_support::{
     official_loadgen, oracle,
@@ -12,6 +12,7 @@ use regatta_test_support::{
 };
 use regatta_tests::{
     Broker, Lab,
+    detections::annotate,
     mlperf_benchmark::{official_checker, replaced, responses},
     printed, succeed_output,
 };
@@ -26,8 +27,6 @@ const TOPOLOGY: Topology = Topology {
 };
 /// A round with the benchmark. The official LoadGen 4.1.30 has its rules.
 const ROUND: &str = "v4.1";
-/// Of the network's detections, every twentieth is not annotated.
-const UNKNOWN: usize = 20;
 
 /// The official LoadGen, short: the round's 24,576 samples, in batches of 16, would take an hour here.
 const SHORT: [&str; 8] = [
@@ -51,38 +50,6 @@ fn resized(text: String) -> String {
             ("classes = 264", &format!("classes = {}", TOPOLOGY.classes)),
         ],
     )
-}
-
-/// Returns the floats of a response.
-fn floats(response: &str) -> Vec<f64> {
-    let number = |at: usize| u32::from_str_radix(&response[at..at + 8], 16).unwrap();
-    let bits = (0..response.len()).step_by(8).map(|at| number(at).swap_bytes());
-    bits.map(|bits| f64::from(f32::from_bits(bits))).collect()
-}
-
-/// Annotates what the network has found, but not all of it.
-fn annotate(file: &Path, found: &BTreeMap<u64, String>) {
-    let mut document: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    let mut objects = Vec::new();
-    for (index, response) in found {
-        let image = &document["images"][usize::try_from(*index).unwrap()];
-        let [width, height] = ["width", "height"].map(|side| image[side].as_f64().unwrap());
-        for (number, detection) in floats(response).as_chunks::<7>().0.iter().enumerate() {
-            let [own, top, left, bottom, right, _, class] = *detection;
-            assert_eq!(own, *index as f64);
-            if number % UNKNOWN == 0 {
-                continue;
-            }
-            let sides = [(right - left) * width, (bottom - top) * height];
-            objects.push(json!({
-                "id": objects.len() + 1, "image_id": image["id"], "category_id": class as i64, "iscrowd": 0,
-                "bbox": [left * width, top * height, sides[0], sides[1]], "area": sides[0] * sides[1],
-            }));
-        }
-    }
-    assert!(objects.len() > 10 * IMAGES, "{} objects", objects.len());
-    document["annotations"] = Value::from(objects);
-    fs::write(file, document.to_string()).unwrap();
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod batches;
 #[cfg(feature = "tract")]
 mod detections;
 mod errors;
+mod predictions;
 mod resources;
 mod samples;
 pub(crate) mod subjects;

@@ -1,15 +1,19 @@
 //! Detections from a model's outputs, as 7 floats each: sample index, top, left, bottom, right (as fractions), score and class.
 //!
-//! Either the model has finished them, or its outputs are RetinaNet's heads. Those are decoded as torchvision's `RetinaNet` does: the best
-//! candidates of each level, then boxes, then the suppression of overlapping boxes of one class. The decoder allocates for its first
-//! sample only. The module does not run models.
+//! Either the model has finished them, or its outputs are RetinaNet's heads or YOLO's predictions. Heads are decoded as torchvision's
+//! `RetinaNet` does: the best candidates of each level, then boxes, then the suppression of overlapping boxes of one class. The decoder
+//! allocates for its first sample only. The module does not run models.
 
 mod anchors;
 mod heads;
+mod overlap;
+mod predictions;
+
+use std::sync::Arc;
 
 use regatta_types::benchmark::{Detections, Model, Response};
 
-use self::heads::Heads;
+use self::{heads::Heads, predictions::Predictions};
 use super::Answers;
 
 /// Floats of a detection.
@@ -32,14 +36,21 @@ enum Kind {
     /// The position of the output with finished detections.
     Counted(usize),
     Heads(Box<Heads>),
+    /// The predictions, with the width and height of each sample's image.
+    Predictions(Box<Predictions>, Arc<[[u32; 2]]>),
 }
 
 impl DetectionDecoder {
     /// Returns the decoder for outputs with `rows` 32-bit floats for each sample. `None` if the response is not `detections`.
+    /// `image_sizes` are for predictions only: width and height of each sample's image.
     ///
     /// # Errors
     /// A text with the model's outputs and the benchmark's requirements.
-    pub(crate) fn of(model: &Model, rows: &[usize]) -> Result<Option<Self>, String> {
+    pub(crate) fn of(
+        model: &Model,
+        rows: &[usize],
+        image_sizes: &Arc<[[u32; 2]]>,
+    ) -> Result<Option<Self>, String> {
         let kind = match (model.response, &model.detections) {
             (Response::Detections, None) => {
                 return Err(
@@ -59,11 +70,16 @@ impl DetectionDecoder {
             (Response::Detections, Some(Detections::Heads(settings))) => {
                 Kind::Heads(Box::new(Heads::new(settings, &model.input_shape, rows)?))
             }
+            (Response::Detections, Some(Detections::Predictions(settings))) => {
+                let predictions = Predictions::new(settings, &model.input_shape, rows)?;
+                Kind::Predictions(Box::new(predictions), Arc::clone(image_sizes))
+            }
             _ => return Ok(None),
         };
         let most = match &model.detections {
             Some(Detections::Counted { most }) => *most,
             Some(Detections::Heads(settings)) => settings.most,
+            Some(Detections::Predictions(settings)) => settings.most,
             None => 0,
         };
         Ok(Some(Self {
@@ -91,17 +107,20 @@ impl DetectionDecoder {
                     answer.extend(detection[1..].as_flattened());
                 }
             }
-            Kind::Heads(heads) => heads.decode(row, |detection| {
-                answer.extend(
-                    [index as f32]
-                        .iter()
-                        .chain(detection)
-                        .flat_map(|value| value.to_le_bytes()),
-                );
-            }),
+            Kind::Heads(heads) => heads.decode(row, |detection| append(answer, index, detection)),
+            Kind::Predictions(predictions, sizes) => {
+                let size = sizes.get(index).copied();
+                predictions.decode(row, size, |detection| append(answer, index, detection));
+            }
         }
         answers.push(answer);
     }
+}
+
+/// Appends a detection of the sample with this index.
+fn append(answer: &mut Vec<u8>, index: usize, detection: &[f32; FLOATS - 1]) {
+    answer.extend_from_slice(&(index as f32).to_le_bytes());
+    answer.extend(detection.iter().flat_map(|value| value.to_le_bytes()));
 }
 
 /// Reads the number of detections. Some plug-ins write it as a float and others as an integer; up to `most`, the bits of an integer are
@@ -117,7 +136,7 @@ fn number_of(bytes: [u8; 4], most: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use regatta_types::benchmark::{Benchmark, DetectionHeads};
+    use regatta_types::benchmark::{Benchmark, DetectionHeads, DetectionPredictions};
 
     use super::*;
     use crate::counting_allocator::allocations;
@@ -130,6 +149,10 @@ mod tests {
             heads.classes = 12;
         }
         model
+    }
+
+    fn decoder_of(model: &Model, rows: &[usize]) -> Result<Option<DetectionDecoder>, String> {
+        DetectionDecoder::of(model, rows, &Arc::default())
     }
 
     fn floats(bytes: &[u8]) -> Vec<f32> {
@@ -152,7 +175,7 @@ mod tests {
     fn finished_detections_get_the_sample_and_lose_the_rest() {
         let mut model = retinanet();
         model.detections = Some(Detections::Counted { most: 3 });
-        let mut decoder = DetectionDecoder::of(&model, &[22]).unwrap().unwrap();
+        let mut decoder = decoder_of(&model, &[22]).unwrap().unwrap();
         let mut row: Vec<f32> = (0_u8..21).map(f32::from).collect();
         for (count, kept) in [(2.0, 2), (0.0, 0), (9.0, 3), (f32::NAN, 0)] {
             row.push(count);
@@ -164,7 +187,7 @@ mod tests {
         }
         row.push(f32::from_bits(2));
         assert_eq!(answer(&mut decoder, 5, &[bytes(&row)]).len(), 14, "an integer");
-        let error = DetectionDecoder::of(&model, &[21]).unwrap_err();
+        let error = decoder_of(&model, &[21]).unwrap_err();
         assert_eq!(
             error,
             "its outputs have [21] numbers for a sample, but 3 detections and their number are 22"
@@ -175,7 +198,7 @@ mod tests {
     fn heads_are_decoded_clipped_and_freed_of_overlaps() {
         let model = retinanet();
         let (anchors, classes) = (120_087, 12);
-        let mut decoder = DetectionDecoder::of(&model, &[anchors * 4, anchors * classes])
+        let mut decoder = decoder_of(&model, &[anchors * 4, anchors * classes])
             .unwrap()
             .unwrap();
         let mut boxes = vec![0.0; anchors * 4];
@@ -210,7 +233,7 @@ mod tests {
         let (rows, mut answers) = ([bytes(&boxes), bytes(&scores)], Answers::default());
         decoder.push(9, |output| &rows[output], &mut answers);
         answers.clear();
-        let mut decoder = DetectionDecoder::of(&model, &[anchors * 4, anchors * classes])
+        let mut decoder = decoder_of(&model, &[anchors * 4, anchors * classes])
             .unwrap()
             .unwrap();
         decoder.push(9, |output| &blank[output], &mut answers);
@@ -235,10 +258,10 @@ mod tests {
             if let Some(Detections::Heads(heads)) = &mut model.detections {
                 wrong(heads);
             }
-            let error = DetectionDecoder::of(&model, &[anchors * 4, anchors * classes]).unwrap_err();
+            let error = decoder_of(&model, &[anchors * 4, anchors * classes]).unwrap_err();
             assert!(error.contains("[model.detections]"), "{error}");
         }
-        let error = DetectionDecoder::of(&model, &[anchors * 4]).unwrap_err();
+        let error = decoder_of(&model, &[anchors * 4]).unwrap_err();
         assert_eq!(
             error,
             "its outputs have [480348] numbers for a sample, but 120087 anchors need 480348 for boxes and 1441044 for 12 classes"
@@ -249,7 +272,7 @@ mod tests {
     fn the_best_of_many_candidates_come_first_and_in_order() {
         let model = retinanet();
         let (anchors, classes) = (120_087, 12);
-        let mut decoder = DetectionDecoder::of(&model, &[anchors * classes, anchors * 4])
+        let mut decoder = decoder_of(&model, &[anchors * classes, anchors * 4])
             .unwrap()
             .unwrap();
         let mut scores = vec![-9.0; anchors * classes];
@@ -263,5 +286,92 @@ mod tests {
         assert_eq!(scores.len(), 300);
         assert!(scores.is_sorted_by(|one, next| one >= next));
         assert!((scores[0] - 1.0 / (1.0 + 0.4001_f32.exp())).abs() < 1e-4);
+    }
+
+    #[test]
+    fn predictions_are_decoded_for_the_original_image_and_freed_of_overlaps() {
+        let text = include_str!("../../../configs/benchmarks/yolo-99.toml");
+        let model = Benchmark::from_toml(text).unwrap().model;
+        let (count, classes) = (8400, 80);
+        // The second image is half as high as wide, and twice as wide as the input.
+        let sizes: Arc<[[u32; 2]]> = [[640, 480], [1280, 640]].into();
+        let of = |model: &Model| DetectionDecoder::of(model, &[7, count * (4 + classes)], &sizes);
+        let mut decoder = of(&model).unwrap().unwrap();
+        let mut row = vec![0.0; count * (4 + classes)];
+        let mut predict = |place: usize, corners: [f32; 4], class: usize, score: f32| {
+            for (part, value) in corners.into_iter().enumerate() {
+                row[part * count + place] = value;
+            }
+            row[(4 + class) * count + place] = score;
+        };
+        predict(0, [100.0, 180.0, 40.0, 20.0], 5, 0.8);
+        // Nearly the same box, in its class and in another.
+        predict(1, [101.0, 180.0, 40.0, 20.0], 5, 0.9);
+        predict(2, [101.0, 180.0, 40.0, 20.0], 11, 0.8);
+        // Two classes, of which the better counts; beyond the right edge, and above the first image.
+        predict(8399, [635.0, 80.0, 20.0, 20.0], 0, 0.6);
+        predict(8399, [635.0, 80.0, 20.0, 20.0], 79, 0.7);
+        // Not above the threshold.
+        predict(9, [300.0, 300.0, 20.0, 20.0], 0, 0.001);
+        let rows = [vec![], bytes(&row)];
+        let found = answer(&mut decoder, 0, &rows);
+        let expected = [
+            [
+                0.0,
+                90.0 / 480.0,
+                81.0 / 640.0,
+                110.0 / 480.0,
+                121.0 / 640.0,
+                0.9,
+                6.0,
+            ],
+            [
+                0.0,
+                90.0 / 480.0,
+                81.0 / 640.0,
+                110.0 / 480.0,
+                121.0 / 640.0,
+                0.8,
+                13.0,
+            ],
+            [0.0, 0.0, 625.0 / 640.0, 10.0 / 480.0, 1.0, 0.7, 90.0],
+        ];
+        assert_eq!(found, expected.concat());
+        let mut answers = Answers::default();
+        decoder.push(0, |output| &rows[output], &mut answers);
+        answers.clear();
+        let before = allocations();
+        decoder.push(1, |output| &rows[output], &mut answers);
+        assert_eq!(
+            allocations() - before,
+            0,
+            "the memory of the first sample is enough"
+        );
+        let second = floats(answers.iter().next().unwrap());
+        // 160 padded rows above, and two pixels for one.
+        assert_eq!(
+            second[..5],
+            [1.0, 20.0 / 640.0, 162.0 / 1280.0, 60.0 / 640.0, 242.0 / 1280.0]
+        );
+        let error = DetectionDecoder::of(&model, &[84 * 100], &sizes).unwrap_err();
+        assert!(
+            error.contains("8400 predictions of 4 coordinates and 80 classes have 705600"),
+            "{error}"
+        );
+        for wrong in [
+            |settings: &mut DetectionPredictions| settings.categories.clear(),
+            |settings: &mut DetectionPredictions| settings.score_threshold = 0.0,
+            |settings: &mut DetectionPredictions| settings.overlap_threshold = f32::NAN,
+            |settings: &mut DetectionPredictions| settings.most = 0,
+            |settings: &mut DetectionPredictions| settings.strides[0] = 0,
+            |settings: &mut DetectionPredictions| settings.strides.clear(),
+        ] {
+            let mut model = model.clone();
+            if let Some(Detections::Predictions(settings)) = &mut model.detections {
+                wrong(settings);
+            }
+            let error = of(&model).unwrap_err();
+            assert!(error.contains("[model.detections]"), "{error}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The harness's request to load an engine.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
@@ -15,6 +15,8 @@ pub(crate) struct LoadRequest<'a> {
     pub(crate) benchmark: &'a Benchmark,
     /// The model file.
     pub(crate) model_file: PathBuf,
+    /// Width and height of each sample's original image, in the order of the samples, when detections are fractions of them; else empty.
+    pub(crate) image_sizes: Arc<[[u32; 2]]>,
     /// Batch sizes that the engine must be fast at, each at least 1; never empty. Other sizes up to the largest work
     /// too.
     pub(crate) batch_sizes: &'a [usize],

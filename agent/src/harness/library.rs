@@ -13,7 +13,7 @@ use std::{
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
 use regatta_types::{
-    benchmark::{Benchmark, Model},
+    benchmark::{Benchmark, Detections, Model},
     documents::{Document as _, DocumentError},
     samples::{Form, NotWhole, OtherSamples, SampleSet},
 };
@@ -22,7 +22,7 @@ use super::{
     arena::Arena,
     array_set::ArraySet,
     fault::FirstFault,
-    map_file::{MapFileError, read_sample_names},
+    map_file::{MapFileError, read_image_sizes, read_sample_names},
     npy::{SampleError, read_sample},
 };
 use crate::engines::tensorrt::SharedSamples;
@@ -271,6 +271,19 @@ fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), Library
             directory: directory.to_owned(),
             source,
         })
+}
+
+/// Returns width and height of each sample's original image, when the benchmark's detections are fractions of them; else nothing.
+pub(crate) fn image_sizes(benchmark: &Benchmark, scratch: &Path) -> Result<Arc<[[u32; 2]]>, LibraryError> {
+    if !matches!(benchmark.model.detections, Some(Detections::Predictions(_))) {
+        return Ok(Arc::default());
+    }
+    let sizes = read_image_sizes(&scratch.join(&benchmark.dataset.map));
+    let sizes = sizes.map_err(|source| LibraryError::Map {
+        benchmark: benchmark.name.clone(),
+        source,
+    })?;
+    Ok(sizes.into())
 }
 
 /// Returns the files of all samples, in the order of their indices, after a check of each.

@@ -78,6 +78,31 @@ pub(crate) fn read_sample_names(path: &Path, expected: usize) -> Result<Vec<Stri
     }
 }
 
+/// Reads the third and fourth column: the width and height of each sample's original image.
+///
+/// # Errors
+/// [`MapFileError`] when the file cannot be read, or a line has no size.
+pub(crate) fn read_image_sizes(path: &Path) -> Result<Vec<[u32; 2]>, MapFileError> {
+    let text = regular_file::read_text(path).map_err(|source| MapFileError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    let lines = text.lines().enumerate();
+    lines
+        .map(|(index, line)| {
+            let mut sides = line.split_ascii_whitespace().skip(2).map(str::parse::<u32>);
+            match (sides.next(), sides.next()) {
+                (Some(Ok(width @ 1..)), Some(Ok(height @ 1..))) => Ok([width, height]),
+                _ => Err(MapFileError::Line {
+                    path: path.to_owned(),
+                    line: index + 1,
+                    problem: "the image's width and height are missing",
+                }),
+            }
+        })
+        .collect()
+}
+
 /// Returns the name in a line. The name must not lead out of the dataset's directory.
 fn sample_name(line: &str) -> Result<&str, &'static str> {
     let mut words = line.split_ascii_whitespace();

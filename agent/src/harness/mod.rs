@@ -46,8 +46,13 @@ pub(crate) use settings::HarnessSettings;
 pub(crate) use tensorrt_request::engine_cache;
 
 use self::{
-    direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue,
-    queued::QueuedSut, unit_log::UnitLog,
+    direct::DirectSut,
+    fault::FirstFault,
+    lane::Lane,
+    library::{Library, image_sizes},
+    queue::SampleQueue,
+    queued::QueuedSut,
+    unit_log::UnitLog,
 };
 use crate::engines::{self, Description, EngineError, LoadRequest, tensorrt::EngineRequest};
 
@@ -122,12 +127,17 @@ impl Harness {
         engine_request: &EngineRequest,
     ) -> Result<Self, SetUpError> {
         let fault = FirstFault::default();
-        let (mut library, model_file) = match scratch {
-            _ if !kind.computes() => (Library::counted(benchmark, fault.clone()), Default::default()),
+        let (mut library, model_file, image_sizes) = match scratch {
+            _ if !kind.computes() => (
+                Library::counted(benchmark, fault.clone()),
+                Default::default(),
+                Arc::default(),
+            ),
             None => return Err(SetUpError::NoScratch(kind)),
             Some(scratch) => (
                 Library::open(benchmark, scratch, fault.clone())?,
                 scratch.join(&benchmark.model.file),
+                image_sizes(benchmark, scratch)?,
             ),
         };
         let known;
@@ -142,6 +152,7 @@ impl Harness {
             kind,
             benchmark,
             model_file,
+            image_sizes,
             batch_sizes: &plan.batch_sizes,
             batch_size_is_request: plan.batch_size_is_request,
             takes_any_batch: test.scenario == Scenario::Offline,

@@ -228,7 +228,7 @@ fn make(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, Failure> {
     let quantised = quantised(args, benchmark, form)?;
-    if let Some(Prep::JpegImages(_) | Prep::DetectionImages(_)) = &benchmark.prep {
+    if let Some(Prep::JpegImages(_) | Prep::DetectionImages(_) | Prep::LetterboxImages(_)) = &benchmark.prep {
         return make_of_images(args, benchmark, form, quantised.as_ref(), out, progress);
     }
     if args.labels.is_some() || args.calibration.is_some() {

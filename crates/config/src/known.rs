@@ -35,6 +35,14 @@ const BENCHMARKS: &[(&str, &str)] = &[
         "retinanet.toml",
         include_str!("../../../configs/benchmarks/retinanet.toml"),
     ),
+    (
+        "yolo-95.toml",
+        include_str!("../../../configs/benchmarks/yolo-95.toml"),
+    ),
+    (
+        "yolo-99.toml",
+        include_str!("../../../configs/benchmarks/yolo-99.toml"),
+    ),
 ];
 /// Ordered by name, which is also the order by age.
 static ROUNDS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/rounds")));

@@ -112,6 +112,32 @@ pub enum PrepError {
         #[source]
         source: JpegError,
     },
+    /// Of the images in annotations, another number is selected than the benchmark needs.
+    #[error(
+        "{found} of {total} images in {path} have an accepted licence, but the benchmark needs {expected}; hint: name the dataset's own annotations with --labels",
+        path = path.display()
+    )]
+    SelectedImages {
+        /// The annotations.
+        path: PathBuf,
+        /// The number of selected images.
+        found: usize,
+        /// The number of all images.
+        total: usize,
+        /// The number in the benchmark's file.
+        expected: usize,
+    },
+    /// An image is so thin that resizing it to the sample leaves no pixel.
+    #[error(
+        "the image {path} of {} x {} pixels is too thin to be resized; hint: download it again",
+        size[0], size[1], path = path.display()
+    )]
+    ThinImage {
+        /// The file.
+        path: PathBuf,
+        /// Width and height in pixels.
+        size: [usize; 2],
+    },
     /// Annotations cannot be used.
     #[error(transparent)]
     Annotations(#[from] AnnotationError),

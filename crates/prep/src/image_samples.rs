@@ -1,26 +1,20 @@
 //! Makes a benchmark's samples from its JPEG images, in any form and of either kind. All processors work; samples are recorded in the
 //! order of the labels.
 
-use std::{
-    fmt::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use regatta_fsutil::regular_file;
 use regatta_types::benchmark::{Benchmark, Prep};
 
 use crate::{
     atomic,
-    detection_images::{self, ResizedSampleMaker},
+    detection_images::{self, AnnotationError, ResizedSampleMaker, read_annotations},
     error::PrepError,
     in_order::in_order,
-    jpeg_images::{ImageRequest, ImageSource, Sample, SampleMaker},
+    jpeg_images::{ImageRequest, ImageSource, LabelledImage, Sample, SampleMaker},
+    letterbox_images::{self, LetterboxSampleMaker, selected_annotations},
     report::PrepReport,
     samples::{MapFile, SampleWriter, make_dir},
 };
-
-/// The largest file of annotations that is copied.
-const LARGEST_ANNOTATIONS: u64 = 1 << 30;
 
 /// Makes the samples of a benchmark from its JPEG images below the scratch directory `out`, as [`prepare`](crate::prepare) does, but
 /// in any form.
@@ -45,11 +39,19 @@ pub fn prepare_images(
             let maker = ResizedSampleMaker::new(benchmark, kind, form, quantised)?;
             let (source, annotations) = detection_images::open(request, kind)?;
             let report = make(request, target, &source, |path| maker.read(path), out, progress)?;
-            if let Some(annotations) = annotations {
-                copy(
-                    &annotations,
-                    &out.join(detection_images::labels_file(benchmark, kind)),
-                )?;
+            if let Some(path) = annotations {
+                write_annotations(benchmark, &read_annotations(&path)?, out)?;
+            }
+            Ok(report)
+        }
+        Some(Prep::LetterboxImages(kind)) => {
+            let maker = LetterboxSampleMaker::new(benchmark, kind, form, quantised)?;
+            let (source, annotations) = letterbox_images::open(request, kind)?;
+            let report = make(request, target, &source, |path| maker.read(path), out, progress)?;
+            if let Some(path) = annotations {
+                let selected = selected_annotations(&read_annotations(&path)?, &kind.licences);
+                let selected = selected.map_err(|source| AnnotationError::Form { path, source })?;
+                write_annotations(benchmark, &selected, out)?;
             }
             Ok(report)
         }
@@ -65,6 +67,7 @@ pub fn check_images(request: &ImageRequest<'_>) -> Result<(), PrepError> {
     match &request.benchmark.prep {
         Some(Prep::JpegImages(kind)) => ImageSource::open(request, kind).map(drop),
         Some(Prep::DetectionImages(kind)) => detection_images::open(request, kind).map(drop),
+        Some(Prep::LetterboxImages(kind)) => letterbox_images::open(request, kind).map(drop),
         _ => Err(no_images(request.benchmark)),
     }
 }
@@ -97,12 +100,12 @@ fn make(
 ) -> Result<PrepReport, PrepError> {
     let total = source.images.len();
     target.dataset.total_samples = total;
-    let mut map_text = String::new();
-    for image in &source.images {
-        // Writing to a String cannot fail.
-        let _ = writeln!(map_text, "{} {}", image.name, image.label);
+    let has_sizes = matches!(request.benchmark.prep, Some(Prep::LetterboxImages(_)));
+    let mut lines: Vec<String> = source.images.iter().map(|image| map_line(image, None)).collect();
+    if !has_sizes {
+        // Removes a map of other samples. Sizes are known only at the end.
+        MapFile::new(&target, out, &lines.concat())?;
     }
-    let map = MapFile::new(&target, out, &map_text)?;
     let mut writer = SampleWriter::new(&target, out)?;
     let files = writer.files();
     let make = |index: usize| {
@@ -114,9 +117,14 @@ fn make(
     let mut clipped = 0;
     in_order(total, make, |index, (sample, stored)| {
         clipped += sample.clipped;
+        if has_sizes {
+            lines[index] = map_line(&source.images[index], Some(sample.size));
+        }
         writer.record(&source.images[index].name, &sample.data, &stored);
         progress(index + 1, total);
     })?;
+    let map_text = lines.concat();
+    let map = MapFile::new(&target, out, &map_text)?;
     Ok(PrepReport {
         samples: total,
         unchanged: writer.unchanged,
@@ -126,19 +134,24 @@ fn make(
     })
 }
 
-/// Copies the annotations beside the samples, where the accuracy metric reads them.
-fn copy(from: &Path, to: &Path) -> Result<(), PrepError> {
-    let bytes = regular_file::read(from, LARGEST_ANNOTATIONS).map_err(|source| PrepError::Open {
-        path: from.to_owned(),
-        source,
-    })?;
-    make_dir(to.parent().unwrap_or(to))?;
-    atomic::write(to, &bytes)
+/// Formats a map's line: name and label, and width and height of an image that is letterboxed.
+fn map_line(image: &LabelledImage, size: Option<[usize; 2]>) -> String {
+    let LabelledImage { name, label } = image;
+    match size {
+        Some([width, height]) => format!("{name} {label} {width} {height}\n"),
+        None => format!("{name} {label}\n"),
+    }
+}
+
+/// Writes annotations beside the samples, where the accuracy metric reads them.
+fn write_annotations(benchmark: &Benchmark, json: &[u8], out: &Path) -> Result<(), PrepError> {
+    let Some(path) = detection_images::annotations_file(benchmark).map(|path| out.join(path)) else {
+        return Ok(());
+    };
+    make_dir(path.parent().unwrap_or(&path))?;
+    atomic::write(&path, json)
         .map(drop)
-        .map_err(|source| PrepError::Write {
-            path: to.to_owned(),
-            source,
-        })
+        .map_err(|source| PrepError::Write { path, source })
 }
 
 /// Returns the path beside `path` with another name.

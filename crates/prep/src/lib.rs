@@ -19,6 +19,7 @@ mod error;
 mod image_samples;
 mod in_order;
 mod jpeg_images;
+mod letterbox_images;
 mod npy;
 mod packing;
 mod prepare;

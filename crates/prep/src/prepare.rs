@@ -49,7 +49,7 @@ pub fn prepare(
         None => Err(PrepError::NoPrepSection {
             benchmark: benchmark.name.clone(),
         }),
-        Some(Prep::JpegImages(_) | Prep::DetectionImages(_)) => {
+        Some(Prep::JpegImages(_) | Prep::DetectionImages(_) | Prep::LetterboxImages(_)) => {
             let request = ImageRequest {
                 benchmark,
                 form: benchmark.form(),

@@ -43,6 +43,11 @@ pub fn onnxruntime() -> Option<PathBuf> {
     installed("onnxruntime")
 }
 
+/// Returns the Python that has the library that the reference of YOLO calls, as [`opencv`] does.
+pub fn ultralytics() -> Option<PathBuf> {
+    installed("ultralytics")
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

@@ -112,7 +112,7 @@ fn head(nodes: &mut Vec<NodeProto>, features: &str, kind: &str) -> String {
 }
 
 /// Sets kernel, stride and padding of a node.
-fn with(mut node: NodeProto, kernel: i64, stride: i64, padding: i64) -> NodeProto {
+pub(crate) fn with(mut node: NodeProto, kernel: i64, stride: i64, padding: i64) -> NodeProto {
     node.attribute = vec![
         numbers("kernel_shape", &[kernel; 2]),
         numbers("strides", &[stride; 2]),
@@ -121,7 +121,8 @@ fn with(mut node: NodeProto, kernel: i64, stride: i64, padding: i64) -> NodeProt
     node
 }
 
-fn floats(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {
+/// Returns a tensor of floats.
+pub(crate) fn floats(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {
     TensorProto {
         name: name.to_owned(),
         dims: dims.to_vec(),
@@ -131,7 +132,8 @@ fn floats(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {
     }
 }
 
-fn whole(name: &str, values: &[i64]) -> TensorProto {
+/// Returns a list of whole numbers.
+pub(crate) fn whole(name: &str, values: &[i64]) -> TensorProto {
     TensorProto {
         name: name.to_owned(),
         dims: vec![values.len() as i64],

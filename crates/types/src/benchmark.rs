@@ -246,7 +246,7 @@ pub enum Response {
     /// `accuracy-squad.py` reads start and end in this form.
     Stacked,
     /// 7 floats for each detection: sample index, top, left, bottom and right as fractions of the image, score, class. Their number
-    /// differs between samples. `accuracy-openimages.py` reads this form.
+    /// differs between samples. `accuracy-openimages.py` and `accuracy-coco.py` read this form.
     Detections,
 }
 
@@ -256,6 +256,9 @@ pub enum Response {
 pub enum Detections {
     /// RetinaNet's heads, in torchvision's order: for each anchor the logits of its classes, and 4 offsets of its box.
     Heads(DetectionHeads),
+    /// YOLO's predictions since its version 8, boxes first: for all predictions the boxes' centres from the left, then from the top, then
+    /// widths, heights, and for each class its scores. Boxes are in pixels of the input.
+    Predictions(DetectionPredictions),
     /// Detections of 7 floats that the model has finished, at most `most`, and then their number as a float. NVIDIA's plug-ins for
     /// TensorRT have this output.
     Counted {
@@ -284,6 +287,22 @@ pub struct DetectionHeads {
     pub most: usize,
 }
 
+/// The decoding of YOLO's predictions. Boxes are fractions of the original image, whose size is in the map.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionPredictions {
+    /// For each class of the model, the category in the annotations.
+    pub categories: Vec<u16>,
+    /// Pixels between the cells of each level's grid. Each cell has one prediction.
+    pub strides: Vec<usize>,
+    /// Detections have a higher score.
+    pub score_threshold: f32,
+    /// The largest intersection over union of two boxes of one class.
+    pub overlap_threshold: f32,
+    /// The most detections of a sample, by score.
+    pub most: usize,
+}
+
 /// Preprocessed samples: one `.npy` per sample and a map file. When the model has several inputs, one `.npy` per input, whose first
 /// dimension counts samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -291,8 +310,8 @@ pub struct DetectionHeads {
 pub struct Dataset {
     /// Directory of the samples, below the scratch directory. The sample named `N` in the map is `N.npy`.
     pub dir: String,
-    /// The map file, below the scratch directory: one line per sample with its name and its label. Samples with several
-    /// inputs have no names; they need a map only when their metric does.
+    /// The map file, below the scratch directory: one line per sample with its name and its label, and for letterboxed images the
+    /// original width and height. Samples with several inputs have no names; they need a map only when their metric does.
     #[serde(default)]
     pub map: String,
     /// Directory of the dataset as published, below the scratch directory; `None` for `data/NAME`.
@@ -361,6 +380,8 @@ pub enum Prep {
     JpegImages(JpegImages),
     /// Annotated JPEG images, prepared as the reference prepares OpenImages for RetinaNet.
     DetectionImages(DetectionImages),
+    /// Annotated JPEG images, prepared as the reference prepares COCO for YOLO.
+    LetterboxImages(LetterboxImages),
     /// Questions about texts, prepared as the reference prepares SQuAD for BERT.
     Squad(Squad),
     /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
@@ -405,6 +426,37 @@ pub struct DetectionImages {
     /// The published scale of `int8` samples, whose fractions are cut off; `None` when users state one.
     #[serde(default)]
     pub int8_scale: Option<f32>,
+}
+
+/// How annotated JPEG images become samples: decoded as OpenCV does, resized to fit into the model's input, padded around the centre, and
+/// divided by 255.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LetterboxImages {
+    /// The annotations in COCO's JSON form, in the dataset's directory.
+    pub annotations: String,
+    /// The directories that the images can be in, in the dataset's directory. The first that exists is used.
+    pub images: Vec<String>,
+    /// Images are samples if the address of their licence contains one of these texts, in the order of the annotations. When there is
+    /// none, all images are.
+    #[serde(default)]
+    pub licences: Vec<String>,
+    /// The directory of the images of calibration lists in the dataset's directory.
+    pub calibration_images: String,
+    /// The red, green and blue value of the padding, from 0 to 255.
+    pub padding: u8,
+}
+
+impl Prep {
+    /// Returns the annotations in COCO's JSON form, in the dataset's directory, for a kind that has them.
+    #[must_use]
+    pub fn annotations(&self) -> Option<&str> {
+        match self {
+            Self::DetectionImages(kind) => Some(&kind.annotations),
+            Self::LetterboxImages(kind) => Some(&kind.annotations),
+            _ => None,
+        }
+    }
 }
 
 /// How questions about texts become samples: WordPiece tokens of a question and of a window of its text. The model's inputs are token
@@ -461,7 +513,7 @@ pub enum Metric {
     /// F1 of answers extracted from texts (SQuAD), in percent. Regatta computes it for samples of the preparation kind `squad`.
     SquadF1,
     /// Mean average precision of boxes by the rules of COCO, in percent. Regatta computes it for samples of the preparation kind
-    /// `detection-images`.
+    /// `detection-images` and `letterbox-images`.
     CocoMap,
 }
 

@@ -1,6 +1,6 @@
-"""Mean average precision of a log, with the options and the printed line of the reference's accuracy-openimages.py.
+"""Mean average precision of a log, with the options and the printed line of the reference's accuracy-openimages.py or accuracy-coco.py.
 
-With REGATTA_INFERENCE set to a checkout of mlcommons/inference, runs that script itself. With --verbose, prints all values of
+With REGATTA_INFERENCE set to a checkout of mlcommons/inference, runs the script of the options itself. With --verbose, prints all values of
 COCOeval.summarize in full, too.
 """
 
@@ -14,7 +14,8 @@ import sys
 
 checkout = os.environ.get("REGATTA_INFERENCE")
 if checkout and "--verbose" not in sys.argv:
-    script = pathlib.Path(checkout) / "vision/classification_and_detection/tools/accuracy-openimages.py"
+    name = "accuracy-coco.py" if "--coco-dir" in sys.argv else "accuracy-openimages.py"
+    script = pathlib.Path(checkout) / "vision/classification_and_detection/tools" / name
     os.execv(sys.executable, [sys.executable, str(script), *sys.argv[1:]])
 
 import numpy as np
@@ -46,11 +47,14 @@ def detections(log, images):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--mlperf-accuracy-file", required=True)
-    parser.add_argument("--openimages-dir", required=True)
+    dataset = parser.add_mutually_exclusive_group(required=True)
+    dataset.add_argument("--openimages-dir")
+    dataset.add_argument("--coco-dir")
     parser.add_argument("--output-file", default="openimages-results.json")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
-    truth = COCO(os.path.join(options.openimages_dir, "annotations/openimages-mlperf.json"))
+    name = "instances_val2017.json" if options.coco_dir else "openimages-mlperf.json"
+    truth = COCO(os.path.join(options.coco_dir or options.openimages_dir, "annotations", name))
     with open(options.mlperf_accuracy_file) as file:
         found, answered = detections(json.load(file), truth.dataset["images"])
     with open(options.output_file, "w") as file:

@@ -4,7 +4,7 @@ use std::{
     ffi::c_char,
     fmt, fs,
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use libloading::Library;
@@ -144,12 +144,26 @@ impl Subject {
         batch_sizes: &[usize],
         streams: usize,
     ) -> Result<Loaded, EngineError> {
+        self.load_of_images(benchmark, fixture, element, batch_sizes, streams, Arc::default())
+    }
+
+    /// As [`load_for`](Self::load_for), with the width and height of each sample's image.
+    pub(crate) fn load_of_images(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch_sizes: &[usize],
+        streams: usize,
+        image_sizes: Arc<[[u32; 2]]>,
+    ) -> Result<Loaded, EngineError> {
         let largest = batch_sizes.iter().copied().max().unwrap();
         let engine_request = self.engine_request(fixture, element, largest, streams);
         load(&LoadRequest {
             kind: self.kind,
             benchmark,
             model_file: fixture.path(&benchmark.model.file),
+            image_sizes,
             batch_sizes,
             batch_size_is_request: true,
             takes_any_batch: false,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use regatta_types::benchmark::DetectionHeads;
 
-use super::anchors::Anchors;
+use super::{anchors::Anchors, overlap::overlap};
 
 /// The natural logarithm of 1000 / 16, the largest growth of an anchor's side.
 const LARGEST_GROWTH: f32 = 4.135_166_6;
@@ -249,13 +249,4 @@ fn keep_best(candidates: &mut Vec<Candidate>, most: usize) -> f32 {
     let least = last.logit;
     candidates.truncate(most);
     least
-}
-
-/// Returns intersection over union.
-fn overlap(one: &[f32; 4], other: &[f32; 4]) -> f32 {
-    let area = |[left, top, right, bottom]: &[f32; 4]| (right - left) * (bottom - top);
-    let width = (one[2].min(other[2]) - one[0].max(other[0])).max(0.0);
-    let height = (one[3].min(other[3]) - one[1].max(other[1])).max(0.0);
-    let common = width * height;
-    common / (area(one) + area(other) - common)
 }

@@ -123,7 +123,7 @@ impl Tensors {
         }
         check_answer(&outputs, model.response).map_err(&unfit)?;
         let rows: Vec<usize> = outputs.iter().map(|output| output.elements).collect();
-        let decoder = DetectionDecoder::of(model, &rows).map_err(unfit)?;
+        let decoder = DetectionDecoder::of(model, &rows, &request.image_sizes).map_err(unfit)?;
         Ok(Self {
             inputs: taken,
             outputs,

@@ -264,7 +264,8 @@ pub(super) fn decoder(
     request: &LoadRequest<'_>,
     rows: &[usize],
 ) -> Result<Option<DetectionDecoder>, EngineError> {
-    DetectionDecoder::of(&request.benchmark.model, rows).map_err(|reason| unfit(request, reason))
+    DetectionDecoder::of(&request.benchmark.model, rows, &request.image_sizes)
+        .map_err(|reason| unfit(request, reason))
 }
 
 /// Checks that an output has one row per sample. An argmax needs several scores or one integer per sample.

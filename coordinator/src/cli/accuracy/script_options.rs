@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::Path};
 
 use regatta_prep::{accuracy::LabelType, detection_directory, squad_feature_cache, squad_labels};
-use regatta_types::benchmark::{Benchmark, Metric};
+use regatta_types::benchmark::{Benchmark, Metric, Prep};
 
 /// The values of the placeholders in options.
 #[derive(Debug, Clone, Copy)]
@@ -48,12 +48,12 @@ pub(super) fn need_scratch(words: &[String]) -> bool {
 }
 
 /// Returns the options of the metric's reference script with the files at the benchmark's usual paths: `accuracy-imagenet.py` for
-/// top-1, `accuracy-squad.py` for SQuAD, `accuracy-openimages.py` for the mean average precision.
+/// top-1, `accuracy-squad.py` for SQuAD, `accuracy-openimages.py` or `accuracy-coco.py` for the mean average precision.
 pub(super) fn usual(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
     match benchmark.accuracy.metric {
         Metric::Top1 => top1(dtype.or_else(|| LabelType::of(benchmark.model.response))),
         Metric::SquadF1 => squad(dtype, benchmark),
-        Metric::CocoMap => openimages(benchmark),
+        Metric::CocoMap => detections(benchmark),
     }
 }
 
@@ -97,15 +97,19 @@ fn squad(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
     words
 }
 
-fn openimages(benchmark: &Benchmark) -> Vec<String> {
+fn detections(benchmark: &Benchmark) -> Vec<String> {
     let directory = detection_directory(benchmark);
+    let dataset = match benchmark.prep {
+        Some(Prep::LetterboxImages(_)) => "coco",
+        _ => "openimages",
+    };
     vec![
         "--mlperf-accuracy-file".to_owned(),
         "{log}".to_owned(),
-        "--openimages-dir".to_owned(),
+        format!("--{dataset}-dir"),
         format!("{{scratch}}/{}", directory.display()),
         "--output-file".to_owned(),
-        "{out}/openimages-results.json".to_owned(),
+        format!("{{out}}/{dataset}-results.json"),
     ]
 }
 

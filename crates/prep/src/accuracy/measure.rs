@@ -6,7 +6,7 @@ use std::{
 };
 
 use regatta_mllog::read::accuracy_file;
-use regatta_types::benchmark::{Benchmark, DetectionImages, Metric, Prep, Squad};
+use regatta_types::benchmark::{Benchmark, Metric, Prep, Squad};
 
 use super::{
     detection::{DetectionScore, DetectionScoreError, detection},
@@ -15,7 +15,7 @@ use super::{
     top1::{Top1, Top1Error, top1},
 };
 use crate::{
-    detection_images::{AnnotationError, Annotations, labels_file},
+    detection_images::{AnnotationError, Annotations, annotations_file},
     squad::{SquadError, read_labels},
     val_map::{ValMap, ValMapError},
 };
@@ -220,14 +220,13 @@ pub fn measure(
         (Metric::SquadF1, Some(Prep::Squad(kind))) => {
             AccuracyFigure::Squad(measure_squad(benchmark, kind, label_type, log, scratch)?)
         }
-        (Metric::CocoMap, Some(Prep::DetectionImages(kind))) => {
-            AccuracyFigure::Detection(measure_detection(benchmark, kind, label_type, log, scratch)?)
-        }
         (Metric::CocoMap, _) => {
-            return Err(MeasureError::Elsewhere {
+            let annotations = annotations_file(benchmark).ok_or_else(|| MeasureError::Elsewhere {
                 benchmark: benchmark.name.clone(),
                 script: "accuracy-openimages.py",
-            });
+            })?;
+            let annotations = scratch.join(annotations);
+            AccuracyFigure::Detection(measure_detection(benchmark, &annotations, label_type, log)?)
         }
         (Metric::SquadF1, _) => {
             return Err(MeasureError::Elsewhere {
@@ -290,17 +289,16 @@ fn measure_squad(
 
 fn measure_detection(
     benchmark: &Benchmark,
-    kind: &DetectionImages,
+    annotations: &Path,
     dtype: Option<LabelType>,
     log: &Path,
-    scratch: &Path,
 ) -> Result<DetectionScore, MeasureError> {
     if dtype.is_some_and(|dtype| dtype != LabelType::Float32) {
         return Err(MeasureError::NoLabelType {
             benchmark: benchmark.name.clone(),
         });
     }
-    let annotations = Annotations::read(&scratch.join(labels_file(benchmark, kind)));
+    let annotations = Annotations::read(annotations);
     let annotations = annotations.map_err(|source| MeasureError::Annotations {
         benchmark: benchmark.name.clone(),
         source,

@@ -44,6 +44,14 @@ pub enum AnnotationError {
     },
 }
 
+/// Reads a file of annotations without parsing it.
+pub(crate) fn read_annotations(path: &Path) -> Result<Vec<u8>, AnnotationError> {
+    regular_file::read(path, LARGEST).map_err(|source| AnnotationError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
 #[derive(Debug, Deserialize)]
 struct Document {
     images: Vec<AnnotatedImage>,
@@ -118,11 +126,12 @@ impl Annotations {
     /// # Errors
     /// [`AnnotationError`] names the file.
     pub(crate) fn read(path: &Path) -> Result<Self, AnnotationError> {
-        let bytes = regular_file::read(path, LARGEST).map_err(|source| AnnotationError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        let document: Document = serde_json::from_slice(&bytes).map_err(|source| AnnotationError::Form {
+        Self::parse(path, &read_annotations(path)?)
+    }
+
+    /// Parses the content of a file, as [`read`](Self::read) does.
+    pub(crate) fn parse(path: &Path, json: &[u8]) -> Result<Self, AnnotationError> {
+        let document: Document = serde_json::from_slice(json).map_err(|source| AnnotationError::Form {
             path: path.to_owned(),
             source,
         })?;

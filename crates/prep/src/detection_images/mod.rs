@@ -8,13 +8,13 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use regatta_types::benchmark::{Benchmark, DetectionImages, Prep};
+use regatta_types::benchmark::Benchmark;
 
 pub use self::annotations::AnnotationError;
 pub(crate) use self::{
-    annotations::{AnnotatedImage, Annotation, Annotations},
+    annotations::{AnnotatedImage, Annotation, Annotations, read_annotations},
     sample::ResizedSampleMaker,
-    source::open,
+    source::{annotated_images, checked, listed, open},
 };
 use crate::squad::squad_labels;
 
@@ -28,17 +28,16 @@ pub fn detection_directory(benchmark: &Benchmark) -> PathBuf {
         .to_owned()
 }
 
-/// Returns the copy of the annotations, which the accuracy metric reads, below the scratch directory.
-pub(crate) fn labels_file(benchmark: &Benchmark, kind: &DetectionImages) -> PathBuf {
-    detection_directory(benchmark).join(&kind.annotations)
+/// Returns the annotations beside the samples, which the accuracy metric reads, below the scratch directory. `None` without annotations.
+pub(crate) fn annotations_file(benchmark: &Benchmark) -> Option<PathBuf> {
+    let annotations = benchmark.prep.as_ref()?.annotations()?;
+    Some(detection_directory(benchmark).join(annotations))
 }
 
 /// Returns the files beside a benchmark's samples that its accuracy needs besides the map, below the scratch directory: annotations, or
 /// questions and vocabulary.
 #[must_use]
 pub fn label_files(benchmark: &Benchmark) -> Vec<PathBuf> {
-    match &benchmark.prep {
-        Some(Prep::DetectionImages(kind)) => vec![labels_file(benchmark, kind)],
-        _ => squad_labels(benchmark).into_iter().flatten().collect(),
-    }
+    let questions = squad_labels(benchmark).into_iter().flatten();
+    annotations_file(benchmark).into_iter().chain(questions).collect()
 }

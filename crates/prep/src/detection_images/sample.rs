@@ -78,6 +78,7 @@ impl ResizedSampleMaker {
 
     fn sample(&self, jpeg: &[u8]) -> Result<Sample, JpegError> {
         let image = regatta_jpeg::decode(jpeg)?;
+        let size_of_image = [image.width, image.height];
         let values = bilinear::resize(&image, self.shape[2], self.shape[1]);
         let size = self.form.dtype.size();
         let mut data = Vec::with_capacity(values.len() * size);
@@ -93,6 +94,10 @@ impl ResizedSampleMaker {
             // `in_form` has checked that the shape can have the layout.
             data = pack(&data, size, &self.shape, self.form.layout).unwrap_or_default();
         }
-        Ok(Sample { data, clipped })
+        Ok(Sample {
+            data,
+            clipped,
+            size: size_of_image,
+        })
     }
 }

@@ -27,34 +27,42 @@ pub(crate) fn open(
             dir: data.to_owned(),
         });
     }
-    let (path, dir, images) = match request.calibration {
-        Some(list) => (list.to_owned(), &kind.calibration_images, listed(list)?),
-        None => {
-            let usual = || data.join(&kind.annotations);
-            let path = request.labels.map_or_else(usual, Path::to_owned);
-            let images = annotated(&path, request.benchmark.dataset.total_samples)?;
-            (path, &kind.images, images)
-        }
-    };
+    if let Some(list) = request.calibration {
+        let images = listed(list)?;
+        return Ok((checked(list, data.join(&kind.calibration_images), images)?, None));
+    }
+    let path = request
+        .labels
+        .map_or_else(|| data.join(&kind.annotations), Path::to_owned);
+    let annotations = Annotations::read(&path)?;
+    let images = annotated_images(&path, annotations, request.benchmark.dataset.total_samples)?;
+    Ok((checked(&path, data.join(&kind.images), images)?, Some(path)))
+}
+
+/// Checks that the names of images are plain and occur once, and that the images exist. `path` is the file that names them.
+pub(crate) fn checked(
+    path: &Path,
+    dir: PathBuf,
+    images: Vec<LabelledImage>,
+) -> Result<ImageSource, PrepError> {
     let mut seen = HashSet::new();
     for LabelledImage { name, .. } in &images {
         // A map separates its columns by spaces.
         let is_plain = is_inner_path(name) && !name.contains(char::is_whitespace);
         if !is_plain || !seen.insert(name) {
-            let name = name.clone();
-            return Err(PrepError::ImageName { path, name });
+            return Err(PrepError::ImageName {
+                path: path.to_owned(),
+                name: name.clone(),
+            });
         }
     }
-    let source = ImageSource {
-        dir: data.join(dir),
-        images,
-    };
-    source.check(&path, None)?;
-    Ok((source, request.calibration.is_none().then_some(path)))
+    let source = ImageSource { dir, images };
+    source.check(path, None)?;
+    Ok(source)
 }
 
 /// Reads the names in a calibration list.
-fn listed(list: &Path) -> Result<Vec<LabelledImage>, PrepError> {
+pub(crate) fn listed(list: &Path) -> Result<Vec<LabelledImage>, PrepError> {
     let names = val_map::names(list).map_err(PrepError::Labels)?;
     Ok(names
         .into_iter()
@@ -62,9 +70,13 @@ fn listed(list: &Path) -> Result<Vec<LabelledImage>, PrepError> {
         .collect())
 }
 
-/// Reads the `expected` images in annotations. Their labels are their identifiers.
-fn annotated(path: &Path, expected: usize) -> Result<Vec<LabelledImage>, PrepError> {
-    let images = Annotations::read(path)?.images;
+/// Returns the `expected` images of annotations. Their labels are their identifiers.
+pub(crate) fn annotated_images(
+    path: &Path,
+    annotations: Annotations,
+    expected: usize,
+) -> Result<Vec<LabelledImage>, PrepError> {
+    let images = annotations.images;
     if images.len() != expected {
         return Err(PrepError::SampleCount {
             path: path.to_owned(),

@@ -39,6 +39,18 @@ pub(super) fn resize(image: &Image, width: usize, height: usize, region: Region)
     fractional(image, x_scale, y_scale, region)
 }
 
+/// Returns the image with both sides halved, which must be even.
+pub(crate) fn halved(image: &Image) -> Vec<Pixel> {
+    let (left, top, width, height) = (0, 0, image.width / 2, image.height / 2);
+    let region = Region {
+        left,
+        top,
+        width,
+        height,
+    };
+    whole(image, 2, 2, region)
+}
+
 /// Averages blocks of `x_scale` x `y_scale` pixels (`ResizeAreaFast_Invoker`).
 fn whole(image: &Image, x_scale: usize, y_scale: usize, region: Region) -> Vec<Pixel> {
     let factor = 1.0 / (x_scale * y_scale) as f32;

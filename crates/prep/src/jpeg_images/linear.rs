@@ -1,5 +1,5 @@
-//! OpenCV's bilinear interpolation of bytes, as `resize` with `INTER_AREA` uses it when a side grows: 11 bits per weight, and the
-//! positions of areas instead of pixel centres.
+//! OpenCV's bilinear interpolation of bytes, with 11 bits per weight: as `resize` with `INTER_AREA` uses it when a side grows, with the
+//! positions of areas, and as `INTER_LINEAR` does, with those of pixel centres.
 
 use regatta_jpeg::{Image, Pixel};
 
@@ -15,23 +15,40 @@ struct Neighbours {
 
 /// Returns `region` of the image whose sides are multiplied by `factors`, row by row.
 pub(super) fn resize(image: &Image, factors: (f64, f64), region: Region) -> Vec<Pixel> {
-    let columns: Vec<Neighbours> = (region.left..region.left + region.width)
-        .map(|column| neighbours(column, factors.0, image.width))
-        .collect();
+    let columns = (region.left..region.left + region.width).map(|at| of_area(at, factors.0, image.width));
+    let rows = (region.top..region.top + region.height).map(|at| of_area(at, factors.1, image.height));
+    blend(image, &columns.collect::<Vec<_>>(), rows)
+}
+
+/// Returns the image resized to `width` x `height`, row by row, with the bytes of `INTER_LINEAR`. Where both sides are halved, OpenCV
+/// averages areas instead, and so must the caller.
+pub(crate) fn resize_centred(image: &Image, width: usize, height: usize) -> Vec<Pixel> {
+    let scale = |source: usize, target: usize| 1.0 / (target as f64 / source as f64);
+    let (x_scale, y_scale) = (scale(image.width, width), scale(image.height, height));
+    let columns = (0..width).map(|at| of_centre(at, x_scale, image.width, true));
+    let rows = (0..height).map(|at| of_centre(at, y_scale, image.height, false));
+    blend(image, &columns.collect::<Vec<_>>(), rows)
+}
+
+/// Blends the neighbours in columns and rows.
+fn blend(
+    image: &Image,
+    columns: &[Neighbours],
+    rows: impl ExactSizeIterator<Item = Neighbours>,
+) -> Vec<Pixel> {
     let line = |row: usize| -> Vec<[i32; 4]> {
         let row = image.row(row);
-        let blend = |column: &Neighbours| {
+        let blended = |column: &Neighbours| {
             let [left, right] = column.positions.map(|position| row[position]);
             std::array::from_fn(|channel| {
                 i32::from(left[channel]) * column.weights[0] + i32::from(right[channel]) * column.weights[1]
             })
         };
-        columns.iter().map(blend).collect()
+        columns.iter().map(blended).collect()
     };
-    let mut result = Vec::with_capacity(region.width * region.height);
+    let mut result = Vec::with_capacity(columns.len() * rows.len());
     let (mut lines, mut lines_of) = ([Vec::new(), Vec::new()], None);
-    for row in region.top..region.top + region.height {
-        let Neighbours { positions, weights } = neighbours(row, factors.1, image.height);
+    for Neighbours { positions, weights } in rows {
         if lines_of != Some(positions) {
             lines = positions.map(line);
             lines_of = Some(positions);
@@ -47,8 +64,8 @@ pub(super) fn resize(image: &Image, factors: (f64, f64), region: Region) -> Vec<
     result
 }
 
-/// Returns the neighbours of a position in the result.
-fn neighbours(position: usize, factor: f64, source_len: usize) -> Neighbours {
+/// Returns the neighbours of a position in the result, by areas.
+fn of_area(position: usize, factor: f64, source_len: usize) -> Neighbours {
     let scale = 1.0 / factor;
     let source = (position as f64 * scale).floor();
     let mut fraction = ((position + 1) as f64 - (source + 1.0) * factor) as f32;
@@ -62,9 +79,32 @@ fn neighbours(position: usize, factor: f64, source_len: usize) -> Neighbours {
     if source >= last {
         (source, fraction) = (last, 0.0);
     }
-    let unit = (1 << WEIGHT_BITS) as f32;
     Neighbours {
         positions: [source, (source + 1).min(last)],
-        weights: [1.0 - fraction, fraction].map(|weight| (weight * unit).round_ties_even() as i32),
+        weights: weights(fraction),
     }
+}
+
+/// Returns the neighbours of a position in the result, by centres of pixels. Rows keep their weights beyond the edges, where both
+/// neighbours are the same.
+fn of_centre(position: usize, scale: f64, source_len: usize, is_column: bool) -> Neighbours {
+    let source = ((position as f64 + 0.5) * scale - 0.5) as f32;
+    let (first, last) = (source.floor(), source_len - 1);
+    let is_beyond = first < 0.0 || first >= last as f32;
+    let fraction = if is_column && is_beyond {
+        0.0
+    } else {
+        source - first
+    };
+    let clipped = |at: f32| (at.max(0.0) as usize).min(last);
+    Neighbours {
+        positions: [clipped(first), clipped(first + 1.0)],
+        weights: weights(fraction),
+    }
+}
+
+/// Returns the weights of two neighbours as whole numbers.
+fn weights(fraction: f32) -> [i32; 2] {
+    let unit = (1 << WEIGHT_BITS) as f32;
+    [1.0 - fraction, fraction].map(|weight| (weight * unit).round_ties_even() as i32)
 }

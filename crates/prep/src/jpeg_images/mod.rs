@@ -2,6 +2,7 @@
 //! reference's `pre_process_vgg`.
 
 mod area;
+mod elements;
 mod labels;
 mod linear;
 mod region;
@@ -10,7 +11,10 @@ mod sample;
 mod source;
 
 pub(crate) use self::{
+    area::halved,
+    elements::{CHANNELS, PixelElements},
     labels::LabelledImage,
+    linear::resize_centred,
     sample::{LARGEST_IMAGE, Sample},
     source::ImageSource,
 };

@@ -7,16 +7,18 @@ use regatta_fsutil::regular_file;
 use regatta_jpeg::{Image, JpegError};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, JpegImages},
-    layout::Layout,
     samples::{Form, Quantised},
 };
 
-use super::{area, region::Region};
-use crate::{conversion::push_element, error::PrepError, packing::pack};
+use super::{
+    area,
+    elements::{CHANNELS, PixelElements},
+    region::Region,
+};
+use crate::error::PrepError;
 
 /// The largest file that is read as an image.
 pub(crate) const LARGEST_IMAGE: u64 = 1 << 30;
-const CHANNELS: usize = 3;
 
 /// A sample's data in its form, without a header.
 #[derive(Debug)]
@@ -24,18 +26,16 @@ pub(crate) struct Sample {
     pub(crate) data: Vec<u8>,
     /// The number of values beyond the range of their type.
     pub(crate) clipped: u64,
+    /// Width and height of the image in pixels.
+    pub(crate) size: [usize; 2],
 }
 
-/// Makes the samples of a benchmark in one form. An 8-bit value of a channel can become 256 different elements, which are computed
-/// once.
+/// Makes the samples of a benchmark in one form.
 #[derive(Debug)]
 pub struct SampleMaker {
     shape: Vec<usize>,
     short_side: usize,
-    element_size: usize,
-    layout: Layout,
-    /// For each channel, the bytes of the element for each value, and whether it was clipped.
-    elements: [Vec<([u8; 4], bool)>; CHANNELS],
+    elements: PixelElements,
 }
 
 impl SampleMaker {
@@ -71,20 +71,12 @@ impl SampleMaker {
         if (form.dtype == Dtype::Int8) != quantised.is_some() {
             return Err(PrepError::Scale { form });
         }
-        let elements = kind.means.map(|mean| {
-            let element = |value: u8| {
-                let mut bytes = Vec::with_capacity(4);
-                let is_clipped = push_element(f32::from(value) - mean, form.dtype, quantised, &mut bytes);
-                bytes.resize(4, 0);
-                (bytes.try_into().unwrap_or_default(), is_clipped)
-            };
-            (0..=u8::MAX).map(element).collect()
+        let elements = PixelElements::new(form, quantised, |channel, value| {
+            f32::from(value) - kind.means[channel]
         });
         Ok(Self {
             shape,
             short_side: kind.short_side,
-            element_size: form.dtype.size(),
-            layout: form.layout,
             elements,
         })
     }
@@ -120,20 +112,9 @@ impl SampleMaker {
             height: crop_height,
         };
         let pixels = area::resize(&image, width, height, region);
-        let mut data = Vec::with_capacity(pixels.len() * CHANNELS * self.element_size);
-        let mut clipped = 0;
-        for (channel, elements) in self.elements.iter().enumerate() {
-            for pixel in &pixels {
-                let (bytes, is_clipped) = &elements[usize::from(pixel[channel])];
-                data.extend_from_slice(&bytes[..self.element_size]);
-                clipped += u64::from(*is_clipped);
-            }
-        }
-        if !self.layout.is_linear() {
-            // `in_form` has checked that the shape can have the layout.
-            data = pack(&data, self.element_size, &self.shape, self.layout).unwrap_or_default();
-        }
-        Ok(Sample { data, clipped })
+        let (data, clipped) = self.elements.data(&pixels, &self.shape);
+        let size = [image.width, image.height];
+        Ok(Sample { data, clipped, size })
     }
 
     /// Returns width and height after resizing, computed as the reference does: a quotient of doubles, cut off.

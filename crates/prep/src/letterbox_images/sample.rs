@@ -1,0 +1,96 @@
+//! Makes one sample from one JPEG, with the values of the reference's YOLO for a network with a fixed input: decoded as OpenCV does, resized
+//! with `INTER_LINEAR` to fit, padded, divided by 255, channels first. Writes no file.
+
+use std::path::Path;
+
+use regatta_fsutil::regular_file;
+use regatta_jpeg::{Image, Pixel};
+use regatta_types::{
+    benchmark::{Benchmark, Dtype, LetterboxImages},
+    samples::{Form, Quantised},
+};
+
+use super::geometry::Letterbox;
+use crate::{
+    error::PrepError,
+    jpeg_images::{CHANNELS, LARGEST_IMAGE, PixelElements, Sample, halved, resize_centred},
+};
+
+/// Makes the samples of a benchmark in one form.
+#[derive(Debug)]
+pub(crate) struct LetterboxSampleMaker {
+    shape: Vec<usize>,
+    padding: u8,
+    elements: PixelElements,
+}
+
+impl LetterboxSampleMaker {
+    /// Prepares to make samples of `form`; `quantised` is for `int8` only.
+    pub(crate) fn new(
+        benchmark: &Benchmark,
+        kind: &LetterboxImages,
+        form: Form,
+        quantised: Option<&Quantised>,
+    ) -> Result<Self, PrepError> {
+        let shape = benchmark.model.input_shape.clone();
+        let is_image = matches!(shape[..], [CHANNELS, height, width] if height * width > 0);
+        if !is_image || !benchmark.model.further_inputs.is_empty() {
+            return Err(PrepError::UnsupportedSettings {
+                benchmark: benchmark.name.clone(),
+                reason: format!(
+                    "letterbox-images makes samples of one input with 3 channels, not of {shape:?}"
+                ),
+            });
+        }
+        if (form.dtype == Dtype::Int8) != quantised.is_some() {
+            return Err(PrepError::Scale { form });
+        }
+        Ok(Self {
+            shape,
+            padding: kind.padding,
+            elements: PixelElements::new(form, quantised, |_, value| f32::from(value) / 255.0),
+        })
+    }
+
+    /// Reads an image and makes its sample.
+    pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
+        let jpeg = regular_file::read(path, LARGEST_IMAGE).map_err(|source| PrepError::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        let image = regatta_jpeg::decode(&jpeg).map_err(|source| PrepError::Image {
+            path: path.to_owned(),
+            source,
+        })?;
+        let size = [image.width, image.height];
+        let sample_size = [self.shape[2], self.shape[1]];
+        let place = Letterbox::fit(size, sample_size).ok_or_else(|| PrepError::ThinImage {
+            path: path.to_owned(),
+            size,
+        })?;
+        let pixels = self.padded(&resized(image, place), place);
+        let (data, clipped) = self.elements.data(&pixels, &self.shape);
+        Ok(Sample { data, clipped, size })
+    }
+
+    /// Surrounds a resized image with the padding.
+    fn padded(&self, pixels: &[Pixel], place: Letterbox) -> Vec<Pixel> {
+        let (height, width) = (self.shape[1], self.shape[2]);
+        let mut padded = vec![[self.padding; 4]; height * width];
+        let rows = padded.chunks_exact_mut(width).skip(place.top);
+        for (row, own) in rows.zip(pixels.chunks_exact(place.width)) {
+            row[place.left..][..place.width].copy_from_slice(own);
+        }
+        padded
+    }
+}
+
+fn resized(image: Image, place: Letterbox) -> Vec<Pixel> {
+    if (image.width, image.height) == (place.width, place.height) {
+        return image.pixels;
+    }
+    if (image.width, image.height) == (2 * place.width, 2 * place.height) {
+        return halved(&image);
+    }
+    resize_centred(&image, place.width, place.height)
+}

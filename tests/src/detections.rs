@@ -1,0 +1,45 @@
+//! Detections in accuracy logs: their floats, and annotations with what a network has found. Judging them is not done here.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde_json::{Value, json};
+
+/// Of the network's detections, every twentieth is not annotated.
+const UNKNOWN: usize = 20;
+
+/// Returns the floats of a response in hexadecimal.
+fn floats(response: &str) -> Vec<f64> {
+    let number = |at: usize| u32::from_str_radix(&response[at..at + 8], 16).expect("hexadecimal");
+    let bits = (0..response.len()).step_by(8).map(|at| number(at).swap_bytes());
+    bits.map(|bits| f64::from(f32::from_bits(bits))).collect()
+}
+
+/// Replaces the objects of annotations in COCO's form by what the network has found, but not all of it.
+///
+/// # Panics
+/// Panics when the file has no annotations, or the responses have fewer than 10 detections for each sample.
+pub fn annotate(file: &Path, found: &BTreeMap<u64, String>) {
+    let text = fs::read_to_string(file).expect("annotations");
+    let mut document: Value = serde_json::from_str(&text).expect("JSON");
+    let mut objects = Vec::new();
+    for (index, response) in found {
+        let image = &document["images"][usize::try_from(*index).expect("an index")];
+        let [width, height] = ["width", "height"].map(|side| image[side].as_f64().expect("a side"));
+        for (number, detection) in floats(response).as_chunks::<7>().0.iter().enumerate() {
+            let [own, top, left, bottom, right, _, class] = *detection;
+            assert!((own - *index as f64).abs() < f64::EPSILON, "{own} in {index}");
+            let sides = [(right - left) * width, (bottom - top) * height];
+            // A box that was clipped to nothing overlaps with nothing.
+            if number % UNKNOWN == 0 || sides[0] * sides[1] < 1.0 {
+                continue;
+            }
+            objects.push(json!({
+                "id": objects.len() + 1, "image_id": image["id"], "category_id": class as i64, "iscrowd": 0,
+                "bbox": [left * width, top * height, sides[0], sides[1]], "area": sides[0] * sides[1],
+            }));
+        }
+    }
+    assert!(objects.len() > 10 * found.len(), "{} objects", objects.len());
+    document["annotations"] = Value::from(objects);
+    fs::write(file, document.to_string()).expect("the annotations");
+}
