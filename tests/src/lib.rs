@@ -11,6 +11,7 @@
 mod binaries;
 pub mod browser_client;
 pub mod certificates;
+pub mod chromium;
 pub mod deploy_lab;
 pub mod detections;
 mod finished_run;

@@ -1,13 +1,13 @@
 //! The live page of `regatta serve`, over HTTP: 20 simulated devices in motion, hostile names, headers, and refused requests.
 
-#![expect(clippy::expect_used, reason = "test code")]
+#![expect(clippy::expect_used, clippy::panic, reason = "test code")]
 
 use std::{fs, process::Command};
 
 use regatta_tests::{
     Broker, Lab, Process, agent,
     browser_client::{PageEvents, get_page, request_page},
-    eventually, regatta, succeed_output,
+    eventually, json_schema, regatta, succeed_output,
 };
 use regatta_types::{DeviceId, documents::DeviceFacts};
 use regatta_wire::{
@@ -15,6 +15,7 @@ use regatta_wire::{
     topic::{Leaf, Topic},
 };
 use rumqttc::{Client, MqttOptions, PublishOptions, QoS};
+use serde_json::{Value, json};
 
 const DEVICES: usize = 20;
 
@@ -207,8 +208,7 @@ fn the_runs_pages_show_each_run_with_its_proof_and_files() {
     let spec = |run: &str| {
         let path = lab.workspace().join("runs").join(run).join("spec.json");
         eventually("the spec", 60, || path.is_file());
-        let mut spec: serde_json::Value =
-            serde_json::from_slice(&fs::read(path).expect("a spec")).expect("JSON");
+        let mut spec: Value = serde_json::from_slice(&fs::read(path).expect("a spec")).expect("JSON");
         let fields = spec.as_object_mut().expect("an object");
         fields.remove("run");
         fields.remove("created");
@@ -275,6 +275,94 @@ fn the_runs_pages_show_each_run_with_its_proof_and_files() {
     assert_eq!(get_page(&url, "/runs?verdict=good").status, 400);
 }
 
+/// Compares the answers of `/api/v1` with its OpenAPI document and with what commands print, and reads `/metrics`.
+fn assert_that_programs_read_what_commands_print(lab: &Lab, url: &str) {
+    let read = |path: &str| -> Value {
+        let answer = get_page(url, path);
+        assert_eq!(answer.header("content-type"), Some("application/json"), "{path}");
+        serde_json::from_str(&answer.body).expect("JSON")
+    };
+    let openapi = read("/api/v1/openapi.json");
+    let schemas = openapi["components"]["schemas"].to_string();
+    let schemas = schemas.replace("#/components/schemas/", "#/$defs/");
+    let schemas = json!({ "$defs": serde_json::from_str::<Value>(&schemas).expect("schemas") });
+    let run = read("/api/v1/runs")["runs"][0]["run"]
+        .as_str()
+        .expect("a run")
+        .to_owned();
+    let paths = openapi["paths"].as_object().expect("paths");
+    for (path, operation) in paths {
+        let filled = path
+            .replace("{device}", "boat-sim-0003")
+            .replace("{run}", &run)
+            .replace("{campaign}", "night-1.b");
+        let responses = &operation["get"]["responses"];
+        let schema = |status: &str| {
+            let name = responses[status]["content"]["application/json"]["schema"]["$ref"].as_str();
+            name.and_then(|name| name.rsplit('/').next())
+                .expect("a schema")
+                .to_owned()
+        };
+        assert_eq!(
+            json_schema::findings(&read(&filled), &schemas, &schema("200")),
+            Vec::<String>::new(),
+            "{path}"
+        );
+        let missing = path.replace('{', "no-").replace('}', "");
+        if missing != *path {
+            assert_eq!(get_page(url, &missing).status, 404);
+            assert_eq!(
+                json_schema::findings(&read(&missing), &schemas, &schema("default")),
+                Vec::<String>::new()
+            );
+        }
+    }
+    assert_eq!(paths.len(), 6);
+    assert_eq!(get_page(url, "/api/v1/runs?verdict=good").status, 400);
+    let (served, printed) = (
+        read("/api/v1/devices/boat-sim-0003"),
+        lab.json(&["device", "show", "boat-sim-0003"]),
+    );
+    assert_eq!(
+        (&served["device"], &served["facts"]),
+        (&printed["device"], &printed["facts"])
+    );
+
+    let metrics = get_page(url, "/metrics");
+    assert_eq!(
+        metrics.header("content-type"),
+        Some("text/plain; version=0.0.4; charset=utf-8")
+    );
+    let value = |name: &str| -> f64 {
+        let line = metrics
+            .body
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name}: {}", metrics.body))
+            .parse()
+            .expect("a number")
+    };
+    let states = ["busy", "idle", "offline", "duplicated"]
+        .map(|state| value(&format!("regatta_devices{{state=\"{state}\"}}")));
+    assert_eq!(states.iter().sum::<f64>(), DEVICES as f64);
+    assert_eq!(
+        value("regatta_devices_by_health{health=\"good\"}"),
+        DEVICES as f64
+    );
+    assert_eq!(value("regatta_broker_connected"), 1.0);
+    let families: Vec<&str> = metrics
+        .body
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+        .collect();
+    assert!(
+        families
+            .iter()
+            .all(|family| family.ends_with("_total counter") || family.ends_with(" gauge")),
+        "{families:?}"
+    );
+}
+
 #[test]
 fn the_campaign_page_shows_every_cell_and_its_changes() {
     let mut lab = plain_lab();
@@ -301,6 +389,7 @@ fn the_campaign_page_shows_every_cell_and_its_changes() {
             break;
         }
     }
+    assert_that_programs_read_what_commands_print(&lab, &url);
     assert!(get_page(&url, "/campaigns").body.contains("/campaign/night-1.b"));
     assert_eq!(get_page(&url, "/campaign/none").status, 404);
     assert_eq!(get_page(&url, "/live/campaign/none").status, 404);

@@ -9,9 +9,12 @@
 //! GET /campaigns         the campaigns
 //! GET /campaign/NAME     a campaign with the state of each cell
 //! GET /live/...          each of these pages as server-sent events; the fleet's is /live/fleet
+//! GET /api/v1/...        devices, runs and campaigns as JSON; /api/v1/openapi.json describes them
+//! GET /metrics           the lab for Prometheus
 //! GET /static/...        style, script and icon
 //! ```
 
+mod api;
 mod campaign_list_page;
 mod campaign_page;
 mod fleet_page;
@@ -20,6 +23,7 @@ mod fleet_snapshot;
 mod hub;
 mod layout;
 mod live;
+mod metrics;
 mod outside_text;
 mod page_error;
 mod pieces;

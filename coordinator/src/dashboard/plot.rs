@@ -87,7 +87,7 @@ impl Plot {
                         }
                         Mark::Horizontal(value, text) => {
                             line .mark x1=(n(LEFT)) x2=(n(right)) y1=(n(y(*value))) y2=(n(y(*value))) {}
-                            text .note x=(n(LEFT + 6.0)) y=(n(y(*value) - 5.0)) { (text) }
+                            text .note x=(n(right - 6.0)) y=(n(y(*value) - 5.0)) text-anchor="end" { (text) }
                         }
                     }
                 }

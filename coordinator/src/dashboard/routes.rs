@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::{
     Router,
     extract::{Path, RawQuery, State},
+    http::header,
     middleware,
     response::{IntoResponse as _, Response},
     routing::get,
@@ -12,13 +13,13 @@ use axum::{
 use regatta_types::RunId;
 
 use super::{
-    campaign_list_page,
+    api, campaign_list_page,
     campaign_page::{self, CampaignSnapshot},
     fleet_page,
     fleet_query::FleetQuery,
     hub::Hub,
     layout::Page,
-    live,
+    live, metrics,
     page_error::PageError,
     protection::{Port, protect},
     run_list_page,
@@ -44,6 +45,8 @@ pub(super) fn routes(hub: Arc<Hub>, port: Port) -> Router {
         .route("/live/runs", get(live_runs))
         .route("/live/run/{run}", get(live_run))
         .route("/static/{name}", get(static_file))
+        .route("/metrics", get(lab_metrics))
+        .merge(api::routes())
         .fallback(async || PageError::not_found("there is no such page"))
         .layer(middleware::from_fn_with_state(port, protect))
         .with_state(hub)
@@ -165,6 +168,16 @@ fn no_run() -> PageError {
 
 fn run_list_query(query: Option<String>) -> Answer<RunListQuery> {
     RunListQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)
+}
+
+async fn lab_metrics(State(hub): State<Arc<Hub>>) -> Answer<Response> {
+    let text = blocking(hub, |hub| {
+        hub.read(|reader| {
+            let fleet = reader.fleet()?;
+            Ok(metrics::metrics(&fleet, reader.store(), reader.workspace())?)
+        })
+    });
+    Ok(([(header::CONTENT_TYPE, metrics::MEDIA_TYPE)], text.await?).into_response())
 }
 
 async fn static_file(Path(name): Path<String>) -> Response {

@@ -26,9 +26,9 @@ const NOTE: usize = 90;
 /// A part of the runs.
 pub(super) struct RunList {
     /// The selected runs, newest first.
-    rows: Vec<RunRow>,
+    pub(super) rows: Vec<RunRow>,
     /// The last run that was looked at, if there may be older ones.
-    last_read: Option<RunId>,
+    pub(super) last_read: Option<RunId>,
     /// When it was read.
     read: Timestamp,
 }

@@ -11,6 +11,7 @@ mod attempts;
 mod campaign_words;
 mod campaigns;
 mod cells;
+mod counts;
 mod current_runs;
 mod device_checks;
 mod devices;

@@ -38,6 +38,11 @@ pub fn otava() -> Option<PathBuf> {
     installed("otava")
 }
 
+/// Returns the script of axe-core, which finds obstacles to people in a page, as [`opencv`] does.
+pub fn axe() -> Option<PathBuf> {
+    installed("axe")
+}
+
 /// Returns the Python that has ONNX Runtime, as [`opencv`] does.
 pub fn onnxruntime() -> Option<PathBuf> {
     installed("onnxruntime")

@@ -58,8 +58,13 @@ fn chart(telemetry: &RunTelemetry, quantity: Quantity) -> Markup {
             .copied()
             .flatten()
     };
-    let low = values().fold(f64::INFINITY, f64::min);
-    let high = values().fold(f64::NEG_INFINITY, f64::max);
+    let (low, high) = match quantity {
+        Quantity::Load => (0.0, 100.0),
+        _ => (
+            values().fold(f64::INFINITY, f64::min),
+            values().fold(f64::NEG_INFINITY, f64::max),
+        ),
+    };
     let last = telemetry.seconds.last().copied().unwrap_or(0.0);
     let first = telemetry.seconds.first().copied().unwrap_or(0.0);
     let lines = columns.iter().enumerate().map(|(number, column)| Line {

@@ -1,0 +1,176 @@
+//! Every page of the live page in a real browser, over a lab of simulated devices in motion: no error in the console, no request to anywhere
+//! else, live changes, nothing that does not fit, and no finding of axe-core. `REGATTA_PICTURES=DIR` keeps a picture of each page.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+use std::{env, fs, path::PathBuf, process::Command};
+
+use regatta_test_support::oracle;
+use regatta_tests::{Broker, Lab, Process, agent, chromium::Chromium, eventually, succeed_output};
+use serde_json::Value;
+
+const DEVICES: usize = 20;
+
+/// A lab with devices, recorded runs and a campaign.
+struct BusyLab {
+    lab: Lab,
+    url: String,
+    run: String,
+    _fleet: Process,
+}
+
+impl BusyLab {
+    fn start() -> Self {
+        let mut lab = Lab::new(Broker::Embedded).expect("it needs nothing that could be missing");
+        let config = lab.workspace().join("regatta.toml");
+        let text = fs::read_to_string(&config).expect("regatta.toml");
+        fs::write(&config, format!("{text}dashboard_listen = \"127.0.0.1:0\"\n")).expect("regatta.toml");
+        lab.start_coordinator();
+        let count = DEVICES.to_string();
+        let broker = format!("mqtt://127.0.0.1:{}", lab.port);
+        let mut simulated = Command::new(agent());
+        simulated
+            .args([
+                "simulate",
+                "--devices",
+                &count,
+                "--concurrent-runs",
+                "2",
+                "--broker",
+                &broker,
+                "--state-dir",
+            ])
+            .arg(lab.scratch().join("fleet"));
+        let fleet = Process::start(&mut simulated, &lab.scratch().join("fleet.log"));
+        let online = || {
+            let listed = lab.json(&["device", "list"])["devices"].clone();
+            let devices = listed.as_array().cloned().unwrap_or_default();
+            devices.iter().filter(|device| device["online"] == true).count()
+        };
+        eventually("every device to be online", 90, || online() == DEVICES);
+        for (device, change) in [("boat-sim-0003", "+edge"), ("boat-sim-0004", "+rack-2")] {
+            let _ = succeed_output(lab.regatta().args(["device", "label", device, change]));
+        }
+        let note = "the fan of this board rattles";
+        let _ = succeed_output(
+            lab.regatta()
+                .args(["device", "drain", "boat-sim-0007", "--note", note]),
+        );
+        let requested = lab.json(&[
+            "run",
+            "--device",
+            "boat-sim-0001,boat-sim-0002",
+            "--benchmark",
+            "digits",
+            "--engine",
+            "sim",
+            "--scenario",
+            "SingleStream,MultiStream,Server,Offline",
+            "--duration",
+            "2s",
+            "--no-wait",
+        ]);
+        let run = requested["runs"][0]["run"].as_str().expect("a run").to_owned();
+        eventually("the run's record", 120, || lab.show(&run)["recorded"].is_string());
+        let plan = lab.scratch().join("plan.toml");
+        let text = "schema = 1\nname = \"nightly\"\n[[cells]]\ndevices = [\"all\"]\nplacement = \"each\"\n\
+                    benchmark = \"digits\"\nscenario = [\"Offline\", \"SingleStream\"]\nengine = \"sim\"\n\
+                    duration = \"1s\"\nrepeat = 3\n";
+        fs::write(&plan, text).expect("a plan");
+        let _ = succeed_output(lab.regatta().args(["campaign", "start"]).arg(&plan));
+        let url = lab.page_url();
+        Self {
+            lab,
+            url,
+            run,
+            _fleet: fleet,
+        }
+    }
+}
+
+/// Returns what axe-core finds wrong in the open page.
+fn violations(browser: &mut Chromium, axe: &str) -> Vec<Value> {
+    browser.evaluate(axe);
+    let found = browser.evaluate(
+        "axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(one => \
+         [one.id, one.help, one.nodes.map(node => node.html + ' ' + node.failureSummary).slice(0, 3)]))",
+    );
+    found.as_array().expect("a list").clone()
+}
+
+#[test]
+fn every_page_works_in_a_browser_and_for_everybody() {
+    let Some(mut browser) = Chromium::start() else {
+        return;
+    };
+    let axe = oracle::axe().map(|path| fs::read_to_string(path).expect("axe-core") + ";0");
+    let busy = BusyLab::start();
+    let run = format!("/run/{}", busy.run);
+    let pages = [
+        ("fleet", "/"),
+        ("runs", "/runs"),
+        ("run", run.as_str()),
+        ("campaigns", "/campaigns"),
+        ("campaign", "/campaign/nightly"),
+        ("error", "/nothing"),
+    ];
+    let pictures = env::var_os("REGATTA_PICTURES").map(PathBuf::from);
+    for (name, path) in pages {
+        for (width, is_dark) in [(1400, false), (390, false), (1400, true)] {
+            browser.resize(width, is_dark);
+            browser.open(&format!("{}{path}", busy.url));
+            let overflow = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+            assert!(
+                overflow.as_i64().is_some_and(|more| more <= 0),
+                "{name} at {width}: {overflow} too wide"
+            );
+            if let Some(axe) = &axe {
+                let violations = violations(&mut browser, axe);
+                assert!(
+                    violations.is_empty(),
+                    "{name} at {width}, dark {is_dark}: {violations:#?}"
+                );
+            }
+            if let Some(pictures) = &pictures {
+                let dark = if is_dark { "-dark" } else { "" };
+                browser.picture(&pictures.join(format!("{name}-{width}{dark}.png")));
+            }
+        }
+    }
+
+    // A change arrives without a reload, and the link with the keyboard's focus keeps it.
+    browser.resize(1400, false);
+    browser.open(&format!("{}/?text=sim-0009", busy.url));
+    browser.evaluate("window.isSame = true; document.querySelector('tbody a').focus(); 0");
+    let row = "document.querySelector('tbody').innerText";
+    assert!(!browser.evaluate(row).to_string().contains("maintenance"));
+    let _ = succeed_output(busy.lab.regatta().args([
+        "device",
+        "drain",
+        "boat-sim-0009",
+        "--note",
+        "<b>moved</b>",
+    ]));
+    eventually("the change on the page", 30, || {
+        browser.evaluate(row).to_string().contains("<b>moved</b>")
+    });
+    assert_eq!(
+        browser.evaluate("window.isSame && document.activeElement.tagName"),
+        "A"
+    );
+    let status = browser
+        .evaluate("document.getElementById('live').innerText")
+        .to_string();
+    assert!(status.contains("Live"), "{status}");
+
+    let elsewhere: Vec<String> = browser
+        .requested_urls()
+        .into_iter()
+        .filter(|url| !url.starts_with(&busy.url) && url != "about:blank")
+        .collect();
+    assert_eq!(elsewhere, Vec::<String>::new());
+    // The page that does not exist is the only one whose answer is an error.
+    let findings = browser.console_findings().into_iter();
+    let findings: Vec<String> = findings.filter(|finding| !finding.contains("/nothing")).collect();
+    assert_eq!(findings, Vec::<String>::new());
+}
