@@ -30,16 +30,22 @@ const TOPOLOGY: Topology = Topology {
 const ROUND: &str = "v6.1";
 
 /// The official LoadGen, short: 1,525 samples would take a minute here.
-const SHORT: [&str; 8] = [
-    "--loadgen",
-    "official",
-    "--round",
-    ROUND,
-    "--conf",
-    "min_query_count=4",
-    "--set",
-    "batch_size=2",
-];
+const SHORT: [&str; 8] = with_queries("min_query_count=4");
+/// Enough queries for a valid run, which an audit repeats.
+const VALID: [&str; 8] = with_queries("min_query_count=100");
+
+const fn with_queries(count: &str) -> [&str; 8] {
+    [
+        "--loadgen",
+        "official",
+        "--round",
+        ROUND,
+        "--conf",
+        count,
+        "--set",
+        "batch_size=2",
+    ]
+}
 
 /// Resizes the benchmark to this dataset.
 fn resized(text: String) -> String {
@@ -115,7 +121,7 @@ fn yolo_goes_from_images_to_a_staged_tree() {
     assert_eq!(lab.json(&prep)["unchanged"], SAMPLES, "the samples are the same");
 
     let mut expected = String::new();
-    for scenario in ["SingleStream", "MultiStream", "Offline"] {
+    for scenario in ["SingleStream", "Offline"] {
         let accuracy = lab.measure("yolo-99", [scenario, "AccuracyOnly"], &SHORT);
         let log = lab.accuracy_log(&accuracy);
         if scenario == "SingleStream" {
@@ -131,13 +137,35 @@ fn yolo_goes_from_images_to_a_staged_tree() {
         expected = format!("mAP={value:.3}%\n");
         let output = judged["official"]["output"].as_str().unwrap();
         assert!(output.ends_with(&expected), "{output}");
-        let _ = lab.measure("yolo-99", [scenario, "PerformanceOnly"], &SHORT);
-        let words = ["audit", "run", "--benchmark", "yolo-99", "--scenario", scenario];
-        let audits = lab.judged(&words);
-        let audits = audits["runs"].as_array().unwrap();
-        assert_eq!(audits.len(), 1, "{audits:#?}");
-        assert_eq!(audits[0]["test"], "TEST01", "{audits:#?}");
+        let length = if scenario == "SingleStream" {
+            &VALID
+        } else {
+            &SHORT
+        };
+        let _ = lab.measure("yolo-99", [scenario, "PerformanceOnly"], length);
     }
+    let words = [
+        "audit",
+        "run",
+        "--benchmark",
+        "yolo-99",
+        "--scenario",
+        "SingleStream",
+    ];
+    let audits = lab.judged(&words);
+    let audits = audits["runs"].as_array().unwrap();
+    assert_eq!(audits.len(), 1, "{audits:#?}");
+    let audit = &audits[0];
+    assert_eq!(
+        (&audit["test"], &audit["audit"]["fault"]),
+        (&json!("TEST01"), &Value::Null),
+        "{audit:#}"
+    );
+    let responses = &audit["audit"]["responses"];
+    assert!(
+        responses["compared"].as_u64() > Some(0) && responses["differing"] == 0,
+        "{responses}"
+    );
     let tree = lab.workspace().join("tree");
     let words = ["submission", "stage", "--rehearsal", "--round", ROUND, "--output"];
     let staged = lab.regatta().args(words).arg(&tree).output().unwrap();
@@ -146,14 +174,14 @@ fn yolo_goes_from_images_to_a_staged_tree() {
     let texts = files
         .iter()
         .filter(|(path, _)| path.ends_with("/accuracy/accuracy.txt") && !path.contains("/TEST"));
-    assert_eq!(texts.clone().count(), 3, "{:?}", files.keys());
+    assert_eq!(texts.clone().count(), 2, "{:?}", files.keys());
     for (path, text) in texts {
         assert!(path.contains("/yolo-99/"), "{path}");
         let text = String::from_utf8_lossy(text);
         assert!(text.contains(&expected), "{path}: {text}");
     }
     let verdicts = files.keys().filter(|path| path.ends_with("/verify_accuracy.txt"));
-    assert_eq!(verdicts.count(), 3, "{:?}", files.keys());
+    assert_eq!(verdicts.count(), 1, "{:?}", files.keys());
     let cut = lab.workspace().join("cut");
     let words = [
         "submission",
