@@ -25,20 +25,27 @@ const TOPOLOGY: Topology = Topology {
     classes: 12,
     width: 8,
 };
-/// A round with the benchmark. The official LoadGen 4.1.30 has its rules.
-const ROUND: &str = "v4.1";
+/// The last round in which edge systems have the benchmark. The official LoadGen 5.1.2 has its rules. 4.1.30, with those of v4.1, ignores the
+/// settings of audits, which the LoadGen of that round's own tag reads.
+const ROUND: &str = "v5.1";
 
 /// The official LoadGen, short: the round's 24,576 samples, in batches of 16, would take an hour here.
-const SHORT: [&str; 8] = [
-    "--loadgen",
-    "official",
-    "--round",
-    ROUND,
-    "--conf",
-    "min_query_count=4",
-    "--set",
-    "batch_size=2",
-];
+const SHORT: [&str; 8] = with_queries("min_query_count=4");
+/// Enough queries for a valid run, which an audit repeats.
+const VALID: [&str; 8] = with_queries("min_query_count=70");
+
+const fn with_queries(count: &str) -> [&str; 8] {
+    [
+        "--loadgen",
+        "official",
+        "--round",
+        ROUND,
+        "--conf",
+        count,
+        "--set",
+        "batch_size=2",
+    ]
+}
 
 /// Resizes the benchmark to this dataset.
 fn resized(text: String) -> String {
@@ -57,7 +64,7 @@ fn retinanet_goes_from_images_to_a_staged_tree() {
     let (Some(opencv), Some(coco)) = (oracle::opencv(), oracle::coco()) else {
         return;
     };
-    let Some(plugin) = official_loadgen::plugin_file("4.1.30") else {
+    let Some(plugin) = official_loadgen::plugin_file("5.1.2") else {
         return;
     };
     let Some(mut lab) = Lab::new(Broker::Embedded) else {
@@ -135,13 +142,42 @@ fn retinanet_goes_from_images_to_a_staged_tree() {
         expected = format!("mAP={value:.3}%\n");
         let output = judged["official"]["output"].as_str().unwrap();
         assert!(output.ends_with(&expected), "{output}");
-        let _ = lab.measure("retinanet", [scenario, "PerformanceOnly"], &SHORT);
+        let length = if scenario == "SingleStream" {
+            &VALID
+        } else {
+            &SHORT
+        };
+        let _ = lab.measure("retinanet", [scenario, "PerformanceOnly"], length);
     }
+    let words = [
+        "audit",
+        "run",
+        "--benchmark",
+        "retinanet",
+        "--scenario",
+        "SingleStream",
+    ];
+    let audits = lab.judged(&words);
+    let audits = audits["runs"].as_array().unwrap();
+    assert_eq!(audits.len(), 1, "{audits:#?}");
+    let audit = &audits[0];
+    assert_eq!(
+        (&audit["test"], &audit["audit"]["fault"]),
+        (&json!("TEST01"), &Value::Null),
+        "{audit:#}"
+    );
+    let responses = &audit["audit"]["responses"];
+    assert!(
+        responses["compared"].as_u64() > Some(0) && responses["differing"] == 0,
+        "{responses}"
+    );
     let tree = lab.workspace().join("tree");
     let words = ["submission", "stage", "--rehearsal", "--round", ROUND, "--output"];
     let staged = lab.regatta().args(words).arg(&tree).output().unwrap();
     assert!(staged.status.success(), "{}", printed(&staged));
     let mut kept = tree::files(&tree);
+    let verdicts = kept.keys().filter(|path| path.ends_with("/verify_accuracy.txt"));
+    assert_eq!(verdicts.count(), 1, "{:?}", kept.keys());
     kept.retain(|path, _| path.ends_with("/accuracy/accuracy.txt") && !path.contains("/TEST"));
     assert_eq!(kept.len(), 2, "{:?}", kept.keys());
     for (path, text) in kept {

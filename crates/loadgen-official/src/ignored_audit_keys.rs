@@ -5,7 +5,8 @@ use regatta_conf::Conf;
 use regatta_loadgen::{load_gen::LoadgenError, request::RunRequest};
 
 /// Keys that LoadGen 4.1.x reads from `mlperf.conf` only. Its `FromConfig` has a flag for that file, which `StartTest` does not set for
-/// `audit.config`. Seen with 4.1.30; 5.0 and later read them.
+/// `audit.config`. Seen with 4.1.30, which has the change of October 2024 (ecb88016). The LoadGen of tag v4.1 itself, with version 4.1, and 5.0
+/// and later read them.
 const IGNORED_BY_4_1: [&str; 3] = ["accuracy_log_rng_seed", "accuracy_log_sampling_target", "test05"];
 
 /// Refuses an audit whose settings this version of LoadGen ignores.
