@@ -24,19 +24,6 @@ fn refusal(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), printed)
 }
 
-/// A coordinator that knows one device, and is not serving any more.
-fn with_a_known_device() -> Coordinator {
-    let mut coordinator = Coordinator::embedded();
-    coordinator.serve();
-    let device = SimulatedDevice::connect(coordinator.port, 1);
-    device.say_hello(Vec::new());
-    eventually("the device", 30, || {
-        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
-    });
-    coordinator.kill();
-    coordinator
-}
-
 /// Samples of another type need what their numbers stand for, and nothing else does.
 #[test]
 fn samples_are_prepared_as_requested_or_not_at_all() {
@@ -103,7 +90,7 @@ fn samples_are_prepared_as_requested_or_not_at_all() {
 
 #[test]
 fn what_is_unknown_is_answered_with_what_is_known() {
-    let coordinator = with_a_known_device();
+    let coordinator = Coordinator::with_a_known_device();
     let request_run = |changed: &str, to: &str| {
         let mut args = vec![
             "run",
@@ -210,7 +197,7 @@ fn a_misspelt_word_is_named_also_before_any_device_has_come() {
 
 #[test]
 fn without_a_daemon_runs_wait_and_the_user_is_warned() {
-    let mut coordinator = with_a_known_device();
+    let mut coordinator = Coordinator::with_a_known_device();
     let (code, printed) = refusal(&coordinator.output(&[
         "run",
         "--benchmark",
@@ -332,7 +319,7 @@ fn no_workspace_is_wrong_use() {
 /// What the store holds is what was heard last, and nobody listens any more.
 #[test]
 fn without_a_coordinator_no_device_is_called_online() {
-    let coordinator = with_a_known_device();
+    let coordinator = Coordinator::with_a_known_device();
     let list = coordinator.output(&["device", "list"]);
     let (code, printed) = refusal(&list);
     assert_eq!(code, Some(0));

@@ -9,7 +9,7 @@ use std::fs;
 use regatta_types::documents::{DeviceFacts, Document as _, Evidence, RunPhase, RunState};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
-use support::{coordinator::Coordinator, device::SimulatedDevice, eventually};
+use support::coordinator::Coordinator;
 
 /// The latency of a run without any disturbance, in nanoseconds.
 const LATENCY: f64 = 1_000_000.0;
@@ -27,14 +27,7 @@ struct FilledStore {
 
 impl FilledStore {
     fn new() -> Self {
-        let mut coordinator = Coordinator::embedded();
-        coordinator.serve();
-        let device = SimulatedDevice::connect(coordinator.port, 1);
-        device.say_hello(Vec::new());
-        eventually("the device", 30, || {
-            coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
-        });
-        coordinator.kill();
+        let coordinator = Coordinator::with_a_known_device();
         let run = coordinator.request_run("PerformanceOnly");
         let store = Connection::open(coordinator.path("regatta.db")).unwrap();
         let draft: String = store

@@ -41,35 +41,13 @@ fn printed(output: &Output) -> (Option<i32>, String, String) {
 fn with_device() -> (Coordinator, SimulatedDevice) {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
-    let device = join(&coordinator, 1);
+    let device = coordinator.join(1);
     (coordinator, device)
-}
-
-/// A device, once the coordinator knows it.
-fn join(coordinator: &Coordinator, seed: u8) -> SimulatedDevice {
-    let device = SimulatedDevice::connect(coordinator.port, seed);
-    device.say_hello(Vec::new());
-    eventually("the device", 30, || {
-        let listed = coordinator.json(&["device", "list"]);
-        let devices = listed["devices"].as_array().unwrap();
-        let own = devices
-            .iter()
-            .find(|found| found["device"] == device.id.to_string())?;
-        own["online"].as_bool().filter(|online| *online)
-    });
-    device
-}
-
-/// A coordinator that knows one device and is not serving any more, so that requested runs stay queued.
-fn with_a_known_device() -> Coordinator {
-    let (mut coordinator, _device) = with_device();
-    coordinator.kill();
-    coordinator
 }
 
 #[test]
 fn runs_are_selected_and_the_last_has_a_name() {
-    let coordinator = with_a_known_device();
+    let coordinator = Coordinator::with_a_known_device();
     let requested: Vec<String> = (0..3)
         .map(|_| coordinator.request_run("PerformanceOnly"))
         .collect();
@@ -298,7 +276,7 @@ fn a_removed_run_is_forgotten_by_its_device_too() {
 #[test]
 fn runs_go_to_every_named_device_or_to_none() {
     let (coordinator, one) = with_device();
-    let two = join(&coordinator, 2);
+    let two = coordinator.join(2);
     let request = |devices: &[&str], more: &[&str]| {
         let flags: Vec<&str> = devices.iter().flat_map(|device| ["--device", device]).collect();
         let run = [
@@ -360,7 +338,7 @@ fn runs_go_to_every_named_device_or_to_none() {
 #[test]
 fn labels_select_devices_and_their_runs() {
     let (coordinator, one) = with_device();
-    let two = join(&coordinator, 2);
+    let two = coordinator.join(2);
     let label = |words: &[&str]| printed(&coordinator.output(&[&["device", "label"], words].concat()));
     let refusal = |words: &[&str]| {
         let (code, _, errors) = printed(&coordinator.output(words));
@@ -437,7 +415,7 @@ fn labels_select_devices_and_their_runs() {
 #[test]
 fn suggested_commands_name_the_workspace_and_can_be_pasted() {
     let (coordinator, _one) = with_device();
-    let _two = join(&coordinator, 2);
+    let _two = coordinator.join(2);
     let program = env!("CARGO_BIN_EXE_regatta");
     for words in [
         &["runs", "show", "abcdef"][..],
@@ -557,7 +535,7 @@ fn a_waiting_run_says_that_the_broker_is_lost_and_its_device_with_it() {
     };
     let mut coordinator = Coordinator::external(broker.port);
     coordinator.serve();
-    let device = join(&coordinator, 1);
+    let device = coordinator.join(1);
     let requested = coordinator.request_run("PerformanceOnly");
     device.next_start();
     let mut waiting = coordinator

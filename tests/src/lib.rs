@@ -21,6 +21,7 @@ mod lab_commands;
 pub mod mlperf_benchmark;
 mod mosquitto;
 mod power_dev;
+pub mod power_sessions;
 mod process;
 pub mod raw_client;
 pub mod sshd;

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{Lab, printed};
+use crate::{Lab, printed, succeed_output};
 
 /// Replaces parts of a text, each of which must be in it.
 ///
@@ -115,6 +115,22 @@ impl Lab {
             .join(run["run"].as_str().expect("an id"))
     }
 
+    /// Truncates a staged tree, and has the round's official checker read it where that is at hand. Returns what it prints.
+    ///
+    /// # Panics
+    /// Panics when the tree cannot be truncated, or when the checker reports more than that the runs are short.
+    #[must_use]
+    pub fn officially_checked(&self, tree: &Path, round: &str) -> Option<String> {
+        let truncated = tree.with_extension("truncated");
+        let mut truncate = self.regatta();
+        truncate
+            .args(["submission", "truncate", "--round", round])
+            .args(["--submitter", "REHEARSAL-nobody", "--input"])
+            .arg(tree);
+        let _ = succeed_output(truncate.arg("--output").arg(&truncated));
+        official_checker(&truncated, round)
+    }
+
     /// Returns the path of a run's accuracy log.
     ///
     /// # Panics
@@ -146,7 +162,7 @@ const OF_SHORT_RUNS: [&str; 11] = [
 /// # Panics
 /// Panics when the checker reports anything else.
 #[must_use]
-pub fn official_checker(tree: &Path, round: &str) -> Option<String> {
+fn official_checker(tree: &Path, round: &str) -> Option<String> {
     let Some(tools) = env::var_os("REGATTA_OFFICIAL_TOOLS").map(PathBuf::from) else {
         // They come from no package registry, so CI may lack them, too.
         println!("left out: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");

@@ -6,14 +6,17 @@
 use std::{
     fs,
     net::SocketAddr,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output},
     thread,
 };
 
 use regatta_power::ntp;
-use regatta_tests::{Broker, Lab, Process, eventually, free_port, power_dev, printed, regatta};
+use regatta_tests::{
+    Broker, Lab, Process, eventually, power_dev,
+    power_sessions::{self, id, processes, run_session, sessions_of, write_simulated_ptd},
+    printed, regatta,
+};
 use serde_json::Value;
 
 /// Set in the namespace.
@@ -50,7 +53,7 @@ fn sessions_are_recorded_and_leave_no_lease() {
             part.join().expect("this part of the test holds");
         }
     });
-    let meters = json(lab, &["meter", "list"]);
+    let meters = lab.json(&["meter", "list"]);
     let leased = |meter: &&Value| !meter["lease"].is_null();
     let leases: Vec<_> = meters["meters"]
         .as_array()
@@ -97,73 +100,22 @@ fn in_a_namespace(test: &str) {
 /// Adds a meter with a simulated PTDaemon.
 fn add_meter(lab: &Lab, power_dev: &Path, name: &str, options: &str) {
     let program = lab.workspace().join(format!("ptd-{name}"));
-    let own = regatta();
-    let text = format!(
-        "#!/bin/sh\nexec {} power simulate-ptd {options} \"$@\"\n",
-        own.display()
-    );
-    fs::write(&program, text).expect("PTDaemon's program");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("PTDaemon's program");
-    let added = lab
-        .regatta()
-        .args([
-            "meter",
-            "add",
-            name,
-            "--device-type",
-            "49",
-            "--device-port",
-            name,
-            "--ntp",
-            "127.0.0.1",
-        ])
-        .args([
-            "--port",
-            &free_port().to_string(),
-            "--ptd-port",
-            &free_port().to_string(),
-            "--power-dev",
-        ])
-        .arg(power_dev)
-        .arg("--ptd")
-        .arg(&program)
+    write_simulated_ptd(&program, &regatta(), options);
+    let added = power_sessions::add_meter(&mut lab.regatta(), name, power_dev, &program)
         .output()
         .expect("regatta starts");
     assert!(added.status.success(), "{}", printed(&added));
 }
 
-/// A command for a session with a meter. The simulated engine takes its time by the clock, on every machine alike.
 fn session(lab: &Lab, meter: &str) -> Command {
     let mut command = lab.regatta();
-    command.args([
-        "power",
-        "run",
-        "--meter",
-        meter,
-        "--benchmark",
-        "digits",
-        "--engine",
-        "sim",
-    ]);
-    command.args(["--scenario", "SingleStream", "--duration", "4s"]);
+    run_session(&mut command, meter);
     command
-}
-
-fn json(lab: &Lab, words: &[&str]) -> Value {
-    let output = lab
-        .regatta()
-        .args(words)
-        .args(["--format", "json"])
-        .output()
-        .expect("regatta starts");
-    serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 /// The sessions with a meter, newest first.
 fn sessions(lab: &Lab, meter: &str) -> Vec<Value> {
-    let list = json(lab, &["power", "list"]);
-    let rows = list["sessions"].as_array().expect("a list").clone();
-    rows.into_iter().filter(|row| row["meter"] == meter).collect()
+    sessions_of(&lab.json(&["power", "list"]), meter)
 }
 
 /// Checks the newest session with a meter: it failed for this reason.
@@ -301,23 +253,13 @@ fn kill(lab: &Lab, power_dev: &Path, meter: &str, words: &str, is_supervisor: bo
             .first()
             .is_some_and(|row| row["ranging"].is_string())
     });
-    let id = sessions(lab, meter).remove(0)["session"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = id(&sessions(lab, meter).remove(0));
     let victims = processes(|line| {
         line.contains(&id) && line.contains(words) && line.contains("import") == is_supervisor
     });
     assert!(!victims.is_empty(), "no process has {words}");
-    for pid in victims {
-        kill_process(pid);
-    }
+    power_sessions::kill(&victims);
     process
-}
-
-fn kill_process(pid: u32) {
-    let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
-    assert!(killed.expect("kill starts").success());
 }
 
 fn a_server_that_is_killed(lab: &Lab, power_dev: &Path) {
@@ -351,9 +293,9 @@ fn a_supervisor_that_is_killed(lab: &Lab, power_dev: &Path) {
     );
     let row = sessions(lab, "supervisor-killed").remove(0);
     assert_eq!(row["simulated"], true, "a failed rehearsal is one, too: {row}");
-    let id = row["session"].as_str().expect("an id");
+    let id = id(&row);
     eventually("the server to end", 30, || {
-        processes(|line| line.contains(id)).is_empty()
+        processes(|line| line.contains(&id)).is_empty()
     });
 }
 
@@ -372,10 +314,7 @@ fn a_command_that_is_killed(lab: &Lab, power_dev: &Path) {
     add_meter(lab, power_dev, "killed", "--fault crash=ranging:0");
     let mut process = Process::start(&mut session(lab, "killed"), &lab.workspace().join("killed.log"));
     eventually("the session to begin", 60, || !sessions(lab, "killed").is_empty());
-    let id = sessions(lab, "killed").remove(0)["session"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = id(&sessions(lab, "killed").remove(0));
     process.kill();
     eventually("the official programs to end", 60, || {
         processes(|line| line.contains(&id)).is_empty()
@@ -392,17 +331,6 @@ fn a_command_that_is_killed(lab: &Lab, power_dev: &Path) {
         rows[1]["reason"],
         "the process of this session ended in the middle"
     );
-}
-
-/// The processes whose command line meets a condition, except `regatta` itself.
-fn processes(is_meant: impl Fn(&str) -> bool) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").expect("/proc is there").flatten();
-    let meant = entries.filter_map(|entry| {
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        let line = fs::read(entry.path().join("cmdline")).ok()?;
-        is_meant(&String::from_utf8_lossy(&line).replace('\0', " ")).then_some(pid)
-    });
-    meant.collect()
 }
 
 /// The command lines that name a directory.

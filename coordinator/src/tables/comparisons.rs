@@ -5,7 +5,7 @@ use regatta_text::escape;
 use regatta_types::RunId;
 use serde::Serialize;
 
-use super::{cell, fits, keep_whole, right, table};
+use super::{Combination, cell, combination::FULL_LENGTH, fits, keep_whole, right, table};
 
 /// A comparison of two sides.
 #[derive(Debug, Serialize)]
@@ -45,15 +45,8 @@ pub(crate) struct ExcludedRuns {
 pub(crate) struct ComparisonRow {
     /// The device's name, or words for several.
     pub(crate) device: String,
-    pub(crate) benchmark: String,
-    pub(crate) scenario: String,
-    pub(crate) mode: String,
-    /// The requested device state with its power mode, or `as found`.
-    pub(crate) power: String,
-    pub(crate) length: String,
-    /// The name of the figure.
-    pub(crate) figure: String,
-    pub(crate) unit: String,
+    #[serde(flatten)]
+    pub(crate) combination: Combination,
     /// Which figures are better: `smaller` or `larger`.
     pub(crate) better: &'static str,
     pub(crate) runs_a: usize,
@@ -112,7 +105,7 @@ fn a_line_each(rows: &[ComparisonRow]) -> String {
     for row in rows {
         table.add_row([
             cell(&row.device),
-            cell(subject(row)),
+            cell(row.combination.short_text()),
             right(row.pairs),
             right(format!("{:.3}", row.ratio)),
             cell(comparison_interval(row)),
@@ -124,10 +117,19 @@ fn a_line_each(rows: &[ComparisonRow]) -> String {
 }
 
 fn two_lines_each(rows: &[ComparisonRow]) -> String {
-    let mut table = table(["of", "B / A, 95 %", "pairs, floor", "verdict on B"]);
+    let mut table = table([
+        "device and benchmark",
+        "B / A, 95 %",
+        "pairs, floor",
+        "verdict on B",
+    ]);
     for row in rows {
         table.add_row([
-            format!("{}\n{}", escape(&row.device), escape(&subject(row))),
+            format!(
+                "{}\n{}",
+                escape(&row.device),
+                escape(&row.combination.short_text())
+            ),
             format!("{:.3}\n{}", row.ratio, comparison_interval(row)),
             format!("{}\n{}", row.pairs, floor(row)),
             row.words.clone(),
@@ -140,20 +142,6 @@ fn two_lines_each(rows: &[ComparisonRow]) -> String {
 
 fn floor(row: &ComparisonRow) -> String {
     format!("{:.1} %", row.floor * 100.0)
-}
-
-fn subject(row: &ComparisonRow) -> String {
-    let mut text = format!("{} {}", row.benchmark, row.scenario);
-    if row.mode != "PerformanceOnly" {
-        text.push_str(&format!(" {}", row.mode));
-    }
-    if row.power != "as found" {
-        text.push_str(&format!(", {}", row.power));
-    }
-    if row.length != "full" {
-        text.push_str(&format!(", {}", row.length));
-    }
-    text
 }
 
 /// Formats the interval of a row.
@@ -196,7 +184,7 @@ pub(crate) fn comparison_notes(report: &ComparisonReport) -> Vec<String> {
             regatta_compare::LEAST_PAIRS
         ));
     }
-    if concerned(|row| row.length != "full") {
+    if concerned(|row| row.combination.length != FULL_LENGTH) {
         notes.push("note: short runs are no MLPerf results".to_owned());
     }
     notes
@@ -229,17 +217,20 @@ pub(crate) fn excluded_runs(excluded: &[ExcludedRuns]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::combination::AS_FOUND;
 
     fn row(device: &str, ratio: f64, words: &str) -> ComparisonRow {
         ComparisonRow {
             device: device.to_owned(),
-            benchmark: "resnet50".to_owned(),
-            scenario: "SingleStream".to_owned(),
-            mode: "PerformanceOnly".to_owned(),
-            power: "as found".to_owned(),
-            length: "full".to_owned(),
-            figure: String::new(),
-            unit: "ns".to_owned(),
+            combination: Combination {
+                benchmark: "resnet50".to_owned(),
+                scenario: "SingleStream".to_owned(),
+                mode: "PerformanceOnly".to_owned(),
+                power: AS_FOUND.to_owned(),
+                length: FULL_LENGTH.to_owned(),
+                figure: String::new(),
+                unit: "ns".to_owned(),
+            },
             better: "smaller",
             runs_a: 12,
             runs_b: 12,

@@ -4,7 +4,7 @@ use regatta_text::escape;
 use regatta_types::RunId;
 use serde::Serialize;
 
-use super::{figure, plain, words};
+use super::{Combination, figure, plain, words};
 use crate::store::Metric;
 
 /// Histories of devices.
@@ -20,15 +20,8 @@ pub(crate) struct HistoryReport {
 #[derive(Debug, Serialize)]
 pub(crate) struct History {
     pub(crate) device: String,
-    pub(crate) benchmark: String,
-    pub(crate) scenario: String,
-    pub(crate) mode: String,
-    /// The requested device state with its power mode, or `as found`.
-    pub(crate) power: String,
-    pub(crate) length: String,
-    /// The name of the figure.
-    pub(crate) figure: String,
-    pub(crate) unit: String,
+    #[serde(flatten)]
+    pub(crate) combination: Combination,
     /// Which figures are better: `smaller` or `larger`.
     pub(crate) better: &'static str,
     pub(crate) points: Vec<HistoryPoint>,
@@ -75,7 +68,7 @@ pub(crate) fn histories(report: &HistoryReport, least_runs: usize) -> String {
         };
         [
             history.device.clone(),
-            subject(history),
+            history.combination.short_text(),
             history.points.len().to_string(),
             value(history, history.median),
             format!("{:.2} %", history.mad / history.median * 100.0),
@@ -95,25 +88,11 @@ pub(crate) fn histories(report: &HistoryReport, least_runs: usize) -> String {
     parts.join("\n\n")
 }
 
-fn subject(history: &History) -> String {
-    let mut text = format!("{} {}", history.benchmark, history.scenario);
-    for (value, usual) in [
-        (&history.mode, "PerformanceOnly"),
-        (&history.power, "as found"),
-        (&history.length, "full"),
-    ] {
-        if value != usual {
-            text.push_str(&format!(", {value}"));
-        }
-    }
-    text
-}
-
 fn value(history: &History, value: f64) -> String {
     figure::value(&Metric {
-        name: history.figure.clone(),
+        name: history.combination.figure.clone(),
         value,
-        unit: history.unit.clone(),
+        unit: history.combination.unit.clone(),
     })
 }
 
@@ -131,7 +110,7 @@ fn change_text(history: &History, change: &HistoryChange) -> String {
     format!(
         "{} {}, {}: {} ({percent:+.1} %: {} to {}), run {}\n{differences}",
         escape(&history.device),
-        subject(history),
+        history.combination.short_text(),
         words::time(&change.started),
         change.verdict,
         value(history, change.mean_before),

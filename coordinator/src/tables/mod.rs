@@ -3,6 +3,7 @@
 mod assets;
 mod audits;
 mod campaigns;
+mod combination;
 mod comparisons;
 mod device_state;
 mod devices;
@@ -29,6 +30,7 @@ pub(crate) use campaigns::{
     PlannedCombination, ReportLine, campaign_counts, campaign_plan, campaign_report, campaign_status,
     campaign_time_left, campaigns,
 };
+pub(crate) use combination::{AS_FOUND, Combination, FULL_LENGTH};
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{eventually, free_port};
+use super::{device::SimulatedDevice, eventually, free_port};
 
 /// A workspace, and the daemon that serves it while it runs.
 pub struct Coordinator {
@@ -45,6 +45,30 @@ impl Coordinator {
             child: None,
             port,
         }
+    }
+
+    /// A coordinator that knows one device and is not serving any more, so that requested runs stay queued.
+    pub fn with_a_known_device() -> Self {
+        let mut coordinator = Self::embedded();
+        coordinator.serve();
+        let _device = coordinator.join(1);
+        coordinator.kill();
+        coordinator
+    }
+
+    /// Connects a device, and waits until the coordinator knows it.
+    pub fn join(&self, seed: u8) -> SimulatedDevice {
+        let device = SimulatedDevice::connect(self.port, seed);
+        device.say_hello(Vec::new());
+        eventually("the device", 30, || {
+            let listed = self.json(&["device", "list"]);
+            let devices = listed["devices"].as_array().unwrap();
+            let own = devices
+                .iter()
+                .find(|found| found["device"] == device.id.to_string())?;
+            own["online"].as_bool().filter(|online| *online)
+        });
+        device
     }
 
     /// Starts the daemon and waits until it serves.

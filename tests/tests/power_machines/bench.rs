@@ -1,15 +1,15 @@
 //! A lab with a director and a device behind real sshds, its meters, and its sessions. Faults are injected elsewhere.
 
 use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
 use regatta_tests::{
-    Broker, Lab, Process, eventually, free_port, printed, regatta,
+    Broker, Lab, Process, eventually,
+    power_sessions::{add_meter, id, json, processes, run_session, sessions_of, write_simulated_ptd},
+    printed, regatta,
     sshd::{Likeness, SAILOR, Sshd},
     succeed_output,
 };
@@ -67,34 +67,12 @@ impl Bench {
     /// Adds a meter of the director, which is reached by this port.
     pub(crate) fn add_meter(&self, name: &str, port: u16, options: &str) {
         let program = self.director.home().join(format!("ptd-{name}"));
-        let own = self.director.home().join("regatta");
-        let text = format!(
-            "#!/bin/sh\nexec {} power simulate-ptd {options} \"$@\"\n",
-            own.display()
-        );
-        fs::write(&program, text).expect("PTDaemon's program");
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("PTDaemon's program");
-        let added = self
-            .regatta()
-            .args(["meter", "add", name, "--device-type", "49", "--device-port", name])
-            .args([
-                "--ntp",
-                "127.0.0.1",
-                "--director",
-                &format!("{SAILOR}@127.0.0.1:{port}"),
-            ])
-            .args([
-                "--port",
-                &free_port().to_string(),
-                "--ptd-port",
-                &free_port().to_string(),
-            ])
-            .arg("--power-dev")
-            .arg(self.director.home().join("power-dev"))
+        write_simulated_ptd(&program, &self.director.home().join("regatta"), options);
+        let power_dev = self.director.home().join("power-dev");
+        let added = add_meter(&mut self.regatta(), name, &power_dev, &program)
+            .args(["--director", &format!("{SAILOR}@127.0.0.1:{port}")])
             .arg("--checker")
             .arg(&self.power_dev)
-            .arg("--ptd")
-            .arg(&program)
             .output()
             .expect("regatta starts");
         assert!(added.status.success(), "{}", printed(&added));
@@ -108,30 +86,12 @@ impl Bench {
             .output()
             .expect("regatta starts");
         assert!(output.status.success(), "{}", printed(&output));
-        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        (document["sessions"][0].clone(), printed(&output))
+        (json(&output)["sessions"][0].clone(), printed(&output))
     }
 
     pub(crate) fn session(&self, meter: &str) -> Command {
         let mut command = self.regatta();
-        command.args([
-            "power",
-            "run",
-            "--meter",
-            meter,
-            "--benchmark",
-            "digits",
-            "--engine",
-            "sim",
-        ]);
-        command.args([
-            "--scenario",
-            "SingleStream",
-            "--duration",
-            "4s",
-            "--round",
-            POWER_ROUND,
-        ]);
+        run_session(&mut command, meter).args(["--round", POWER_ROUND]);
         command.args(["--ssh", &format!("{SAILOR}@127.0.0.1:{}", self.device.port)]);
         command
             .arg("--device-power-dev")
@@ -150,14 +110,13 @@ impl Bench {
             .args(["--format", "json"])
             .output()
             .expect("regatta starts");
-        serde_json::from_slice(&output.stdout).expect("JSON")
+        json(&output)
     }
 
     /// The newest session with a meter.
     pub(crate) fn newest(&self, meter: &str) -> Option<Value> {
         let list = self.json(&["power", "list"]);
-        let rows = list["sessions"].as_array().expect("a list").clone();
-        rows.into_iter().find(|row| row["meter"] == meter)
+        sessions_of(&list, meter).into_iter().next()
     }
 
     /// Starts a session, and returns it with its id once the ranging run is under way.
@@ -168,10 +127,7 @@ impl Bench {
             assert!(process.is_running(), "{}", process.output());
             self.newest(meter).is_some_and(|row| row["ranging"].is_string())
         });
-        let id = self.newest(meter).expect("a session")["session"]
-            .as_str()
-            .expect("an id")
-            .to_owned();
+        let id = id(&self.newest(meter).expect("a session"));
         (process, id)
     }
 
@@ -198,15 +154,4 @@ impl Bench {
             processes(|line| line.contains(id)).is_empty()
         });
     }
-}
-
-/// The processes whose command line meets a condition.
-pub(crate) fn processes(is_meant: impl Fn(&str) -> bool) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").expect("/proc is there").flatten();
-    let meant = entries.filter_map(|entry| {
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        let line = fs::read(entry.path().join("cmdline")).ok()?;
-        is_meant(&String::from_utf8_lossy(&line).replace('\0', " ")).then_some(pid)
-    });
-    meant.collect()
 }

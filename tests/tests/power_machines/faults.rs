@@ -5,10 +5,13 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use regatta_tests::printed;
+use regatta_tests::{
+    power_sessions::{kill, processes},
+    printed,
+};
 
 use crate::{
-    bench::{Bench, processes},
+    bench::Bench,
     wire::{CUT, Wire},
 };
 
@@ -18,10 +21,7 @@ pub(crate) fn a_program_that_is_killed(bench: &Bench, program: &str, reason: &st
     let (mut process, id) = bench.begin(&meter);
     let victims = processes(|line| line.contains(&id) && line.contains(program) && !line.contains("import"));
     assert!(!victims.is_empty(), "no process has {program}");
-    for pid in victims {
-        let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
-        assert!(killed.expect("kill starts").success());
-    }
+    kill(&victims);
     bench.expect_failure(&meter, &mut process, &id, reason);
 }
 

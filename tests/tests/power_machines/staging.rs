@@ -1,8 +1,11 @@
 //! A session with the meter at the coordinator's machine, staged beside its runs and read by the round's official checker.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{fs, path::PathBuf};
 
-use regatta_tests::{free_port, mlperf_benchmark::official_checker, printed, regatta, succeed_output};
+use regatta_tests::{
+    power_sessions::{add_meter, write_simulated_ptd},
+    printed, regatta, succeed_output,
+};
 use serde_json::Value;
 
 use crate::bench::{Bench, POWER_ROUND};
@@ -10,33 +13,8 @@ use crate::bench::{Bench, POWER_ROUND};
 /// The meter is connected to the coordinator's machine, and the device is another one.
 pub(crate) fn a_director_on_this_machine(bench: &Bench) {
     let program = bench.lab.workspace().join("ptd-here");
-    let own = regatta();
-    let text = format!("#!/bin/sh\nexec {} power simulate-ptd \"$@\"\n", own.display());
-    fs::write(&program, text).expect("PTDaemon's program");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("PTDaemon's program");
-    let added = bench
-        .regatta()
-        .args([
-            "meter",
-            "add",
-            "here",
-            "--device-type",
-            "49",
-            "--device-port",
-            "here",
-            "--ntp",
-            "127.0.0.1",
-        ])
-        .args([
-            "--port",
-            &free_port().to_string(),
-            "--ptd-port",
-            &free_port().to_string(),
-        ])
-        .arg("--power-dev")
-        .arg(&bench.power_dev)
-        .arg("--ptd")
-        .arg(&program)
+    write_simulated_ptd(&program, &regatta(), "");
+    let added = add_meter(&mut bench.regatta(), "here", &bench.power_dev, &program)
         .output()
         .expect("regatta starts");
     assert!(added.status.success(), "{}", printed(&added));
@@ -108,24 +86,8 @@ pub(crate) fn a_session_is_staged(bench: &Bench, record: &Value) {
         .arg(&tree);
     let words = printed(&succeed_output(&mut stage));
     assert!(words.contains("its PTDaemon is a simulation"), "{words}");
-    let mut truncate = bench.regatta();
-    truncate
-        .args([
-            "submission",
-            "truncate",
-            "--version",
-            POWER_ROUND,
-            "--submitter",
-            "REHEARSAL-nobody",
-            "--input",
-        ])
-        .arg(&tree);
-    truncate
-        .arg("--backup")
-        .arg(bench.lab.workspace().join("originals"));
-    let _ = succeed_output(&mut truncate);
     // The submission checker includes the power checker.
-    if let Some(words) = official_checker(&tree, POWER_ROUND) {
+    if let Some(words) = bench.lab.officially_checked(&tree, POWER_ROUND) {
         assert!(words.contains("Detected power logs for"), "{words}");
         assert_eq!(words.matches("[x] Check").count(), 11, "{words}");
     }

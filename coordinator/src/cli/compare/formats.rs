@@ -60,7 +60,7 @@ pub(super) fn junit(report: &ComparisonReport) -> String {
             text,
             "  <testcase classname=\"{}\" name=\"{}\">",
             xml(&row.device),
-            xml(&subject(row))
+            xml(&row.combination.text())
         );
         let sentence = xml(&sentence(row));
         let _ = match row.verdict {
@@ -82,7 +82,7 @@ pub(super) fn markdown(report: &ComparisonReport) -> String {
     for row in &report.rows {
         let cells = [
             row.device.clone(),
-            subject(row),
+            row.combination.text(),
             row.pairs.to_string(),
             format!("{:.3}", row.ratio),
             comparison_interval(row),
@@ -97,13 +97,6 @@ pub(super) fn markdown(report: &ComparisonReport) -> String {
         let _ = writeln!(text, "* {}", markdown_text(&note));
     }
     text
-}
-
-fn subject(row: &ComparisonRow) -> String {
-    format!(
-        "{} {} {}, {}, {}",
-        row.benchmark, row.scenario, row.mode, row.power, row.length
-    )
 }
 
 fn sentence(row: &ComparisonRow) -> String {

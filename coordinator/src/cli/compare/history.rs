@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_compare::{
+    Direction,
     change_points::{ChangePoint, change_points},
     robust::{mad, median},
 };
 use regatta_types::DeviceId;
 
 use super::{
-    measured::{self, Combination, Inclusion, MeasuredRun},
+    measured::{self, Inclusion, MeasuredRun},
     selection::{self, Runs, evidence},
 };
 use crate::{
     cli::{Context, run_filter::RunFilter},
     exit::{self, CommandResult, Failure},
     store::RunRow,
-    tables::{self, History, HistoryChange, HistoryPoint, HistoryReport},
+    tables::{self, Combination, History, HistoryChange, HistoryPoint, HistoryReport},
     workspace::Workspace,
 };
 
@@ -96,7 +97,7 @@ fn history(
 ) -> History {
     let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
     let points = (values.len() >= LEAST_RUNS).then(|| change_points(&values));
-    let is_smaller_better = combination.unit == "ns";
+    let is_smaller_better = combination.direction() == Direction::Smaller;
     let change = |point: &ChangePoint| {
         let [before, after] = [&runs[point.position - 1], &runs[point.position]];
         HistoryChange {
@@ -116,14 +117,8 @@ fn history(
     let level = points.iter().flatten().last().map_or(0, |last| last.position);
     History {
         device,
-        benchmark: combination.benchmark,
-        scenario: combination.scenario,
-        mode: combination.mode,
-        power: combination.power,
-        length: combination.length,
-        figure: combination.figure,
-        unit: combination.unit,
-        better: if is_smaller_better { "smaller" } else { "larger" },
+        better: combination.better(),
+        combination,
         median: median(&values[level..]),
         mad: mad(&values[level..]),
         level_runs: values.len() - level,

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_compare::{
-    AaFloor, Direction, MorePairs, Verdict, compare,
+    AaFloor, MorePairs, Verdict, compare,
     pairing::{Side, is_separated, pair},
 };
 use regatta_types::{DeviceId, RunId};
 
 use super::{
-    measured::{self, Combination, MeasuredRun, Selected},
+    measured::{self, MeasuredRun, Selected},
     selection::{self, Runs},
 };
 use crate::{
     exit::Failure,
     store::RunRow,
-    tables::{ComparisonReport, ComparisonRow, count_of_runs},
+    tables::{Combination, ComparisonReport, ComparisonRow, count_of_runs},
 };
 
 /// Compares the second side with the first. An error if no pair of runs can be compared.
@@ -46,12 +46,12 @@ pub(super) fn report(
         match (of_a.len(), of_b.len()) {
             (runs, 0) => not_compared.push(format!(
                 "{}: {} of A, none of B",
-                text(combination),
+                combination.text(),
                 count_of_runs(runs)
             )),
             (0, runs) => not_compared.push(format!(
                 "{}: {} of B, none of A",
-                text(combination),
+                combination.text(),
                 count_of_runs(runs)
             )),
             _ => rows.extend(compared(
@@ -83,19 +83,6 @@ pub(super) fn report(
     })
 }
 
-/// Returns what runs of a combination have in common, in words.
-fn text(combination: &Combination) -> String {
-    let Combination {
-        benchmark,
-        scenario,
-        mode,
-        power,
-        length,
-        ..
-    } = combination;
-    format!("{benchmark} {scenario} {mode}, {power}, {length}")
-}
-
 /// Judges the runs of one combination: by device if the sides have devices in common, otherwise across devices.
 fn compared(
     combination: &Combination,
@@ -117,7 +104,7 @@ fn compared(
     if one_sided > 0 {
         not_compared.push(format!(
             "{}: {one_sided} devices with runs of one side only",
-            text(combination)
+            combination.text()
         ));
     }
     let mut rows = Vec::new();
@@ -185,29 +172,16 @@ impl Group {
 }
 
 fn row(combination: &Combination, device: String, groups: Vec<Group>, floor: AaFloor) -> ComparisonRow {
-    let direction = match combination.unit.as_str() {
-        "ns" => Direction::Smaller,
-        _ => Direction::Larger,
-    };
     let strata: Vec<&[f64]> = groups.iter().map(|group| group.log_ratios.as_slice()).collect();
-    let found = compare(&strata, direction, floor);
+    let found = compare(&strata, combination.direction(), floor);
     let count = |side: usize| groups.iter().map(|group| group.runs[side]).sum();
     let verdict = found.map_or(Verdict::CannotTell(MorePairs::TooMany), |found| found.verdict);
     let ratio = found.map_or(f64::NAN, |found| found.ratio);
     let pairs: Vec<[RunId; 2]> = groups.iter().flat_map(|group| group.pairs.clone()).collect();
     ComparisonRow {
         device,
-        benchmark: combination.benchmark.clone(),
-        scenario: combination.scenario.clone(),
-        mode: combination.mode.clone(),
-        power: combination.power.clone(),
-        length: combination.length.clone(),
-        figure: combination.figure.clone(),
-        unit: combination.unit.clone(),
-        better: match direction {
-            Direction::Smaller => "smaller",
-            Direction::Larger => "larger",
-        },
+        combination: combination.clone(),
+        better: combination.better(),
         runs_a: count(0),
         runs_b: count(1),
         pairs: pairs.len(),

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     runs::markers,
     store::{Metric, RunRow},
-    tables::{ComparedSide, ExcludedRuns, run_text},
+    tables::{AS_FOUND, Combination, ComparedSide, ExcludedRuns, FULL_LENGTH, run_text},
 };
 
 /// Runs that a comparison leaves out unless a user includes them.
@@ -24,22 +24,6 @@ pub(super) enum Inclusion {
     Short,
     /// Runs of engines that do not execute the model
     Simulated,
-}
-
-/// What runs have in common that may be compared.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Combination {
-    pub(super) benchmark: String,
-    pub(super) scenario: String,
-    pub(super) mode: String,
-    /// The requested device state with its power mode, or `as found`.
-    pub(super) power: String,
-    /// `full`, or the requested duration.
-    pub(super) length: String,
-    /// The name of the figure that the checker reports.
-    pub(super) figure: String,
-    /// Its unit.
-    pub(super) unit: String,
 }
 
 /// One run with its figure. The form of baseline files.
@@ -144,7 +128,7 @@ fn combination(row: &RunRow, judged: &Metric) -> Combination {
         mode: row.mode.as_str().to_owned(),
         power: power(spec),
         length: match spec.length {
-            RunLength::Full => "full".to_owned(),
+            RunLength::Full => FULL_LENGTH.to_owned(),
             RunLength::TestRun => "60 s".to_owned(),
             RunLength::Duration(milliseconds) => format!("{milliseconds} ms"),
         },
@@ -155,7 +139,7 @@ fn combination(row: &RunRow, judged: &Metric) -> Combination {
 
 fn power(spec: &RunSpec) -> String {
     let Some(state) = &spec.state else {
-        return "as found".to_owned();
+        return AS_FOUND.to_owned();
     };
     match state.controls.get("power-mode") {
         Some(mode) => format!("{} {mode}", state.name),

@@ -1,0 +1,242 @@
+//! A campaign on 50 devices in virtual time, over the real store and scheduler: devices fail, overheat, break, lose their link and die, and
+//! scheduler and agents are killed. Here is what must hold; [`world`] is the simulated lab, [`faults`] what happens to it, and [`ending`]
+//! how its runs end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_types::{
+    DeviceId, RunId,
+    documents::{EndCause, RunPhase},
+};
+
+use self::{
+    faults::{Faults, KILLS, steps_in},
+    plan::{CAMPAIGN, SHORT, Size},
+    world::World,
+};
+use super::retry::is_of_a_place;
+use crate::store::{AttemptRow, CampaignState, CellRow, CellState, HealthChange, Placement, Store};
+
+mod dice;
+mod ending;
+mod faults;
+mod plan;
+mod world;
+
+/// A campaign that has ended.
+struct Ended {
+    cells: Vec<CellRow>,
+    attempts: Vec<AttemptRow>,
+    /// The number of devices that died.
+    dead: usize,
+}
+
+impl Ended {
+    fn of(&self, cell: u64) -> Vec<&AttemptRow> {
+        self.attempts
+            .iter()
+            .filter(|attempt| attempt.cell == cell)
+            .collect()
+    }
+
+    /// The ends of the cells that the benchmark or an operator decided. Device failures depend on the schedule.
+    fn judged(&self) -> BTreeMap<u64, (CellState, Option<EndCause>)> {
+        let judged = self
+            .cells
+            .iter()
+            .filter(|cell| !cell.cause.is_some_and(is_of_a_place));
+        judged
+            .map(|cell| (cell.number, (cell.state, cell.cause)))
+            .collect()
+    }
+
+    /// The causes of a cell's attempts, for messages.
+    fn causes(&self, cell: u64) -> Vec<(Option<EndCause>, Option<String>)> {
+        let own = self.of(cell).into_iter();
+        own.map(|row| (row.cause, row.reason.clone())).collect()
+    }
+}
+
+/// Runs the campaign to its end.
+fn run(size: &Size, has_kills: bool) -> Ended {
+    let mut world = World::new(size);
+    let mut faults = Faults::new(size, &world, has_kills);
+    for step in 0..steps_in(72) + 12 {
+        faults.cause(step, &mut world);
+        world.run_devices();
+        world.step();
+        if world.has_ended() {
+            assert!(
+                step >= steps_in(size.hours),
+                "the faults are over before the campaign"
+            );
+            break;
+        }
+    }
+    assert_eq!(faults.killed, if has_kills { KILLS } else { 0 });
+    assert!(world.has_ended(), "the campaign ends");
+    let store = world.store();
+    let ended = Ended {
+        cells: store.cells(CAMPAIGN).unwrap(),
+        attempts: store.attempts(CAMPAIGN).unwrap(),
+        dead: world.devices.values().filter(|device| device.is_dead).count(),
+    };
+    check_runs(&ended, store);
+    check_same(&ended, store);
+    ended
+}
+
+/// Every run belongs to one attempt, and no attempt is open.
+fn check_runs(ended: &Ended, store: &Store) {
+    assert_eq!(store.open_attempts().unwrap(), []);
+    let runs: BTreeSet<RunId> = store.runs().unwrap().iter().map(|row| row.id).collect();
+    let requested: BTreeSet<RunId> = ended.attempts.iter().filter_map(|attempt| attempt.run).collect();
+    assert_eq!(
+        runs, requested,
+        "every run belongs to one attempt, and none is lost"
+    );
+    assert_eq!(requested.len(), ended.attempts.len());
+}
+
+/// The good attempts of a combination that is placed on one device are on one device.
+fn check_same(ended: &Ended, store: &Store) {
+    let combinations = store.combinations(CAMPAIGN).unwrap();
+    let mut devices: BTreeMap<u64, BTreeSet<&DeviceId>> = BTreeMap::new();
+    for cell in &ended.cells {
+        if combinations[usize::try_from(cell.combination).unwrap()].placement != Placement::Same {
+            continue;
+        }
+        let own = ended.of(cell.number).into_iter();
+        let good = own.filter(|attempt| attempt.cause.is_none());
+        devices
+            .entry(cell.combination)
+            .or_default()
+            .extend(good.map(|attempt| &attempt.device));
+    }
+    assert!(devices.values().all(|devices| devices.len() <= 1), "{devices:?}");
+}
+
+/// A cell has its good attempt or a truthful cause, and no more attempts than its causes allow.
+fn check_cell(cell: &CellRow, own: &[&AttemptRow]) {
+    let good = own.iter().filter(|attempt| attempt.cause.is_none()).count();
+    let last = own.last();
+    match cell.state {
+        CellState::Good => assert!(
+            good == 1 && last.is_some_and(|last| last.cause.is_none()),
+            "{own:?}"
+        ),
+        CellState::Failed => {
+            // A cell whose only device died may fail without an attempt there.
+            let is_lost = matches!(cell.cause, Some(EndCause::Infrastructure | EndCause::Device));
+            let by_last = last.is_some_and(|last| last.cause == cell.cause);
+            assert!(good == 0 && (by_last || is_lost), "{cell:?} {own:?}");
+            assert!(cell.reason.is_some());
+        }
+        CellState::Waiting | CellState::Skipped => panic!("{cell:?}"),
+    }
+    let of_place = own
+        .iter()
+        .filter(|attempt| attempt.cause.is_some_and(is_of_a_place));
+    assert!(of_place.count() <= 3, "{own:?}");
+}
+
+#[test]
+fn a_weekend_with_kills_ends_as_one_without() {
+    let size = Size::selected();
+    let calm = run(size, false);
+    let disturbed = run(size, true);
+    assert_eq!(
+        (disturbed.cells.len() as u64, disturbed.dead),
+        (4 * size.repeat + 110, 4)
+    );
+    for cause in [EndCause::Device, EndCause::Infrastructure, EndCause::Precondition] {
+        let mut attempts = disturbed.attempts.iter();
+        assert!(
+            attempts.any(|attempt| attempt.cause == Some(cause)),
+            "no attempt failed by {cause}"
+        );
+    }
+    for cell in &disturbed.cells {
+        check_cell(cell, &disturbed.of(cell.number));
+    }
+    let (calm_ends, ends) = (calm.judged(), disturbed.judged());
+    let differing = ends
+        .iter()
+        .filter(|(cell, end)| calm_ends.get(cell).is_some_and(|other| other != *end));
+    let explained: Vec<_> = differing
+        .map(|(cell, _)| (calm.causes(*cell), disturbed.causes(*cell)))
+        .collect();
+    assert!(explained.is_empty(), "{explained:?}");
+    // A cell that only a dead, broken, hot or quarantined device may take fails by that device. Most others have a result.
+    let (least, of) = (disturbed.cells.len() * 8 / 10, disturbed.cells.len());
+    assert!(
+        calm_ends.len() > least && ends.len() > least,
+        "{} and {} of {of}",
+        calm_ends.len(),
+        ends.len()
+    );
+    let of_any: Vec<_> = disturbed
+        .cells
+        .iter()
+        .filter(|cell| cell.device.is_none())
+        .collect();
+    let with_result = of_any.iter().filter(|cell| ends.contains_key(&cell.number));
+    let with_result = with_result.count();
+    assert!(
+        with_result * 100 >= of_any.len() * 95,
+        "{with_result} of {} cells of any device",
+        of_any.len()
+    );
+}
+
+#[test]
+fn an_aborted_campaign_ends_although_a_device_never_returns() {
+    let mut world = World::new(&SHORT);
+    world.step();
+    world.run_devices();
+    let open = world.store().open_attempts().unwrap();
+    let lost = open.first().unwrap().device.clone();
+    world.device(&lost).is_dead = true;
+    world
+        .store()
+        .request_campaign_state(CAMPAIGN, CampaignState::Aborted)
+        .unwrap();
+    for _ in 0..40 {
+        world.run_devices();
+        world.step();
+    }
+    assert!(world.has_ended());
+    let attempts = world.store().attempts(CAMPAIGN).unwrap();
+    let of_lost = attempts.iter().find(|attempt| attempt.device == lost).unwrap();
+    assert_eq!(of_lost.cause, Some(EndCause::Operator), "the first cause counts");
+}
+
+#[test]
+fn a_drained_device_loses_the_run_that_it_does_not_have_yet() {
+    let mut world = World::new(&SHORT);
+    world.step();
+    let store = world.store();
+    let drained = store.open_attempts().unwrap().first().unwrap().clone();
+    store
+        .change_health(&drained.device, HealthChange::Drained(None), "operator")
+        .unwrap();
+    world.step();
+    let store = world.store();
+    let run = store.run(drained.run.unwrap()).unwrap().unwrap();
+    assert_eq!(run.state.phase, RunPhase::Aborted);
+    world.step();
+    let attempts = world.store().attempts(CAMPAIGN).unwrap();
+    let own: Vec<&AttemptRow> = attempts.iter().filter(|row| row.cell == drained.cell).collect();
+    assert_eq!(own[0].cause, Some(EndCause::Infrastructure));
+    assert!(
+        own[0]
+            .reason
+            .as_ref()
+            .unwrap()
+            .contains("in maintenance before it had the run")
+    );
+    let again = own.get(1).map(|attempt| &attempt.device);
+    assert!(again.is_none_or(|device| *device != drained.device));
+    let on_drained = attempts.iter().filter(|row| row.device == drained.device);
+    assert_eq!(on_drained.count(), 1, "it gets no other cell");
+}

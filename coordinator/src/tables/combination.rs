@@ -1,0 +1,66 @@
+//! What runs have in common that may be compared, and its words.
+
+use regatta_compare::Direction;
+use serde::{Deserialize, Serialize};
+
+/// The power of a run without a requested device state.
+pub(crate) const AS_FOUND: &str = "as found";
+/// The length of a run that is not shortened.
+pub(crate) const FULL_LENGTH: &str = "full";
+
+/// What runs have in common that may be compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Combination {
+    pub(crate) benchmark: String,
+    pub(crate) scenario: String,
+    pub(crate) mode: String,
+    /// The requested device state with its power mode, or [`AS_FOUND`].
+    pub(crate) power: String,
+    /// [`FULL_LENGTH`], or the requested duration.
+    pub(crate) length: String,
+    /// The name of the figure that the checker reports.
+    pub(crate) figure: String,
+    pub(crate) unit: String,
+}
+
+impl Combination {
+    /// Returns which figures are better.
+    pub(crate) fn direction(&self) -> Direction {
+        match self.unit.as_str() {
+            "ns" => Direction::Smaller,
+            _ => Direction::Larger,
+        }
+    }
+
+    /// Returns which figures are better, as documents have it: `smaller` or `larger`.
+    pub(crate) fn better(&self) -> &'static str {
+        match self.direction() {
+            Direction::Smaller => "smaller",
+            Direction::Larger => "larger",
+        }
+    }
+
+    /// Returns everything but the figure, in words.
+    pub(crate) fn text(&self) -> String {
+        format!(
+            "{} {} {}, {}, {}",
+            self.benchmark, self.scenario, self.mode, self.power, self.length
+        )
+    }
+
+    /// Returns [`Combination::text`] without what is usual, for tables.
+    pub(crate) fn short_text(&self) -> String {
+        let mut text = format!("{} {}", self.benchmark, self.scenario);
+        for (value, usual) in [
+            (&self.mode, "PerformanceOnly"),
+            (&self.power, AS_FOUND),
+            (&self.length, FULL_LENGTH),
+        ] {
+            if value != usual {
+                text.push_str(", ");
+                text.push_str(value);
+            }
+        }
+        text
+    }
+}
