@@ -72,11 +72,11 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         benchmark,
         learn: args.write_board.is_some(),
     };
-    fs::create_dir_all(&log_dir)
-        .with_context(|| format!("the log directory {} cannot be created", log_dir.display()))?;
     let ready = run_plan
         .prepare()
         .inspect_err(|failure| report::tell_missing_engine(args.format, failure))?;
+    fs::create_dir_all(&log_dir)
+        .with_context(|| format!("the log directory {} cannot be created", log_dir.display()))?;
     if let (Some(path), Some(found)) = (&args.write_board, ready.harness().board()) {
         let origin = Origin {
             model: &model,

@@ -236,7 +236,7 @@ fn masked_word(word: &str, next: Option<&str>) -> String {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || allowed.contains(c))
     };
     let unit = next.map(|next| next.trim_matches(is_quote));
-    let mask = if core.starts_with("regatta-enrol://") && core.len() > 80 {
+    let mask = if core.starts_with("regatta-enroll://") && core.len() > 80 {
         "TOKEN"
     } else if core.len() == 10 && only(core, "-") {
         "DATE"

@@ -110,7 +110,7 @@ impl Session {
             if name == DEVICES[0] {
                 refused(&self.transcript.run("regatta-agent serve"), 2);
                 refused(
-                    &self.transcript.run("regatta-agent enroll regatta-enrol://lab"),
+                    &self.transcript.run("regatta-agent enroll regatta-enroll://lab"),
                     2,
                 );
             }

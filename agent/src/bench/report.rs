@@ -6,10 +6,13 @@ use std::{
     path::PathBuf,
 };
 
-use regatta_loadgen::outcome::Outcome;
+use regatta_loadgen::outcome::{Outcome, Performance};
 use regatta_output::fit;
-use regatta_text::{EscapedText, escape_json};
-use regatta_types::documents::{LoadgenChoice, SystemUse};
+use regatta_text::{EscapedText, escape_json, figure};
+use regatta_types::{
+    Scenario,
+    documents::{LoadgenChoice, SystemUse},
+};
 use serde::Serialize;
 
 use crate::{
@@ -35,6 +38,8 @@ pub(crate) struct Report {
     /// `VALID`, `INVALID`, or `ENDED` for an accuracy run, for which LoadGen gives no verdict.
     verdict: &'static str,
     reasons: Vec<String>,
+    /// The figure that checkers report: early stopping's estimate for SingleStream and MultiStream, otherwise the scenario's result.
+    judged: Option<Judged>,
     metric: Option<MetricLine>,
     early_stopping: Vec<String>,
     accuracy: Option<Counts>,
@@ -54,6 +59,37 @@ struct MetricLine {
     text: String,
     value: f64,
     unit: &'static str,
+}
+
+/// The figure that checkers report.
+#[derive(Debug, Serialize)]
+struct Judged {
+    value: f64,
+    unit: &'static str,
+    /// Whether early stopping estimated it.
+    is_estimate: bool,
+}
+
+impl Judged {
+    /// Returns `None` when early stopping made no estimate.
+    fn of(scenario: Scenario, result: &Performance) -> Option<Self> {
+        let estimate = match scenario {
+            Scenario::SingleStream => result.early_stopping_latency_ss,
+            Scenario::MultiStream => result.early_stopping_latency_ms,
+            Scenario::Server | Scenario::Offline => {
+                return Some(Self {
+                    value: result.metric.value,
+                    unit: result.metric.unit,
+                    is_estimate: false,
+                });
+            }
+        };
+        estimate.filter(|latency| *latency > 0).map(|latency| Self {
+            value: latency as f64,
+            unit: "ns",
+            is_estimate: true,
+        })
+    }
 }
 
 /// Number of issued queries and samples.
@@ -105,6 +141,7 @@ impl Report {
                 _ => "INVALID",
             },
             reasons: outcome.reasons.clone(),
+            judged: performance.and_then(|result| Judged::of(args.scenario, result)),
             metric: performance.map(|result| MetricLine {
                 name: result.metric.name.clone(),
                 text: result.metric.text.clone(),
@@ -138,6 +175,26 @@ impl Report {
         }
     }
 
+    /// Prints the figure that counts, and LoadGen's own line below it.
+    fn print_figure(&self, to: &mut impl Write) -> io::Result<()> {
+        let Some(metric) = &self.metric else { return Ok(()) };
+        match &self.judged {
+            Some(judged) => {
+                let of = if judged.is_estimate {
+                    ", estimated by early stopping"
+                } else {
+                    ""
+                };
+                writeln!(to, "  figure        {}{of}", figure(judged.value, judged.unit))?;
+            }
+            None => writeln!(
+                to,
+                "  figure        none: early stopping needs more queries for an estimate"
+            )?,
+        }
+        writeln!(to, "  {}: {}", metric.name, metric.text)
+    }
+
     fn print_text(&self, to: &mut impl Write) -> io::Result<()> {
         writeln!(
             to,
@@ -145,9 +202,7 @@ impl Report {
             self.model, self.scenario, self.mode, self.verdict
         )?;
         lines(to, "  reason        ", self.reasons.iter())?;
-        if let Some(metric) = &self.metric {
-            writeln!(to, "  {}: {}", metric.name, metric.text)?;
-        }
+        self.print_figure(to)?;
         lines(to, "  ", self.early_stopping.iter())?;
         for (part, counts) in [("accuracy", &self.accuracy), ("performance", &self.performance)] {
             if let Some(counts) = counts {

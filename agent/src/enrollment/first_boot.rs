@@ -121,7 +121,7 @@ mod tests {
             .unwrap()
             .port();
         let token = format!(
-            "regatta-enrol://127.0.0.1:{port}/{}/{}",
+            "regatta-enroll://127.0.0.1:{port}/{}/{}",
             "ab".repeat(32),
             "cd".repeat(16)
         );

@@ -10,6 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::{
+    process::getpgrp,
+    termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr},
+};
 use tokio::{
     runtime::Runtime,
     signal::unix::{SignalKind, signal},
@@ -18,9 +22,12 @@ use tokio::{
 /// The interval for looking at the count.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The number of interrupts since it was made. From then on Ctrl-C no longer ends the process.
+/// The number of interrupts since it was made. From then on Ctrl-C no longer ends the process, and the terminal does not echo `^C`: it would
+/// move the cursor, from which lines that change in place are drawn.
 pub(super) struct Interrupts {
     count: Arc<AtomicUsize>,
+    /// The terminal's settings before.
+    terminal: Option<Termios>,
     /// Receives the signals.
     _runtime: Runtime,
 }
@@ -47,6 +54,7 @@ impl Interrupts {
         drop(entered);
         Ok(Self {
             count,
+            terminal: without_control_echo(),
             _runtime: runtime,
         })
     }
@@ -67,6 +75,32 @@ impl Interrupts {
         }
         true
     }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        if let Some(before) = self.terminal.as_ref().filter(|_| has_terminal()) {
+            // A terminal that is gone needs no settings.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+/// Whether this process is in the foreground of the terminal on its standard input. In the background, changing settings would stop it.
+fn has_terminal() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+}
+
+/// Stops the echo of control characters, and returns the settings before. `None` without a terminal.
+fn without_control_echo() -> Option<Termios> {
+    if !has_terminal() {
+        return None;
+    }
+    let before = tcgetattr(io::stdin()).ok()?;
+    let mut settings = before.clone();
+    settings.local_modes.remove(LocalModes::ECHOCTL);
+    tcsetattr(io::stdin(), OptionalActions::Now, &settings).ok()?;
+    Some(before)
 }
 
 /// Returns a flag that is set by Ctrl-C, by SIGTERM, and by SIGHUP, which comes when a terminal or its SSH login is closed.

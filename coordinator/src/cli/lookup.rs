@@ -8,6 +8,7 @@ use super::device_availability::only_available;
 use crate::{
     exit::Failure,
     store::{DeviceLabel, DeviceRow, RunRow, Store},
+    tables::run_text,
 };
 
 /// Returns the device with a name or id. Without one, returns the only device.
@@ -188,17 +189,32 @@ pub(super) fn run(store: &Store, name: &str) -> Result<RunRow, Failure> {
             .newest_run()?
             .ok_or_else(|| Failure::misuse("there is no run yet").hint("request one with `regatta run`"));
     }
-    let mut meant = store.runs()?.into_iter().filter(|row| {
+    let mut meant = store.runs()?;
+    meant.retain(|row| {
         let id = row.id.to_string();
         name.len() >= 4 && (id.starts_with(name) || id.ends_with(name))
     });
-    match (meant.next(), meant.next()) {
-        (Some(row), None) => Ok(row),
-        (Some(_), Some(_)) => Err(Failure::misuse(format!("more than one run is meant by `{name}`"))
-            .hint("type more of its id; the end of an id differs sooner than its beginning")),
-        (None, _) => Err(Failure::misuse(format!("unknown run `{name}`"))
+    match meant.as_slice() {
+        [row] => Ok(row.clone()),
+        [_, _, ..] => Err(ambiguous(name, &meant)),
+        [] => Err(Failure::misuse(format!("unknown run `{name}`"))
             .hint("`regatta runs list` shows the newest; `last` names the last one")),
     }
+}
+
+/// The error for a part of several runs' ids, with the newest of them.
+fn ambiguous(name: &str, meant: &[RunRow]) -> Failure {
+    /// The runs that are named.
+    const SHOWN: usize = 5;
+    let count = meant.len();
+    let newest = meant.iter().take(SHOWN);
+    let shown = newest.map(|row| format!("{}  {}", row.id, run_text::subject(row)));
+    let mut lines = vec!["the end of an id differs sooner than its beginning:".to_owned()];
+    lines.extend(shown);
+    if count > SHOWN {
+        lines.push(format!("and {} older runs", count - SHOWN));
+    }
+    Failure::misuse(format!("`{name}` is part of the ids of {count} runs")).hint(lines.join("\n"))
 }
 
 /// Returns the runs with these names, each once, in their order.

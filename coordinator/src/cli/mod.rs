@@ -38,6 +38,7 @@ mod resolve;
 mod round;
 mod run;
 mod run_filter;
+mod run_lines;
 mod runs;
 mod serve;
 mod settings;

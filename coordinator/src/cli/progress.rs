@@ -6,14 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use regatta_types::{RunId, documents::RunPhase};
 
 use regatta_output::fit;
 use regatta_text::escape_lines;
 
-use super::context::tell;
+use super::{context::tell, run_lines::RunLines};
 use crate::{
     exit::Failure,
     runs::least_seconds,
@@ -39,12 +38,12 @@ pub(crate) fn rows(store: &Store, ids: &[RunId]) -> Result<Vec<RunRow>, Failure>
 
 /// The display of progress.
 pub(crate) struct View {
-    bars: Option<MultiProgress>,
+    terminal: Option<RunLines>,
     shown: BTreeMap<RunId, Shown>,
 }
 
+#[derive(Default)]
 struct Shown {
-    bar: Option<ProgressBar>,
     phase: Option<RunPhase>,
     over: bool,
     running_since: Option<Instant>,
@@ -53,24 +52,17 @@ struct Shown {
 }
 
 impl View {
-    /// Creates a display, drawn in place when `lively`, otherwise with a line per change.
-    pub(crate) fn new(lively: bool) -> Self {
+    /// Creates a display of this many runs, drawn in place when `lively`, otherwise with a line per change.
+    pub(crate) fn new(lively: bool, runs: usize) -> Self {
         Self {
-            bars: lively.then(MultiProgress::new),
+            terminal: lively.then(|| RunLines::new(runs)),
             shown: BTreeMap::new(),
         }
     }
 
     /// Shows the state of a run. `absent` says that its device is not heard.
     pub(crate) fn show(&mut self, row: &RunRow, bytes: u64, absent: Option<&str>) {
-        let bars = self.bars.as_ref();
-        let shown = self.shown.entry(row.id).or_insert_with(|| Shown {
-            bar: bars.map(spinner_in),
-            phase: None,
-            over: false,
-            running_since: None,
-            waited: None,
-        });
+        let shown = self.shown.entry(row.id).or_default();
         if shown.over {
             return;
         }
@@ -83,9 +75,8 @@ impl View {
         shown.over = row.is_over();
         let subject = run_text::subject(row);
         let news = news(row, phase, bytes, shown.running_since, absent);
-        match &shown.bar {
-            Some(bar) if row.is_over() => bar.finish_with_message(on_terminal(&subject, &news)),
-            Some(bar) => bar.set_message(on_terminal(&subject, &news)),
+        match &mut self.terminal {
+            Some(lines) => lines.show(row, &on_terminal(&subject, &news)),
             // A log only needs the start and the result of a run, and what it waits for.
             None if changed && (phase == RunPhase::Running || row.is_over()) => {
                 tell(&format!("{subject}: {news}"));
@@ -103,33 +94,21 @@ impl View {
 
     /// Prints a sentence above the runs.
     pub(crate) fn note(&self, sentence: &str) {
-        match &self.bars {
-            // A terminal that is gone is noticed elsewhere.
-            Some(bars) => drop(bars.println(fit(&escape_lines(sentence), &io::stderr()))),
+        match &self.terminal {
+            Some(lines) => lines.print(&fit(&escape_lines(sentence), &io::stderr())),
             None => tell(sentence),
         }
     }
 
     /// Leaves what was drawn on the terminal.
-    pub(crate) fn end(&self) {
-        for shown in self.shown.values() {
-            if let Some(bar) = &shown.bar
-                && !bar.is_finished()
-            {
-                bar.abandon();
-            }
-        }
+    pub(crate) fn leave(&self) {
+        self.terminal.iter().for_each(RunLines::leave);
     }
-}
 
-/// Adds a line to `bars`. It may tick only after it is added, otherwise it would draw itself on a separate line.
-fn spinner_in(bars: &MultiProgress) -> ProgressBar {
-    let bar = bars.add(ProgressBar::new_spinner());
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-        bar.set_style(style.tick_chars("⠋⠙⠸⠴⠦⠇ "));
+    /// Leaves the results of runs that are over. A report of those without a result follows, so that they are not printed here.
+    pub(crate) fn leave_results(&self, rows: &[RunRow]) {
+        self.terminal.iter().for_each(|lines| lines.leave_results(rows));
     }
-    bar.enable_steady_tick(Duration::from_millis(120));
-    bar
 }
 
 /// Joins a run's subject and state in one line, or in several lines on a narrow terminal, which break between words.

@@ -1,4 +1,5 @@
-//! Prints runs that were waited for: first why runs failed or were aborted, then the table, the results of audits, and why a run is not good.
+//! Prints runs that were waited for: first why runs failed or were aborted, a line each, then the table of the others, the results of audits,
+//! and why a run is not good.
 
 use std::io;
 
@@ -24,8 +25,15 @@ pub(super) fn report(rows: &[RunRow], replaced: &[RunRow], context: &Context) ->
     for row in rows.iter().filter(|row| is_text && !run_text::has_result(row)) {
         say(&tables::why_not(row))?;
     }
-    context.print(&printed, || tables::runs(rows))?;
-    for row in rows.iter().filter(|row| is_text && run_text::has_result(row)) {
+    let with_result: Vec<RunRow> = rows
+        .iter()
+        .filter(|row| run_text::has_result(row))
+        .cloned()
+        .collect();
+    if !is_text || !with_result.is_empty() {
+        context.print(&printed, || tables::runs(&with_result))?;
+    }
+    for row in with_result.iter().filter(|_| is_text) {
         let audit = tables::audit(row);
         if let Some(audit) = &audit {
             say(audit)?;

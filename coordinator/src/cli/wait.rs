@@ -20,6 +20,7 @@ use super::{
 use crate::{
     exit::Failure,
     store::{RunRow, Store},
+    tables::run_text,
     workspace::Workspace,
 };
 
@@ -47,29 +48,33 @@ impl Wait<'_> {
     pub(super) fn for_runs(&self, ids: &[RunId]) -> Result<Vec<RunRow>, Failure> {
         let interrupts = Interrupts::watch()?;
         let begun = Instant::now();
-        let mut view = View::new(self.context.is_lively());
+        let mut view = View::new(self.context.is_lively(), ids.len());
         let mut watch = DeviceWatch::default();
         loop {
             let rows = rows(self.store, ids)?;
-            if self.shows_progress {
-                let report = watch.look(&rows, self.store)?;
-                report.changes.iter().for_each(|change| view.note(change));
-                for row in &rows {
-                    let absent = report.absent.get(&row.device).map(String::as_str);
-                    view.show(row, self.store.committed_bytes(row.id)?, absent);
-                }
-            }
             let open: Vec<RunId> = rows
                 .iter()
                 .filter(|row| !row.is_over())
                 .map(|row| row.id)
                 .collect();
+            if self.shows_progress {
+                let report = watch.look(&rows, self.store)?;
+                report.changes.iter().for_each(|change| view.note(change));
+                // The report that follows begins with the runs without a result.
+                let shown = rows
+                    .iter()
+                    .filter(|row| !open.is_empty() || run_text::has_result(row));
+                for row in shown {
+                    let absent = report.absent.get(&row.device).map(String::as_str);
+                    view.show(row, self.store.committed_bytes(row.id)?, absent);
+                }
+            }
             if open.is_empty() {
-                view.end();
+                view.leave_results(&rows);
                 return Ok(rows);
             }
             let failure = if interrupts.count() > 0 {
-                view.end();
+                view.leave();
                 Some(self.interrupted(&open, &interrupts))
             } else if self.longest.is_some_and(|longest| begun.elapsed() >= longest) {
                 Some(self.too_long(&open))
@@ -79,7 +84,7 @@ impl Wait<'_> {
                 None
             };
             if let Some(failure) = failure {
-                view.end();
+                view.leave();
                 return Err(failure);
             }
             thread::sleep(PAUSE);

@@ -34,14 +34,14 @@ pub(crate) enum StateError {
     Words(#[source] InvalidStateRequest),
     /// No MaxQ clocks are published.
     #[error(
-        "no MaxQ clocks are published for {benchmark} {scenario} on `{board}`: name your own in a plan (docs/device-state.md)"
+        "no MaxQ clocks are published for {benchmark} {scenario} on {board}: name your own in a plan (docs/device-state.md)"
     )]
     NotPublished {
         /// The benchmark.
         benchmark: String,
         /// The scenario.
         scenario: Scenario,
-        /// The board's name, from the device or from the plan.
+        /// The board in words: its name from the plan or the device.
         board: String,
     },
     /// The built-in file cannot be parsed.
@@ -181,7 +181,10 @@ fn max_q(
     let row = found.ok_or_else(|| StateError::NotPublished {
         benchmark: benchmark.to_owned(),
         scenario,
-        board: board.unwrap_or(model).to_owned(),
+        board: match board.unwrap_or(model) {
+            "" => "a device that does not report its board".to_owned(),
+            name => format!("`{name}`"),
+        },
     })?;
     let clock = |what: &str, hz: Option<u64>| Some((what.to_owned(), format!("{}:{}", row.how, hz?)));
     let clocks = [

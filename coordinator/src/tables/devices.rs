@@ -2,12 +2,12 @@
 
 use comfy_table::{ContentArrangement, Table};
 use regatta_text::escape;
-use regatta_types::documents::{DeviceFacts, GpuFacts};
+use regatta_types::documents::{DeviceFacts, EngineKind, GpuFacts};
 use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table, words};
 use crate::{
-    fleet::unavailable_engines,
+    fleet::{engine_obstacle, unavailable_engines},
     store::{DeviceActivity, DeviceLabel, DeviceRow, OtherVersion},
 };
 
@@ -220,11 +220,13 @@ fn health(device: &DeviceRow) -> String {
     format!("{}{since}{cause}", device.health.health().as_str())
 }
 
+/// Formats the engines that run on a device, and then those of its agent that do not.
 fn engines(device: &DeviceRow) -> String {
-    device
+    let (can, cannot): (Vec<EngineKind>, Vec<EngineKind>) = device
         .engines
         .iter()
-        .map(|engine| engine.as_str())
-        .collect::<Vec<_>>()
-        .join(", ")
+        .partition(|engine| engine_obstacle(device, **engine).is_none());
+    let can = can.into_iter().map(|engine| engine.as_str().to_owned());
+    let cannot = cannot.into_iter().map(|engine| format!("not {engine}"));
+    can.chain(cannot).collect::<Vec<_>>().join(", ")
 }

@@ -39,7 +39,7 @@ pub(crate) fn subject(row: &RunRow) -> String {
     )
 }
 
-/// Returns the state in a word: the verdict of a finished run, otherwise the phase.
+/// Returns the state in a word: the verdict of a finished run, otherwise the phase. LoadGen does not judge accuracy runs: their target does.
 pub(crate) fn state(row: &RunRow) -> &'static str {
     let phase = row.shown_phase();
     let Some(outcome) = row.outcome.as_ref().filter(|_| phase == RunPhase::Done) else {
@@ -50,7 +50,12 @@ pub(crate) fn state(row: &RunRow) -> &'static str {
         (_, Some(audit)) if audit.passed => "TEST PASS",
         (_, Some(_)) => "TEST FAIL",
         (Some(true), None) => "VALID",
-        (None, None) => phase.as_str(),
+        (None, None) => match &outcome.accuracy {
+            Some(found) if found.target.is_none() => phase.as_str(),
+            Some(found) if found.is_reached() => "PASS",
+            Some(_) => "FAIL",
+            None => phase.as_str(),
+        },
     }
 }
 
@@ -68,16 +73,15 @@ pub(crate) fn figure(row: &RunRow) -> Option<String> {
     })
 }
 
-/// Returns the accuracy in percent, with the target that it does not reach.
+/// Returns the accuracy in percent with its target, if there is one: `99.61 % ≥ 99.00 %`.
 pub(crate) fn accuracy(row: &RunRow) -> Option<String> {
     let found = row.outcome.as_ref()?.accuracy.as_ref()?;
-    Some(match missed_target(found) {
-        Some(target) => {
-            let [found, target] = words::distinct(found.value, target);
-            format!("{found} % < {target} %")
-        }
-        None => words::accuracy(found),
-    })
+    let Some(target) = found.target else {
+        return Some(format!("{:.2} %", found.value));
+    };
+    let sign = if found.is_reached() { '≥' } else { '<' };
+    let [value, target] = words::distinct(found.value, target);
+    Some(format!("{value} % {sign} {target} %"))
 }
 
 /// Returns the target that an accuracy does not reach.
@@ -175,6 +179,8 @@ pub(crate) fn result(row: &RunRow) -> String {
     let state = state(row);
     if !has_result(row) {
         return match &row.state.reason {
+            // Such as `aborted by the user`.
+            Some(reason) if reason.starts_with(state) => escape(reason).into_owned(),
             Some(reason) => format!("{state}: {}", escape(reason)),
             None => state.to_owned(),
         };

@@ -221,7 +221,8 @@ pub(crate) fn run_figures(row: &RunRow) -> Option<String> {
 /// Formats why a run is not good. A failed or aborted run has its state and its reason. The other problems follow from that.
 pub(crate) fn why_not(row: &RunRow) -> String {
     if !run_text::has_result(row) {
-        return format!("{}, {}", run_text::subject(row), run_text::result(row));
+        let run = short_id(row.id);
+        return format!("{}, run {run}: {}", run_text::subject(row), run_text::result(row));
     }
     format!(
         "{} {} {}: {}",

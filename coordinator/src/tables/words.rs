@@ -1,7 +1,7 @@
 //! Formats single values: bytes, times, accuracies.
 
 use jiff::Timestamp;
-use regatta_types::documents::{AccuracyResult, WindowCost};
+use regatta_types::documents::WindowCost;
 
 /// Formats bytes in the unit with one to three digits before the point.
 pub(crate) fn bytes(count: u64) -> String {
@@ -59,18 +59,13 @@ pub(crate) fn window(cost: &WindowCost) -> String {
     parts.join(", ")
 }
 
-/// Formats an accuracy in percent.
-pub(super) fn accuracy(found: &AccuracyResult) -> String {
-    format!("{:.2} %", found.value)
-}
-
-/// Formats two percentages with as many decimals as it takes to tell them apart, two at least.
+/// Formats two percentages with as many decimals as it takes to tell them apart, two at least. Equal ones have two.
 pub(super) fn distinct(one: f64, other: f64) -> [String; 2] {
     let formatted = |decimals: usize| [one, other].map(|value| format!("{value:.decimals$}"));
     (2..6)
         .map(formatted)
         .find(|[one, other]| one != other)
-        .unwrap_or_else(|| formatted(6))
+        .unwrap_or_else(|| formatted(if one == other { 2 } else { 6 }))
 }
 
 #[cfg(test)]

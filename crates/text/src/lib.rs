@@ -5,6 +5,7 @@
 mod error_chain;
 mod escaped_output;
 mod escaped_text;
+mod figure;
 mod human_duration;
 mod nearest;
 mod significant;
@@ -13,6 +14,7 @@ mod wrapped_text;
 pub use error_chain::ErrorChain;
 pub use escaped_output::{EscapedLog, EscapedText};
 pub use escaped_text::{Escaped, escape, escape_json, escape_lines};
+pub use figure::figure;
 pub use human_duration::{HumanDuration, InvalidDuration};
 pub use nearest::nearest;
 pub use significant::significant;

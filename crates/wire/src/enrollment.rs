@@ -27,10 +27,12 @@ pub const MAX_REQUEST_LEN: usize = 1024;
 /// The largest frame of an [`EnrollResponse`], in bytes.
 pub const MAX_RESPONSE_LEN: usize = 32 * 1024;
 
-const SCHEME: &str = "regatta-enrol://";
+const SCHEME: &str = "regatta-enroll://";
+/// The scheme of older coordinators' tokens, which prepared images may have.
+const OLDER_SCHEME: &str = "regatta-enrol://";
 const CONTEXT: &[u8] = b"regatta enrolment 1\0";
 
-/// A one-time token that lets one device enroll until it expires: `regatta-enrol://HOST:PORT/FINGERPRINT/SECRET`.
+/// A one-time token that lets one device enroll until it expires: `regatta-enroll://HOST:PORT/FINGERPRINT/SECRET`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EnrollmentToken {
     /// The host of the coordinator's enrollment listener. An IPv6 address has no brackets.
@@ -76,7 +78,11 @@ impl FromStr for EnrollmentToken {
     type Err = InvalidEnrollmentToken;
 
     fn from_str(text: &str) -> Result<Self, InvalidEnrollmentToken> {
-        let rest = text.trim().strip_prefix(SCHEME).ok_or(InvalidEnrollmentToken)?;
+        let rest = text
+            .trim()
+            .strip_prefix(SCHEME)
+            .or_else(|| text.strip_prefix(OLDER_SCHEME))
+            .ok_or(InvalidEnrollmentToken)?;
         let mut parts = rest.split('/');
         let (Some(address), Some(authority), Some(secret), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
@@ -209,6 +215,8 @@ mod tests {
         for host in ["10.0.0.5", "lab.local", "fe80::1"] {
             let token = token(host);
             assert_eq!(token.to_string().parse::<EnrollmentToken>().as_ref(), Ok(&token));
+            let older = token.to_string().replace(SCHEME, OLDER_SCHEME);
+            assert_eq!(older.parse::<EnrollmentToken>().as_ref(), Ok(&token));
             assert!(!format!("{token:?}").contains("0101"), "{token:?}");
         }
     }
@@ -218,7 +226,7 @@ mod tests {
         let good = token("lab").to_string();
         for bad in [
             "",
-            "regatta-enrol://",
+            "regatta-enroll://",
             &good[..good.len() - 1],
             &format!("{good}0"),
             &format!("{good}/x"),
@@ -229,7 +237,7 @@ mod tests {
             &good.replace("8884", "99999"),
             &good.replace("abab", "zzzz"),
             &format!(
-                "regatta-enrol://{}:1/{}/{}",
+                "regatta-enroll://{}:1/{}/{}",
                 "x".repeat(10_000),
                 "ab".repeat(32),
                 "01".repeat(16)

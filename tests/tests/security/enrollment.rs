@@ -75,7 +75,7 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
         code == Some(3) && text.contains("no such token"),
         "{code:?} {text}"
     );
-    assert_eq!(enroll("regatta-enrol://x", "two").0, Some(2));
+    assert_eq!(enroll("regatta-enroll://x", "two").0, Some(2));
     assert_eq!(enroll(&fresh, "two").0, Some(0));
     // The key is on the device alone, and the secret of a token nowhere at the coordinator.
     let key = fs::read(lab.device_directory().join("one/device.key")).expect("the device's key");

@@ -198,17 +198,17 @@ impl Session<'_> {
     ) -> Result<Vec<RunRow>, Failure> {
         store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
         let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
-        let mut view = View::new(self.options.lively);
+        let mut view = View::new(self.options.lively, ids.len());
         loop {
             let rows = cli::rows(store, &ids)?;
             for row in &rows {
                 view.show(row, store.committed_bytes(row.id)?, None);
             }
             if rows.iter().all(RunRow::is_over) {
-                view.end();
+                view.leave();
                 return Ok(rows);
             }
-            self.go_on(agent).inspect_err(|_| view.end())?;
+            self.go_on(agent).inspect_err(|_| view.leave())?;
         }
     }
 
