@@ -13,6 +13,7 @@ mod deploy;
 mod descriptors;
 mod documents;
 mod enrollment;
+mod events;
 mod exit;
 mod fair_slots;
 mod fleet;

@@ -18,6 +18,7 @@ mod device_availability;
 mod device_check;
 mod device_health;
 mod device_watch;
+mod events;
 mod examination;
 mod export;
 mod health_text;
@@ -40,6 +41,7 @@ mod run;
 mod run_filter;
 mod run_lines;
 mod runs;
+mod screen;
 mod serve;
 mod settings;
 mod status;
@@ -113,6 +115,8 @@ enum Command {
     /// Lists, watches, exports, verifies, ends and removes runs
     #[command(subcommand)]
     Runs(runs::Command),
+    /// Prints changes of devices, runs and campaigns as they happen; with --format json, a document per line
+    Events(events::Args),
     /// Compares two selections of runs; exit code 1 if something is worse
     Compare(compare::Args),
     /// Shows devices' figures over time, and where they changed
@@ -199,6 +203,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Run(args) => run::run(&args, context),
         Command::Campaign(command) => campaign::run(&command, context),
         Command::Runs(command) => runs::run(&command, context),
+        Command::Events(args) => events::run(&args, context),
         Command::Compare(args) => compare::run(&args, context),
         Command::History(args) => compare::history::run(&args, context),
         Command::Settings(command) => settings::run(&command, context),

@@ -4,6 +4,7 @@
 mod ending;
 mod list;
 mod removal;
+mod show;
 mod waiting;
 
 use std::{fmt::Write as _, path::PathBuf};
@@ -12,12 +13,9 @@ use regatta_text::escape;
 
 use super::{Context, export, lookup, verify, with_hint};
 use crate::{
-    documents::shown_run,
-    exit::{self, CommandResult, Failure},
+    exit::{self, CommandResult},
     runs::rebuild as rebuild_store,
-    store::{RunRow, Store},
-    tables,
-    workspace::Workspace,
+    store::Store,
 };
 
 /// Commands about runs.
@@ -26,10 +24,7 @@ pub(super) enum Command {
     /// Lists the newest runs, the newest last
     List(list::Args),
     /// Shows one run with its files
-    Show {
-        /// Its id, the beginning or end of it, or `last`
-        run: String,
-    },
+    Show(show::ShowArgs),
     /// Copies a run's spec, record and files, byte for byte, with a SHA-256 manifest
     Export {
         /// Its id, the beginning or end of it, or `last`
@@ -72,7 +67,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
         Command::Verify { .. } | Command::Rebuild => {}
         Command::List(args) => list::run(args, context, &workspace, &store)?,
-        Command::Show { run } => show(context, &workspace, &store, &lookup::run(&store, run)?)?,
+        Command::Show(args) => show::show(args, context, &workspace, &store)?,
         Command::Export { run, out } => export::export(&workspace, &store, &lookup::run(&store, run)?, out)?,
         Command::Watch(args) => return waiting::watch(args, context, &workspace, &store),
         Command::Wait(args) => return waiting::wait(args, context, &workspace, &store),
@@ -111,12 +106,4 @@ fn rebuild(context: &Context) -> CommandResult {
     } else {
         exit::NO
     })
-}
-
-fn show(context: &Context, workspace: &Workspace, store: &Store, row: &RunRow) -> Result<(), Failure> {
-    let streams = store.streams(row.id)?;
-    let directory = workspace.run(row.id);
-    let document = shown_run(row, &streams, &directory);
-    context.print(&document, || tables::run(row, &streams, &directory))?;
-    Ok(())
 }

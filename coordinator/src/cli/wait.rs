@@ -91,7 +91,8 @@ impl Wait<'_> {
         }
     }
 
-    fn unserved(&self) -> Failure {
+    /// The error when the coordinator has ended.
+    pub(super) fn unserved(&self) -> Failure {
         Failure::could_not("the coordinator has ended").hint(format!(
             "start it again, and the runs continue: {}",
             self.context.command("serve")

@@ -114,6 +114,18 @@ impl Store {
         newest.map_or(Ok(None), |id| self.run(id))
     }
 
+    /// Returns the runs that were requested after another one, oldest first.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn runs_after(&self, id: RunId) -> Result<Vec<RunRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached(&format!("{SELECT_RUNS} WHERE id > ?1 ORDER BY id"))?;
+        let rows = statement.query_map([id.to_string()], run)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Returns whether the store has any run.
     ///
     /// # Errors

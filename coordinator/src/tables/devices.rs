@@ -208,6 +208,11 @@ const fn state(device: &DeviceRow) -> &'static str {
     }
 }
 
+/// Formats a device's name, state and health in one line.
+pub(crate) fn device_in_words(device: &DeviceRow) -> String {
+    format!("{}: {}", escape(&device.name), state_and_health(device))
+}
+
 fn state_and_health(device: &DeviceRow) -> String {
     format!("{}, {}", state(device), device.health.health().as_str())
 }

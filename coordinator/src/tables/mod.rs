@@ -39,7 +39,7 @@ pub(crate) use comparisons::{
     comparisons, count_of_runs, excluded, excluded_runs,
 };
 pub(crate) use device_state::device_state_facts;
-pub(crate) use devices::{device, devices, labels};
+pub(crate) use devices::{device, device_in_words, devices, labels};
 pub(crate) use health::{health, health_log};
 pub(crate) use history::{History, HistoryChange, HistoryPoint, HistoryReport, histories};
 pub(crate) use meters::meters;

@@ -1,0 +1,83 @@
+//! `regatta runs show`: one run with its files, once, or again as it changes until it is over.
+
+use std::time::Duration;
+
+use super::super::{Context, interrupts::Interrupts, lookup, progress::rows, screen::Screen, wait::Wait};
+use crate::{
+    documents::shown_run,
+    exit::Failure,
+    store::{RunRow, Store},
+    tables,
+    workspace::Workspace,
+};
+
+/// The interval between two drawings.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Flags of `runs show`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ShowArgs {
+    /// Its id, the beginning or end of it, or `last`
+    run: String,
+    /// Show it again as it changes, until it is over; without a terminal, print a line per change first
+    #[arg(long)]
+    watch: bool,
+}
+
+/// Shows a run.
+pub(super) fn show(
+    args: &ShowArgs,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
+    let mut row = lookup::run(store, &args.run)?;
+    if args.watch && !row.is_over() {
+        row = until_over(row, context, workspace, store)?;
+    }
+    let streams = store.streams(row.id)?;
+    let directory = workspace.run(row.id);
+    let document = shown_run(&row, &streams, &directory);
+    context.print(&document, || tables::run(&row, &streams, &directory))?;
+    Ok(())
+}
+
+fn until_over(
+    mut row: RunRow,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<RunRow, Failure> {
+    let ids = [row.id];
+    let wait = Wait {
+        context,
+        workspace,
+        store,
+        shows_progress: true,
+        longest: None,
+    };
+    if !context.is_lively() {
+        return Ok(wait.for_runs(&ids)?.pop().unwrap_or(row));
+    }
+    let interrupts = Interrupts::watch()?;
+    let mut screen = Screen::new();
+    loop {
+        row = rows(store, &ids)?.pop().unwrap_or(row);
+        if row.is_over() {
+            screen.clear();
+            return Ok(row);
+        }
+        screen.draw(&tables::run(
+            &row,
+            &store.streams(row.id)?,
+            &workspace.run(row.id),
+        ));
+        if !workspace.is_served() {
+            return Err(wait.unserved());
+        }
+        if interrupts.wait_for(1, PAUSE) {
+            let again = context.command(&format!("runs show {} --watch", row.id));
+            return Err(Failure::interrupted("interrupted: the run goes on").hint(again));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The changes of devices, runs and campaigns, found by comparing the store with what it was before. Nothing is kept between two processes:
+//! a state that lasts less than the time between two looks may be missed, the last state of each is not.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use regatta_types::{DeviceId, RunId};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    documents::{campaign_summary, run_document},
+    store::{CampaignRow, DeviceRow, RunRow, Store},
+    tables::{self, run_text},
+};
+
+/// What changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Subject {
+    Device,
+    Run,
+    Campaign,
+}
+
+/// A change as a JSON document: the fields of the changed thing beside time and kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Event {
+    /// When it was seen, RFC 3339 UTC.
+    pub(crate) time: String,
+    pub(crate) event: Subject,
+    #[serde(flatten)]
+    document: Value,
+    /// The new state in words.
+    #[serde(skip)]
+    pub(crate) text: String,
+}
+
+/// Finds changes in the store.
+pub(crate) struct EventSource<'a> {
+    store: &'a Store,
+    /// The store's version at the last look. `None` before the first one.
+    version: Option<i64>,
+    devices: BTreeMap<DeviceId, Value>,
+    /// The runs that are not recorded yet.
+    runs: BTreeMap<RunId, Value>,
+    newest_run: Option<RunId>,
+    campaigns: BTreeMap<String, Value>,
+}
+
+impl<'a> EventSource<'a> {
+    /// Creates a source whose first look finds everything that is open: every device, and the runs and campaigns that are not over.
+    pub(crate) fn new(store: &'a Store) -> Self {
+        Self {
+            store,
+            version: None,
+            devices: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            newest_run: None,
+            campaigns: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the changes since the last look: of devices, then of runs in the order of their requests, then of campaigns.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn look(&mut self) -> anyhow::Result<Vec<Event>> {
+        let version = self.store.data_version()?;
+        if self.version == Some(version) {
+            return Ok(Vec::new());
+        }
+        let is_first = self.version.replace(version).is_none();
+        let mut events = Vec::new();
+        self.look_at_devices(&mut events)?;
+        self.look_at_runs(is_first, &mut events)?;
+        self.look_at_campaigns(is_first, &mut events)?;
+        Ok(events)
+    }
+
+    fn look_at_devices(&mut self, events: &mut Vec<Event>) -> anyhow::Result<()> {
+        let rows = self.store.devices()?;
+        for row in &rows {
+            let document = device(row);
+            if self.devices.insert(row.id.clone(), document.clone()).as_ref() != Some(&document) {
+                events.push(event(Subject::Device, document, tables::device_in_words(row)));
+            }
+        }
+        let is_known = |id: &DeviceId| rows.iter().any(|row| row.id == *id);
+        for (id, last) in self.devices.extract_if(.., |id, _| !is_known(id)) {
+            let name = last["name"].as_str().unwrap_or_default().to_owned();
+            let document = json!({ "device": id, "name": name, "state": "removed" });
+            events.push(event(Subject::Device, document, format!("{name}: removed")));
+        }
+        Ok(())
+    }
+
+    fn look_at_runs(&mut self, is_first: bool, events: &mut Vec<Event>) -> anyhow::Result<()> {
+        let mut rows = self.store.open_runs()?;
+        let is_open = |id: &RunId| rows.iter().any(|row| row.id == *id);
+        let over: Vec<RunId> = self.runs.keys().copied().filter(|id| !is_open(id)).collect();
+        let new = match self.newest_run {
+            _ if is_first => self.store.newest_run()?.into_iter().collect(),
+            Some(last) => self.store.runs_after(last)?,
+            None => self.store.runs()?,
+        };
+        self.newest_run = new.iter().map(|row| row.id).max().or(self.newest_run);
+        // A run may have been requested and recorded since the last look.
+        rows.extend(new.into_iter().filter(|row| !is_first && row.recorded.is_some()));
+        for id in over {
+            self.runs.remove(&id);
+            match self.store.run(id)? {
+                Some(row) => rows.push(row),
+                None => {
+                    let document = json!({ "run": id, "phase": "removed" });
+                    events.push(event(Subject::Run, document, format!("run {id}: removed")));
+                }
+            }
+        }
+        rows.sort_unstable_by_key(|row| row.id);
+        rows.dedup_by_key(|row| row.id);
+        for row in &rows {
+            let document = serde_json::to_value(run_document(row))?;
+            let is_known = self.runs.get(&row.id) == Some(&document);
+            if row.recorded.is_none() {
+                self.runs.insert(row.id, document.clone());
+            }
+            if !is_known {
+                events.push(event(Subject::Run, document, run_words(row)));
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_campaigns(&mut self, is_first: bool, events: &mut Vec<Event>) -> anyhow::Result<()> {
+        let is_watched = |row: &CampaignRow| row.ended.is_none() || !is_first;
+        for row in self.store.campaigns()? {
+            let last = self.campaigns.get(&row.name);
+            let is_over = |last: &Value| !last["ended"].is_null();
+            if last.is_some_and(is_over) || (last.is_none() && !is_watched(&row)) {
+                continue;
+            }
+            let summary = campaign_summary(&row, self.store)?;
+            let document = serde_json::to_value(&summary)?;
+            if last != Some(&document) {
+                let counts = tables::campaign_counts(&summary);
+                let text = format!("campaign {} {}: {counts}", summary.campaign, summary.state);
+                events.push(event(Subject::Campaign, document.clone(), text));
+                self.campaigns.insert(row.name, document);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn event(event: Subject, document: Value, text: String) -> Event {
+    Event {
+        time: Timestamp::now().to_string(),
+        event,
+        document,
+        text,
+    }
+}
+
+/// Returns what may change of a device, without its description and its heartbeats.
+fn device(row: &DeviceRow) -> Value {
+    let (_, _, cause) = row.health.shown();
+    json!({
+        "device": row.id,
+        "name": row.name,
+        "state": row.activity().as_str(),
+        "run": row.open_run,
+        "health": row.health.health().as_str(),
+        "health_cause": cause,
+        "labels": row.labels,
+        "agent": row.agent,
+    })
+}
+
+fn run_words(row: &RunRow) -> String {
+    let state = match run_text::waits_for(row) {
+        _ if row.is_over() => run_text::result(row),
+        Some(why) => format!("{}: {why}", row.shown_phase()),
+        None => row.shown_phase().to_string(),
+    };
+    format!("{}: {state}", run_text::subject(row))
+}
