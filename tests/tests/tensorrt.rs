@@ -242,6 +242,64 @@ fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
     assert_eq!(place.answers(run).len(), 597);
 }
 
+/// Boards have no operator: the first run builds what the next ones use.
+#[test]
+fn a_missing_engine_is_built_before_the_run_unless_that_is_forbidden() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::new(lab);
+    place.start();
+    let words = [
+        "--scenario",
+        "SingleStream",
+        "--mode",
+        "AccuracyOnly",
+        "--system",
+        "none",
+        "--set",
+        "warmup_duration=0",
+    ];
+    let forbidden = [&words[..], &["--set", "engine_build=never"]].concat();
+    let refused = place.end_of(&place.queued_runs(&forbidden)[0]);
+    let reason = refused["reason"].as_str().expect("a reason");
+    assert!(
+        refused["phase"] == "failed" && reason.contains("hint: regatta-agent engine build --onnx"),
+        "{refused:#}"
+    );
+    let run = &place.queued_runs(&words)[0];
+    let built = place.end_of(run);
+    assert_eq!(built["phase"], "done", "{built:#}");
+    assert_eq!(place.answers(run).len(), 597);
+    let log =
+        |run: &str| fs::read_to_string(place.directory(run).join("files/run.log")).expect("the run's log");
+    assert!(log(run).contains("building with TensorRT"), "{}", log(run));
+    // The engine stays on the device.
+    let next = &place.queued_runs(&forbidden)[0];
+    assert_eq!(place.end_of(next)["phase"], "done");
+    assert!(!log(next).contains("building with TensorRT"), "{}", log(next));
+}
+
+#[test]
+fn an_engine_that_cannot_be_built_fails_its_run_with_the_reason() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::new(lab);
+    place.start();
+    // There is no calibration for these integers.
+    let words = [
+        "--scenario",
+        "SingleStream",
+        "--system",
+        "none",
+        "--set",
+        "precision=int8",
+    ];
+    let failed = place.end_of(&place.queued_runs(&words)[0]);
+    let reason = failed["reason"].as_str().expect("a reason");
+    assert!(
+        failed["phase"] == "failed" && reason.starts_with("the run's engine cannot be built by `"),
+        "{failed:#}"
+    );
+}
+
 /// A machine with two GPUs of its own, as a workstation has them.
 #[test]
 fn two_gpus_are_reported_and_the_generic_rule_uses_them() {

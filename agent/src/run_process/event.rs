@@ -14,6 +14,11 @@ pub(crate) enum Event {
         /// The phase.
         phase: RunPhase,
     },
+    /// The run is still being prepared.
+    Preparing {
+        /// What it waits for, in words.
+        reason: String,
+    },
     /// The run has failed.
     Failed {
         /// One sentence, with its causes.

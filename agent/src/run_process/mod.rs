@@ -6,6 +6,7 @@
 pub(crate) mod clock;
 pub(crate) mod event;
 mod loadgens;
+mod missing_engine;
 pub(crate) mod prepared_run;
 mod run_dir;
 
@@ -58,7 +59,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         learn: false,
     };
     let mut attempt = Attempt::requested(&spec);
-    let ready = run_plan.prepare()?;
+    let ready = missing_engine::prepare(&run_plan, |reason| tell(&Event::Preparing { reason }))?;
     run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();
     run_dir.write_attempt(&attempt)?;

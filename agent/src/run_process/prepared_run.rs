@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The inputs of a run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunPlan {
     /// The benchmark.
     pub(crate) benchmark: Benchmark,

@@ -21,7 +21,7 @@ pub(super) struct RunLines {
     bars: MultiProgress,
     lines: BTreeMap<RunId, ProgressBar>,
     /// The lines for runs. `None` if every run has one.
-    room: Option<usize>,
+    max_lines: Option<usize>,
     /// The runs without a line that have not ended.
     waiting: BTreeSet<RunId>,
     /// The line with their number.
@@ -34,11 +34,11 @@ impl RunLines {
         let lines = console::Term::stderr()
             .size_checked()
             .map_or(USUAL, |(lines, _)| lines.into());
-        let room = lines.saturating_sub(SPARE).max(1);
+        let max_lines = lines.saturating_sub(SPARE).max(1);
         Self {
             bars: MultiProgress::new(),
             lines: BTreeMap::new(),
-            room: (runs > room).then_some(room),
+            max_lines: (runs > max_lines).then_some(max_lines),
             waiting: BTreeSet::new(),
             count: None,
         }
@@ -46,7 +46,7 @@ impl RunLines {
 
     /// Shows a run's text.
     pub(super) fn show(&mut self, row: &RunRow, text: &str) {
-        match self.room {
+        match self.max_lines {
             None => self.show_line(row, text),
             Some(_) if row.is_over() => {
                 self.waiting.remove(&row.id);
@@ -56,7 +56,7 @@ impl RunLines {
                 }
                 self.print(text);
             }
-            Some(room) if self.lines.contains_key(&row.id) || self.has_line(row, room) => {
+            Some(max_lines) if self.lines.contains_key(&row.id) || self.has_line(row, max_lines) => {
                 self.waiting.remove(&row.id);
                 self.show_line(row, text);
             }
@@ -68,8 +68,8 @@ impl RunLines {
     }
 
     /// Whether a run gets one of the lines: runs that wait for their device get none.
-    fn has_line(&self, row: &RunRow, room: usize) -> bool {
-        row.shown_phase() != RunPhase::Queued && self.lines.len() < room
+    fn has_line(&self, row: &RunRow, max_lines: usize) -> bool {
+        row.shown_phase() != RunPhase::Queued && self.lines.len() < max_lines
     }
 
     fn show_line(&mut self, row: &RunRow, text: &str) {

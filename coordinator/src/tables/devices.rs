@@ -2,7 +2,7 @@
 
 use comfy_table::{ContentArrangement, Table};
 use regatta_text::escape;
-use regatta_types::documents::{DeviceFacts, EngineKind, GpuFacts};
+use regatta_types::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table, words};
@@ -225,13 +225,12 @@ fn health(device: &DeviceRow) -> String {
     format!("{}{since}{cause}", device.health.health().as_str())
 }
 
-/// Formats the engines that run on a device, and then those of its agent that do not.
+/// Formats the engines that run on a device. `device show` has those of its agent that do not, with the reason.
 fn engines(device: &DeviceRow) -> String {
-    let (can, cannot): (Vec<EngineKind>, Vec<EngineKind>) = device
-        .engines
-        .iter()
-        .partition(|engine| engine_obstacle(device, **engine).is_none());
-    let can = can.into_iter().map(|engine| engine.as_str().to_owned());
-    let cannot = cannot.into_iter().map(|engine| format!("not {engine}"));
-    can.chain(cannot).collect::<Vec<_>>().join(", ")
+    let engines = device.engines.iter();
+    let runnable = engines.filter(|engine| engine_obstacle(device, **engine).is_none());
+    runnable
+        .map(|engine| engine.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -73,7 +73,7 @@ pub(crate) fn figure(row: &RunRow) -> Option<String> {
     })
 }
 
-/// Returns the accuracy in percent with its target, if there is one: `99.61 % ≥ 99.00 %`.
+/// Returns the accuracy in percent with its target, if there is one: `99.61 ≥ 99.00 %`.
 pub(crate) fn accuracy(row: &RunRow) -> Option<String> {
     let found = row.outcome.as_ref()?.accuracy.as_ref()?;
     let Some(target) = found.target else {
@@ -81,7 +81,7 @@ pub(crate) fn accuracy(row: &RunRow) -> Option<String> {
     };
     let sign = if found.is_reached() { '≥' } else { '<' };
     let [value, target] = words::distinct(found.value, target);
-    Some(format!("{value} % {sign} {target} %"))
+    Some(format!("{value} {sign} {target} %"))
 }
 
 /// Returns the target that an accuracy does not reach.

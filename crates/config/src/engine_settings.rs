@@ -19,7 +19,7 @@ pub use self::{
     declaration::{EngineSettings, SETTINGS, Setting, SettingSource},
     search::{Bound, SearchRule, SearchValues},
     units::{BoardName, GpuSelection, SimUnit, SimUnits},
-    value::{Dispatch, EnginePrecision, InputType, Sharing, TimingWait, ValueType},
+    value::{Dispatch, EngineBuild, EnginePrecision, InputType, Sharing, TimingWait, ValueType},
 };
 
 /// The error for a setting that an engine cannot use.

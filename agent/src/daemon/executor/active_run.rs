@@ -183,6 +183,11 @@ impl ActiveRun {
     pub(super) fn handle_process(&mut self, event: ProcessEvent, bytes_sent: u64) -> Vec<ExecutionStep> {
         match event {
             ProcessEvent::Reported(Event::Phase { phase }) => self.handle_phase(phase, bytes_sent),
+            ProcessEvent::Reported(Event::Preparing { reason }) if self.phase == RunPhase::Preparing => {
+                let update = RunUpdate::Phase(RunPhase::Preparing, Some(reason));
+                vec![ExecutionStep::Update(update)]
+            }
+            ProcessEvent::Reported(Event::Preparing { .. }) => Vec::new(),
             ProcessEvent::Reported(Event::Failed { reason }) => {
                 self.failure = Some(reason);
                 Vec::new()

@@ -16,7 +16,7 @@ use super::{
     },
     units::{BoardName, GpuSelection, SimUnits},
     value::{
-        Dispatch, EnginePrecision, InputType, SettingValue, Sharing, TimingWait,
+        Dispatch, EngineBuild, EnginePrecision, InputType, SettingValue, Sharing, TimingWait,
         ValueType::{self, Boolean, Text, Word},
     },
 };
@@ -342,6 +342,14 @@ declare! {
     dla_engine: String {
         value_type: Text("an engine's key, or its directory"),
         default: "the one that fits",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// An engine that the device lacks is built before the run (`missing`), or the run fails with the command (`never`, and for a named engine).
+    engine_build: EngineBuild {
+        value_type: Word(EngineBuild::WORDS),
+        default: "`missing`",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
     }

@@ -236,6 +236,14 @@ words! {
         Spin = "spin",
     }
 
+    /// What happens before a run whose TensorRT engine the device lacks.
+    EngineBuild {
+        /// The engine is built.
+        Missing = "missing",
+        /// The run fails.
+        Never = "never",
+    }
+
     /// The types that a TensorRT engine may compute in.
     EnginePrecision {
         /// As in the network.
