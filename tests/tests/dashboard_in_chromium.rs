@@ -72,6 +72,37 @@ impl BusyLab {
         ]);
         let run = requested["runs"][0]["run"].as_str().expect("a run").to_owned();
         eventually("the run's record", 120, || lab.show(&run)["recorded"].is_string());
+        let tree = lab.scratch().join("tree");
+        let words = [
+            "run",
+            "--device",
+            "boat-sim-0005",
+            "--benchmark",
+            "digits",
+            "--engine",
+            "sim",
+            "--scenario",
+            "Offline",
+            "--mode",
+            "AccuracyOnly,PerformanceOnly",
+            "--duration",
+            "1s",
+            "--round",
+            "v6.1",
+        ];
+        // The exit code is 1, because nobody judges the answers of this engine.
+        let _ = lab.regatta().args(words).output().expect("regatta runs");
+        let words = [
+            "submission",
+            "stage",
+            "--round",
+            "v6.1",
+            "--rehearsal",
+            "--device",
+            "boat-sim-0005",
+            "--output",
+        ];
+        let _ = succeed_output(lab.regatta().args(words).arg(&tree));
         let plan = lab.scratch().join("plan.toml");
         let text = "schema = 1\nname = \"nightly\"\n[[cells]]\ndevices = [\"all\"]\nplacement = \"each\"\n\
                     benchmark = \"digits\"\nscenario = [\"Offline\", \"SingleStream\"]\nengine = \"sim\"\n\
@@ -106,12 +137,17 @@ fn every_page_works_in_a_browser_and_for_everybody() {
     let axe = oracle::axe().map(|path| fs::read_to_string(path).expect("axe-core") + ";0");
     let busy = BusyLab::start();
     let run = format!("/run/{}", busy.run);
+    browser.open(&format!("{}/submission", busy.url));
+    let tree = browser.evaluate("document.querySelector('a[href^=\"/submission/\"]').getAttribute('href')");
+    let tree = tree.as_str().expect("a staged tree").to_owned();
     let pages = [
         ("fleet", "/"),
         ("runs", "/runs"),
         ("run", run.as_str()),
         ("campaigns", "/campaigns"),
         ("campaign", "/campaign/nightly"),
+        ("submission", "/submission"),
+        ("tree", tree.as_str()),
         ("error", "/nothing"),
     ];
     let pictures = env::var_os("REGATTA_PICTURES").map(PathBuf::from);
@@ -137,6 +173,30 @@ fn every_page_works_in_a_browser_and_for_everybody() {
             }
         }
     }
+
+    let submission = browser
+        .evaluate("fetch('/submission').then(page => page.text())")
+        .to_string();
+    for part in ["the sim engine computes nothing", "set `submitter`", "/run/"] {
+        assert!(submission.contains(part), "{part}: {submission}");
+    }
+    // The rehearsal's page has what the strict check finds.
+    let checked = browser
+        .evaluate(&format!("fetch('{tree}').then(page => page.text())"))
+        .to_string();
+    let words = ["submission", "check", "--round", "v6.1", "--format", "json"];
+    let printed = busy
+        .lab
+        .regatta()
+        .args(words)
+        .arg(busy.lab.scratch().join("tree"))
+        .output();
+    let printed: Value = serde_json::from_slice(&printed.expect("regatta runs").stdout).expect("JSON");
+    let first = printed["findings"][0]["path"]
+        .as_str()
+        .expect("a finding")
+        .to_owned();
+    assert!(checked.contains(&first), "{first}: {checked}");
 
     // A change arrives without a reload, and the link with the keyboard's focus keeps it.
     browser.resize(1400, false);

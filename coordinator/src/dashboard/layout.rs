@@ -9,7 +9,12 @@ use maud::{DOCTYPE, Markup, html};
 use super::static_files::{ICON, SCRIPT, STYLE};
 
 /// The pages of the navigation: title and path.
-const PAGES: [(&str, &str); 3] = [("Fleet", "/"), ("Runs", "/runs"), ("Campaigns", "/campaigns")];
+const PAGES: [(&str, &str); 4] = [
+    ("Fleet", "/"),
+    ("Runs", "/runs"),
+    ("Campaigns", "/campaigns"),
+    ("Submission", "/submission"),
+];
 
 /// An HTML document as a response.
 pub(super) struct Page(Markup);

@@ -8,6 +8,8 @@
 //! GET /run/ID/file/NAME  one of its files, as a download
 //! GET /campaigns         the campaigns
 //! GET /campaign/NAME     a campaign with the state of each cell
+//! GET /submission        what the runs are ready for, and the staged trees
+//! GET /submission/TREE   the strict check of a staged tree
 //! GET /live/...          each of these pages as server-sent events; the fleet's is /live/fleet
 //! GET /api/v1/...        devices, runs and campaigns as JSON; /api/v1/openapi.json describes them
 //! GET /metrics           the lab for Prometheus
@@ -36,6 +38,7 @@ mod run_list_query;
 mod run_page;
 mod server;
 mod static_files;
+mod submission_page;
 mod view;
 
 pub(crate) use server::{PageServer, PageServerError};

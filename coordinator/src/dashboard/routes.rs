@@ -25,6 +25,7 @@ use super::{
     run_list_page,
     run_list_query::RunListQuery,
     run_page, static_files,
+    submission_page::{self, Readiness, TreeReport},
     view::View,
 };
 
@@ -45,6 +46,8 @@ pub(super) fn routes(hub: Arc<Hub>, port: Port) -> Router {
         .route("/live/runs", get(live_runs))
         .route("/live/run/{run}", get(live_run))
         .route("/static/{name}", get(static_file))
+        .route("/submission", get(submission))
+        .route("/submission/{tree}", get(staged_tree))
         .route("/metrics", get(lab_metrics))
         .merge(api::routes())
         .fallback(async || PageError::not_found("there is no such page"))
@@ -168,6 +171,24 @@ fn no_run() -> PageError {
 
 fn run_list_query(query: Option<String>) -> Answer<RunListQuery> {
     RunListQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)
+}
+
+async fn submission(State(hub): State<Arc<Hub>>) -> Answer<Page> {
+    blocking(hub, |hub| {
+        let workspace = hub.read(|reader| reader.workspace().clone());
+        Ok(submission_page::page(&*Readiness::of(&workspace)?))
+    })
+    .await
+}
+
+async fn staged_tree(State(hub): State<Arc<Hub>>, Path(tree): Path<String>) -> Answer<Page> {
+    blocking(hub, move |hub| {
+        let workspace = hub.read(|reader| reader.workspace().clone());
+        let report = TreeReport::of(&tree, &workspace)?;
+        let report = report.ok_or_else(|| PageError::not_found("there is no such staged tree"))?;
+        Ok(submission_page::tree_page(&report))
+    })
+    .await
 }
 
 async fn lab_metrics(State(hub): State<Arc<Hub>>) -> Answer<Response> {

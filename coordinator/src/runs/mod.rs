@@ -72,5 +72,6 @@ pub(crate) use repetition::repetitions;
 pub(crate) use request::Request;
 pub(crate) use resolve::{ParsedWords, ResolveError, RunFiles};
 pub(crate) use run_verdict::RunVerdict;
+pub(crate) use staged::is_offered as is_offered_for_staging;
 pub(crate) use telemetry::{Quantity, RunTelemetry, TelemetryColumn, read_telemetry};
 pub(crate) use verify::{Subject, Verification, verify};

@@ -8,11 +8,11 @@ use regatta_fsutil::{
     atomic_file::AtomicFile,
     regular_file::{self, LARGEST_DOCUMENT},
 };
-use regatta_types::RunId;
+use regatta_types::{Mode, RunId, documents::RunPhase};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    store::{self, Store},
+    store::{self, RunRow, Store},
     workspace::{RunDir, Workspace},
 };
 
@@ -51,6 +51,14 @@ pub(crate) fn keep(
         store.run_is_staged(*run, tree, &new.staged)?;
     }
     Ok(())
+}
+
+/// Returns whether a run may be in a submission of a round: it is done and recorded. A search for the highest rate is no result.
+pub(crate) fn is_offered(row: &RunRow, round: &str) -> bool {
+    row.recorded.is_some()
+        && row.state.phase == RunPhase::Done
+        && row.mode != Mode::FindPeakPerformance
+        && row.draft.spec.round == round
 }
 
 /// Restores in the store which trees were made with a run.

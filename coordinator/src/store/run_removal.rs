@@ -7,7 +7,7 @@ use std::{
 };
 
 use regatta_types::{DeviceId, RunId};
-use rusqlite::params;
+use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, RunRow, Store, values};
 
@@ -181,6 +181,39 @@ impl Store {
             params![run.to_string(), tree.to_string_lossy(), staged],
         )?;
         Ok(())
+    }
+
+    /// Returns the submission trees that were made with runs of the store, the newest first: directory, time and number of runs. Some may
+    /// have been deleted since.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn staged_trees(&self) -> Result<Vec<(PathBuf, String, u64)>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT tree, max(staged) AS staged, count(*) AS runs FROM staged_runs GROUP BY tree ORDER BY staged DESC",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let tree: String = row.get("tree")?;
+            Ok((
+                PathBuf::from(tree),
+                row.get("staged")?,
+                values::unsigned(row, "runs")?,
+            ))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the round of the runs in a submission tree.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn round_of_tree(&self, tree: &Path) -> Result<Option<String>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT json_extract(draft, '$.spec.round') FROM runs JOIN staged_runs ON run = id WHERE tree = ?1 LIMIT 1",
+        )?;
+        Ok(statement
+            .query_row([tree.to_string_lossy()], |row| row.get(0))
+            .optional()?)
     }
 
     /// Returns the submission trees that were made with a run. Some may have been deleted since.

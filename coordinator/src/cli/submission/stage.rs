@@ -17,10 +17,7 @@ use regatta_submission::{
     stage::{self, Answers, Kind, Question, Request, StageError, Staged, StagingFinding},
 };
 use regatta_text::escape;
-use regatta_types::{
-    DeviceId, Division, Mode,
-    documents::{RunPhase, document_name},
-};
+use regatta_types::{DeviceId, Division, documents::document_name};
 use serde_json::{Value, json};
 
 use super::{
@@ -135,13 +132,7 @@ fn offered(
         let rows = store.runs()?.into_iter();
         let devices = args.devices.find(&store)?;
         let of_devices = rows.filter(|row| devices.is_empty() || devices.contains(&row.device));
-        // A search for the highest rate is no result.
-        let done = of_devices.filter(|row| {
-            row.recorded.is_some()
-                && row.state.phase == RunPhase::Done
-                && row.mode != Mode::FindPeakPerformance
-        });
-        let of_round = done.filter(|row| row.draft.spec.round == round.name);
+        let of_round = of_devices.filter(|row| runs::is_offered_for_staging(row, &round.name));
         let directories = of_round.map(|row| workspace.run(row.id).path().to_owned());
         return Ok((directories.collect(), keys));
     }

@@ -36,7 +36,7 @@ pub use answers::{Answers, BenchmarkAnswers, Documents, SystemAnswers};
 pub use error::{AnswersError, StageError};
 use places::Places;
 use regatta_types::Division;
-pub use request::{Kind, REHEARSAL, Request, Staged, StagedResult};
+pub use request::{Kind, Preview, REHEARSAL, Request, Staged, StagedResult};
 use run::Run;
 use serde_json::{Map, Value};
 use staging::Staging;
@@ -57,25 +57,8 @@ const NOBODY: &str = "nobody";
 /// part of the tree remains.
 pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
     let draft = Draft::begin(request.output)?;
-    let mut runs = Vec::with_capacity(request.runs.len());
-    for directory in request.runs {
-        runs.push(Run::read(directory, request.keys)?);
-    }
-    let mut findings = Vec::new();
-    let submitter = submitter(request, &mut findings);
-    let mut staging = Staging {
-        request,
-        places: Places::new(request.round.submission.layout, request.division, &submitter),
-        runs: &runs,
-        power: power_session::read(request.power)?,
-        files: Files::new(),
-        mapping: request.answers.model_mapping.clone(),
-        results: Vec::new(),
-        audits: Vec::new(),
-        findings,
-        notes: Vec::new(),
-    };
-    plan(&mut staging, &submitter)?;
+    let runs = read(request)?;
+    let (mut staging, submitter) = planned(request, &runs)?;
     refuse(&mut staging)?;
     tree::write(&staging.files, &draft)?;
     audits::write(&mut staging, draft.root())?;
@@ -87,6 +70,53 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
         files: draft.finish()?,
         notes,
     })
+}
+
+/// Returns what [`stage`] would put into the tree and what it would refuse, without writing it. The hashes of logs are not compared.
+///
+/// # Errors
+/// Errors concern files.
+pub fn preview(request: &Request<'_>) -> Result<Preview, StageError> {
+    let runs = read(request)?;
+    let (mut staging, _) = planned(request, &runs)?;
+    let findings = match refuse(&mut staging) {
+        Err(StageError::Refused { findings }) => findings,
+        other => {
+            other?;
+            Vec::new()
+        }
+    };
+    Ok(Preview {
+        results: staging.results,
+        findings,
+    })
+}
+
+fn read(request: &Request<'_>) -> Result<Vec<Run>, StageError> {
+    let directories = request.runs.iter();
+    directories
+        .map(|directory| Run::read(directory, request.keys))
+        .collect()
+}
+
+/// Returns the planned tree and the submitter's directory name.
+fn planned<'a>(request: &'a Request<'a>, runs: &'a [Run]) -> Result<(Staging<'a>, String), StageError> {
+    let mut findings = Vec::new();
+    let submitter = submitter(request, &mut findings);
+    let mut staging = Staging {
+        request,
+        places: Places::new(request.round.submission.layout, request.division, &submitter),
+        runs,
+        power: power_session::read(request.power)?,
+        files: Files::new(),
+        mapping: request.answers.model_mapping.clone(),
+        results: Vec::new(),
+        audits: Vec::new(),
+        findings,
+        notes: Vec::new(),
+    };
+    plan(&mut staging, &submitter)?;
+    Ok((staging, submitter))
 }
 
 /// Returns the submitter's directory name.

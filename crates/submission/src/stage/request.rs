@@ -8,7 +8,7 @@ use std::{
 use regatta_config::round::Round;
 use regatta_types::{DeviceId, Division, RunId, Scenario};
 
-use super::Answers;
+use super::{Answers, StagingFinding};
 use crate::proof::PublicKey;
 
 /// The purpose of the tree.
@@ -60,6 +60,15 @@ pub struct Staged {
     pub files: usize,
     /// Notes about the tree for the operator.
     pub notes: Vec<String>,
+}
+
+/// What a tree would have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// The results.
+    pub results: Vec<StagedResult>,
+    /// What is missing or not allowed.
+    pub findings: Vec<StagingFinding>,
 }
 
 /// A result in the tree.

@@ -1,0 +1,179 @@
+//! The pages of submissions: what the lab's runs are ready for, with each missing thing and its remedy, and the strict check of every tree
+//! that was staged. The judgement is the one of `regatta submission stage` and `check`.
+
+mod readiness;
+mod tree_report;
+
+use maud::{Markup, html};
+use regatta_submission::{
+    check::{Finding, Severity},
+    stage::StagingFinding,
+};
+use regatta_types::RunId;
+
+pub(super) use self::{readiness::Readiness, tree_report::TreeReport};
+use super::{
+    layout::{self, Page},
+    outside_text::{NAME, SENTENCE, shown},
+};
+use crate::tables;
+
+/// The number of findings that are listed.
+const MOST_FINDINGS: usize = 300;
+
+/// Renders what the lab is ready for.
+pub(super) fn page(readiness: &Readiness) -> Page {
+    let (questions, missing): (Vec<_>, Vec<_>) = readiness
+        .findings
+        .iter()
+        .partition(|finding| finding.question.is_some());
+    let content = html! {
+        h1 { "Submission" }
+        p .note {
+            "What a closed tree of " (readiness.round) " would have now, out of " (readiness.runs) " finished runs. "
+            code { "regatta submission stage --round " (readiness.round) " --division closed --answers ANSWERS.toml --output NEWTREE" }
+            " makes it once nothing is missing."
+        }
+        h2 { "Results" }
+        @if readiness.results.is_empty() { p { "No result is complete: see what is missing." } } @else { (results(readiness)) }
+        h2 { "Missing or not allowed" }
+        @if missing.is_empty() { p { "Nothing." } } @else { (staging_findings(&missing)) }
+        @if !questions.is_empty() {
+            h2 { "Answers that only the operator has" }
+            (staging_findings(&questions))
+        }
+        h2 { "Staged trees" }
+        @if readiness.trees.is_empty() { p { "None." } } @else { (trees(readiness)) }
+        p .note { "Read at " (tables::time(&readiness.read)) ", at most every ten seconds." }
+    };
+    layout::page("Submission", Some("/submission"), None, &content)
+}
+
+fn results(readiness: &Readiness) -> Markup {
+    let run = |run: RunId| html! { a href={ "/run/" (run) } { (tables::short_id(run)) } };
+    html! {
+        (table("Results", &["System", "Benchmark", "Scenario", "Performance run", "Accuracy run", "Audits"], &html! {
+            @for result in &readiness.results {
+                tr role="row" {
+                    th role="rowheader" scope="row" data-title="System" { (shown(&result.system, NAME)) }
+                    td role="cell" data-title="Benchmark" { (shown(&result.model, NAME)) }
+                    td role="cell" data-title="Scenario" { (result.scenario) }
+                    td role="cell" data-title="Performance run" { (run(result.performance)) }
+                    td role="cell" data-title="Accuracy run" { (run(result.accuracy)) }
+                    td role="cell" data-title="Audits" {
+                        @for (name, id) in &result.audits { (shown(name, NAME)) " " (run(*id)) " " }
+                    }
+                }
+            }
+        }))
+    }
+}
+
+fn staging_findings(findings: &[&StagingFinding]) -> Markup {
+    html! {
+        (table("Findings", &["Where", "What", "Remedy"], &html! {
+            @for finding in findings.iter().take(MOST_FINDINGS) {
+                tr role="row" {
+                    th role="rowheader" scope="row" data-title="Where" { (shown(&finding.place, SENTENCE)) }
+                    td role="cell" data-title="What" { (shown(&finding.what, SENTENCE)) }
+                    td role="cell" data-title="Remedy" { (shown(&finding.fix, SENTENCE)) }
+                }
+            }
+        }))
+        (more(findings.len()))
+    }
+}
+
+fn trees(readiness: &Readiness) -> Markup {
+    html! {
+        (table("Staged trees", &["Tree", "Staged", "Runs"], &html! {
+            @for tree in &readiness.trees {
+                tr role="row" {
+                    th role="rowheader" scope="row" data-title="Tree" {
+                        a href={ "/submission/" (tree.key) } { (shown(&tree.path.to_string_lossy(), SENTENCE)) }
+                    }
+                    td role="cell" data-title="Staged" { (tables::time(&tree.staged)) }
+                    td .number role="cell" data-title="Runs" { (tree.runs) }
+                }
+            }
+        }))
+    }
+}
+
+/// Renders the strict check of a tree.
+pub(super) fn tree_page(report: &TreeReport) -> Page {
+    let path = shown(&report.path.to_string_lossy(), SENTENCE);
+    let (class, verdict) = if report.report.passes() {
+        ("good", "no error")
+    } else {
+        ("bad", "not in order")
+    };
+    let content = html! {
+        p .path { a href="/submission" { "Submission" } }
+        h1 { "Check of " (path) }
+        p .headline { span class={ "badge v-" (class) } { (verdict) } " by the rules of " (report.round) }
+        h2 { "Results" }
+        (table("Results", &["System", "Benchmark", "Scenario", "Result", "Check"], &html! {
+            @for row in &report.report.results {
+                tr role="row" {
+                    th role="rowheader" scope="row" data-title="System" { (shown(&row.system, NAME)) }
+                    td role="cell" data-title="Benchmark" { (shown(&row.model, NAME)) }
+                    td role="cell" data-title="Scenario" { (shown(&row.scenario, NAME)) }
+                    td role="cell" data-title="Result" {
+                        @if let Some(result) = row.result { (regatta_text::significant(result, 4)) " " (shown(&row.units, NAME)) }
+                    }
+                    td role="cell" data-title="Check" {
+                        @if row.accepted { span .badge .v-good { "no error" } } @else { span .badge .v-bad { "errors" } }
+                    }
+                }
+            }
+        }))
+        h2 { "Findings" }
+        @if report.report.findings.is_empty() { p { "None." } } @else { (findings(&report.report.findings)) }
+        p .note { "The same with " code { "regatta submission check " (path) " --round " (report.round) } "." }
+    };
+    layout::page("Submission", Some("/submission"), None, &content)
+}
+
+fn findings(findings: &[Finding]) -> Markup {
+    let severity = |finding: &Finding| match finding.severity {
+        Severity::Error => ("bad", "error"),
+        Severity::Warning => ("warn", "warning"),
+        Severity::Note => ("plain", "note"),
+    };
+    html! {
+        (table("Findings", &["Severity", "Where", "What", "Remedy"], &html! {
+            @for finding in findings.iter().take(MOST_FINDINGS) {
+                @let (class, word) = severity(finding);
+                tr role="row" {
+                    th role="rowheader" scope="row" data-title="Severity" { span class={ "badge v-" (class) } { (word) } }
+                    td role="cell" data-title="Where" {
+                        (shown(&finding.path, SENTENCE))
+                        @if let Some(line) = finding.line { ", line " (line) }
+                    }
+                    td role="cell" data-title="What" { (shown(&finding.message, SENTENCE)) }
+                    td role="cell" data-title="Remedy" { (shown(&finding.fix, SENTENCE)) }
+                }
+            }
+        }))
+        (more(findings.len()))
+    }
+}
+
+fn more(count: usize) -> Markup {
+    html! {
+        @if count > MOST_FINDINGS { p .note { (count - MOST_FINDINGS) " more are not listed." } }
+    }
+}
+
+/// Renders a table around its rows.
+fn table(name: &str, titles: &[&str], rows: &Markup) -> Markup {
+    html! {
+        table role="table" aria-label=(name) {
+            thead role="rowgroup" { tr role="row" {
+                @for title in titles { th role="columnheader" scope="col" { (title) } }
+            } }
+            tbody role="rowgroup" { (*rows) }
+        }
+    }
+}
