@@ -2,6 +2,7 @@
 //! of arrival. The slots know nothing of what a handshake does.
 
 use std::{
+    cmp::Reverse,
     collections::{HashMap, VecDeque},
     net::IpAddr,
     pin::pin,
@@ -18,7 +19,7 @@ use tokio::{
 };
 
 /// The time without progress after which a handshake loses its slot to a waiting one.
-pub(super) const STALLED: Duration = Duration::from_secs(2);
+pub(super) const STALLED: Duration = Duration::from_secs(1);
 /// How often waiting handshakes look for stalled ones.
 const CHECK: Duration = Duration::from_millis(100);
 
@@ -97,7 +98,7 @@ impl HandshakeSlots {
         })
     }
 
-    /// Takes a slot, and waits for one if none is free. Returns `None` when the queue has no room for this network.
+    /// Takes a slot, and waits for one if none is free. Returns `None` when the queue has become full of newer ones meanwhile.
     pub(super) async fn enter(self: &Arc<Self>, network: IpAddr) -> Option<(Slot, Eviction)> {
         let (grant, mut granted) = oneshot::channel();
         let number = self.lock().append(network, grant);
@@ -175,15 +176,16 @@ impl State {
         number
     }
 
-    /// Refuses the newest handshakes of the networks with the longest queues until `most` wait.
+    /// Refuses the oldest handshakes of the networks with the longest queues until `most` wait. A newcomer therefore always gets a place
+    /// in the queue, also behind a flood of silent connections.
     fn shorten(&mut self, most: usize) {
         while self.waiting > most {
-            let newest = |handshakes: &Handshakes| handshakes.waiting.back().map(|waiting| waiting.number);
+            let oldest = |handshakes: &Handshakes| handshakes.waiting.front().map(|waiting| waiting.number);
             let longest = self
                 .networks
                 .iter()
-                .max_by_key(|(_, handshakes)| (handshakes.waiting.len(), newest(handshakes)));
-            let Some((&network, number)) = longest.map(|(network, handshakes)| (network, newest(handshakes)))
+                .max_by_key(|(_, handshakes)| (handshakes.waiting.len(), Reverse(oldest(handshakes))));
+            let Some((&network, number)) = longest.map(|(network, handshakes)| (network, oldest(handshakes)))
             else {
                 return;
             };
@@ -360,27 +362,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_refuses_the_newest_of_the_network_with_the_most() {
+    async fn a_full_queue_refuses_the_oldest_of_the_network_with_the_most() {
         let slots = HandshakeSlots::new(1, 2);
         let (slot, _eviction) = slots.enter(HERE).await.unwrap();
-        let mut waiting: Vec<_> = (0..2).map(|_| Box::pin(slots.enter(HERE))).collect();
+        let a_moment = Duration::from_millis(1);
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(slots.enter(HERE))).collect();
         for wait in &mut waiting {
-            assert!(timeout(Duration::from_millis(1), wait).await.is_err(), "it waits");
+            assert!(timeout(a_moment, wait).await.is_err(), "it waits");
         }
-        assert!(slots.enter(HERE).await.is_none(), "there is no room for a third");
+        assert!(waiting.remove(0).await.is_none(), "the third had no room");
         let mut quiet = Box::pin(slots.enter(other(1)));
-        assert!(
-            timeout(Duration::from_millis(1), &mut quiet).await.is_err(),
-            "another has room"
-        );
-        assert!(
-            waiting.pop().unwrap().await.is_none(),
-            "which the newest of the first lost"
-        );
+        assert!(timeout(a_moment, &mut quiet).await.is_err(), "it waits");
+        assert!(waiting.remove(0).await.is_none(), "another network has room");
         assert!(slot.free());
         let (quiet, _) = quiet.await.unwrap();
         drop(quiet);
-        let (last, _) = waiting.pop().unwrap().await.unwrap();
+        let (last, _) = waiting.remove(0).await.unwrap();
         drop(last);
         let state = slots.lock();
         assert_eq!((state.running, state.waiting, state.networks.len()), (0, 0, 0));
