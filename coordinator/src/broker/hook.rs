@@ -1,11 +1,12 @@
 //! The embedded broker's hook on published messages.
 //!
-//! A log goes to [`Intake`]. Any other message waits for its device's [`Pace`] and is retained only where [`Retained`] allows it. Its
-//! MQTT properties are removed: Regatta does not read them, and a stored message could hold 64 KiB of them.
+//! A log or telemetry goes to [`Intake`]. Any message but a log waits for its device's [`Pace`]. What is routed is retained only where
+//! [`Retained`] allows it, and without its MQTT properties: Regatta does not read them, and a stored message could hold 64 KiB of them.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use mqtt5::{
+    QoS,
     broker::{BrokerEventHandler, ClientPublishEvent, PublishAction},
     packet::publish::PublishPacket,
 };
@@ -35,13 +36,17 @@ impl Hook {
         let Ok(topic) = Topic::parse(&event.topic) else {
             return PublishAction::Handled;
         };
-        if matches!(topic.leaf, Leaf::Log(..)) {
-            if !event.retain {
-                self.intake.take(event).await;
+        self.pace.speak(&topic.device, &topic.leaf).await;
+        // Heartbeats, too: the library compares each routed message with the filters of every device.
+        if matches!(topic.leaf, Leaf::Log(..) | Leaf::Telemetry) {
+            match event.qos {
+                _ if event.retain => {}
+                // Another heartbeat follows soon. Without an acknowledgement to wait for, a waiting connection would seem dead.
+                QoS::AtMostOnce if topic.leaf == Leaf::Telemetry => self.intake.take_or_drop(event),
+                _ => self.intake.take(event).await,
             }
             return PublishAction::Handled;
         }
-        self.pace.speak(&topic.device, &topic.leaf).await;
         let retain = event.retain && self.retained.may_leave(&topic, &event.topic, event.payload.len());
         PublishAction::Transform(without_properties(event, retain))
     }

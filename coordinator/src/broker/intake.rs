@@ -1,9 +1,9 @@
-//! Sends logs from the embedded broker's hook directly to the ingest's inbox, with a bound on messages in transit.
+//! Sends logs and telemetry from the embedded broker's hook directly to the ingest's inbox, with a bound on messages in transit.
 //!
 //! The library awaits the hook before it acknowledges a PUBLISH and before it reads more from the connection. A slow ingest therefore
 //! slows the device through TCP, and the memory in use is bounded for any number of devices.
 //!
-//! All other messages go through the broker's routing. With another broker, logs do too, and the receive windows of the link and the
+//! All other messages go through the broker's routing. With another broker, these do too, and the receive windows of the link and the
 //! devices are the bound.
 
 use std::{
@@ -22,12 +22,12 @@ use tokio::{
 
 use crate::link::Inbound;
 
-/// The maximum number of log messages between the broker and the end of their batch. With chunks of 64 KiB this is 16 MiB.
+/// The maximum number of messages between the broker and the end of their batch. With chunks of 64 KiB this is 16 MiB.
 pub(crate) const INBOX_CAPACITY: usize = 256;
 /// The longest wait for capacity. A waiting connection answers no pings, and a device considers it dead after 15 s.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// The path of logs from the broker to the ingest.
+/// The path of logs and telemetry from the broker to the ingest.
 pub(super) struct Intake {
     inbox: mpsc::Sender<Inbound>,
     capacity: Arc<Semaphore>,
@@ -46,21 +46,26 @@ impl Intake {
         }
     }
 
-    /// Sends a log message to the ingest once there is capacity. Drops it after the longest wait.
+    /// Sends a message to the ingest once there is capacity. Drops it after the longest wait.
     pub(super) async fn take(&self, event: ClientPublishEvent) {
         let Ok(capacity) = timeout(self.patience, self.capacity()).await else {
-            // The device gets no acknowledgement of this chunk and sends it again after a pause.
+            // The device sends an unacknowledged chunk again after a pause, and another heartbeat.
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
             if dropped.is_power_of_two() {
-                tracing::warn!(
-                    count = dropped,
-                    "log messages dropped because the ingest is behind"
-                );
+                tracing::warn!(count = dropped, "messages dropped because the ingest is behind");
             }
             return;
         };
         if let Some((place, permit)) = capacity {
-            place.send(Inbound::of_log(&event.topic, event.payload, permit));
+            place.send(Inbound::of_hook(&event.topic, event.payload, permit));
+        }
+    }
+
+    /// Sends a message to the ingest if there is capacity now.
+    pub(super) fn take_or_drop(&self, event: ClientPublishEvent) {
+        let permit = Arc::clone(&self.capacity).try_acquire_owned();
+        if let (Ok(permit), Ok(place)) = (permit, self.inbox.try_reserve()) {
+            place.send(Inbound::of_hook(&event.topic, event.payload, permit));
         }
     }
 
@@ -116,6 +121,16 @@ mod tests {
         inbound.recv().await.unwrap().dealt_with();
         waiting.await;
         assert_eq!(inbound.len(), INBOX_CAPACITY, "no more than there is room for");
+    }
+
+    #[tokio::test]
+    async fn what_does_not_wait_is_dropped_while_the_ingest_is_full() {
+        let (intake, mut inbound) = full(Duration::from_secs(3600)).await;
+        intake.take_or_drop(event(LOG));
+        assert_eq!(inbound.len(), INBOX_CAPACITY);
+        inbound.recv().await.unwrap().dealt_with();
+        intake.take_or_drop(event(LOG));
+        assert_eq!(inbound.len(), INBOX_CAPACITY, "there is room again");
     }
 
     #[tokio::test]

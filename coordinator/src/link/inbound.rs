@@ -30,15 +30,15 @@ pub(crate) fn inbox(beside: usize) -> (mpsc::Sender<Inbound>, mpsc::Receiver<Inb
 #[derive(Debug)]
 pub(super) enum Receipt {
     Mqtt(MqttReceipt),
-    /// A permit for a log in transit from the embedded broker.
+    /// A permit for a message in transit from the embedded broker.
     Permit(OwnedSemaphorePermit),
     #[cfg(test)]
     None,
 }
 
 impl Inbound {
-    /// Creates a log message that the embedded broker delivers directly. `permit` is released once it is processed.
-    pub(crate) fn of_log(topic: &str, payload: Bytes, permit: OwnedSemaphorePermit) -> Self {
+    /// Creates a message that the embedded broker delivers directly. `permit` is released once it is processed.
+    pub(crate) fn of_hook(topic: &str, payload: Bytes, permit: OwnedSemaphorePermit) -> Self {
         Self {
             topic: topic.to_owned(),
             payload,

@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
-    fs,
     sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -13,7 +12,7 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_fsutil::{
-    atomic_file::{AtomicFile, sync_directory},
+    atomic_file::sync_directory,
     hash::sha256_hex,
     regular_file::{self, LARGEST_DOCUMENT},
 };
@@ -24,12 +23,12 @@ use regatta_wire::{
     topic::{Leaf, Topic},
 };
 
-use super::{estimate::estimate, limits::RunLimits};
+use super::{estimate::estimate, limits::RunLimits, spec_writer::write_specs};
 use crate::{
     change_notifier::ChangeNotifier,
     keys::Keys,
     link::Publisher,
-    store::{DeviceRow, RunRow, Store},
+    store::{self, DeviceRow, RunRow, Store},
     workspace::Workspace,
 };
 
@@ -41,6 +40,11 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 const REPEAT_AFTER: Duration = Duration::from_secs(5);
 /// The interval for recording the time of service. Time that is lost when a coordinator ends only keeps runs longer.
 const COUNT_SERVICE: Duration = Duration::from_secs(60);
+/// The longest rest after a look, which otherwise lasts as long as the look. With many open runs a look takes long, and the ingest has
+/// news all the time.
+const LONGEST_REST: Duration = Duration::from_millis(500);
+/// The most runs that begin together. They share the flushes of the disk, and fit into the link's queue.
+const BATCH: usize = 256;
 /// The maximum size of a command and its signature besides the spec, in bytes.
 const AROUND_A_SPEC: usize = 256;
 
@@ -145,6 +149,7 @@ impl Dispatcher {
             if let Err(error) = self.look() {
                 tracing::error!("dispatch: {error:#}");
             }
+            thread::sleep(looked.elapsed().min(LONGEST_REST));
         }
     }
 
@@ -154,16 +159,22 @@ impl Dispatcher {
         }
         let devices = self.store.devices()?;
         let open = self.store.open_runs()?;
-        let mut requested = Vec::new();
-        self.silences.retain(|id, _| open.iter().any(|run| run.id == *id));
+        let mut runs_of: BTreeMap<&DeviceId, Vec<&RunRow>> = BTreeMap::new();
+        for run in &open {
+            runs_of.entry(&run.device).or_default().push(run);
+        }
+        let mut requested = BTreeSet::new();
+        let mut begins = Vec::new();
+        let ids: BTreeSet<RunId> = open.iter().map(|run| run.id).collect();
+        self.silences.retain(|id, _| ids.contains(id));
         // Sent before the next run starts, so that no command arrives in its timed window.
         self.give_up_recorded_runs()?;
         for device in devices.iter().filter(|device| device.online) {
-            let mine: Vec<&RunRow> = open.iter().filter(|run| run.device == device.id).collect();
+            let mine = runs_of.get(&device.id).map_or(&[][..], Vec::as_slice);
             requested.extend(mine.iter().map(|run| run.id));
             let aborts = self.store.pending_aborts(&device.id)?;
             for (run, reason) in &aborts {
-                requested.push(*run);
+                requested.insert(*run);
                 self.send_abort(*run, device, reason)?;
             }
             for run in mine.iter().filter(|run| run.spec_sha256.is_some()) {
@@ -176,8 +187,11 @@ impl Dispatcher {
                 // A given-up run may still execute there.
                 && aborts.is_empty()
             {
-                self.begin(next, device);
+                begins.push((*next, device));
             }
+        }
+        for batch in begins.chunks(BATCH) {
+            self.begin(batch)?;
         }
         self.requested.retain(|id, _| requested.contains(id));
         for (id, device) in self.store.examinations_to_send()? {
@@ -275,29 +289,59 @@ impl Dispatcher {
         self.send(&device.id, run.id, &Command::Resend { streams })
     }
 
-    /// Fixes a run's spec with the current estimates, and sends it.
-    fn begin(&mut self, run: &RunRow, device: &DeviceRow) {
-        match self.fix_spec(run) {
-            Ok(Some(fixed)) => {
-                self.complained.remove(&run.id);
-                if let Err(error) = self.send_pending(&fixed, device) {
-                    tracing::error!(run = %run.id, "cannot send the run: {error:#}");
-                }
+    /// Fixes the specs of runs with the current estimates, and sends them. A run that cannot be prepared is tried again later.
+    fn begin(&mut self, batch: &[(&RunRow, &DeviceRow)]) -> anyhow::Result<()> {
+        let mut prepared = Vec::with_capacity(batch.len());
+        for &(run, device) in batch {
+            match self.spec_of(run) {
+                Ok(Some(text)) => prepared.push((run, device, text)),
+                Ok(None) => {}
+                Err(error) => self.complain(run.id, &error),
             }
-            Ok(None) => {}
-            Err(error) => {
-                if self.complained.insert(run.id) {
-                    tracing::error!(run = %run.id, "cannot prepare the run, will try again: {error:#}");
-                }
+        }
+        let specs: Vec<_> = prepared
+            .iter()
+            .map(|(run, _, text)| (self.workspace.run(run.id), text.as_slice()))
+            .collect();
+        let written = write_specs(&specs);
+        sync_directory(&self.workspace.runs())?;
+        let mut ready = Vec::with_capacity(prepared.len());
+        for (new, written) in prepared.into_iter().zip(written) {
+            match written {
+                Ok(()) => ready.push(new),
+                Err(error) => self.complain(new.0.id, &error.into()),
             }
+        }
+        // A run whose user ended it meanwhile has no number.
+        let numbers = self.store.all_or_nothing(|store| {
+            let fix = |(run, device, text): &(&RunRow, &DeviceRow, Vec<u8>)| {
+                let is_fixed = store.fix_spec(run.id, &sha256_hex(text))?;
+                is_fixed.then(|| self.command_number(&device.id)).transpose()
+            };
+            ready.iter().map(fix).collect::<store::Result<Vec<_>>>()
+        })?;
+        for ((run, device, spec_json), number) in ready.into_iter().zip(numbers) {
+            let Some(number) = number else { continue };
+            tracing::info!(run = %run.id, benchmark = run.benchmark, scenario = %run.scenario, mode = %run.mode, "sending");
+            self.complained.remove(&run.id);
+            self.requested.insert(run.id, (Instant::now(), device.hellos));
+            self.send_numbered(&device.id, run.id, &Command::Start { spec_json }, number)?;
+        }
+        Ok(())
+    }
+
+    fn complain(&mut self, run: RunId, error: &anyhow::Error) {
+        if self.complained.insert(run) {
+            tracing::error!(%run, "cannot prepare the run, will try again: {error:#}");
         }
     }
 
-    fn fix_spec(&self, run: &RunRow) -> anyhow::Result<Option<RunRow>> {
-        let past = self.store.recorded_runs_like(&run.draft)?;
+    /// Returns the bytes of a run's spec. `None` ends a run that no message can carry.
+    fn spec_of(&self, run: &RunRow) -> anyhow::Result<Option<Vec<u8>>> {
         let mut spec = run.draft.spec.clone();
         // An audit repeats a run's spec exactly.
         if spec.audit.is_none() {
+            let past = self.store.recorded_runs_like(&run.draft)?;
             spec.conf.user_conf = run.draft.user_conf(&estimate(&spec, &past));
         }
         let mut text = serde_json::to_vec_pretty(&spec)?;
@@ -307,25 +351,35 @@ impl Dispatcher {
             self.store.run_cannot_be_sent(run.id, &reason)?;
             return Ok(None);
         }
-        let dir = self.workspace.run(run.id);
-        fs::create_dir_all(dir.path())?;
-        AtomicFile::new(&dir.spec()).write(&text)?;
-        sync_directory(&self.workspace.runs())?;
-        if !self.store.fix_spec(run.id, &sha256_hex(&text))? {
-            return Ok(None);
-        }
-        tracing::info!(run = %run.id, benchmark = run.benchmark, scenario = %run.scenario, mode = %run.mode, "sending");
-        Ok(self.store.run(run.id)?)
+        Ok(Some(text))
+    }
+
+    /// Returns the number of the next command to a device, in a lab with keys.
+    fn command_number(&self, device: &DeviceId) -> store::Result<Option<u64>> {
+        self.keys
+            .as_ref()
+            .map(|_| self.store.next_command(device))
+            .transpose()
     }
 
     fn send(&self, device: &DeviceId, run: RunId, command: &Command) -> anyhow::Result<()> {
+        let number = self.command_number(device)?;
+        self.send_numbered(device, run, command, number)
+    }
+
+    fn send_numbered(
+        &self,
+        device: &DeviceId,
+        run: RunId,
+        command: &Command,
+        number: Option<u64>,
+    ) -> anyhow::Result<()> {
         let topic = Topic {
             device: device.clone(),
             leaf: Leaf::Command(run),
         };
         let mut frame = command.to_frame()?;
-        if let Some(keys) = &self.keys {
-            let number = self.store.next_command(device)?;
+        if let Some((keys, number)) = self.keys.as_ref().zip(number) {
             frame = keys.sign_command(device, run, number, frame).to_frame()?;
         }
         self.publisher.publish(&topic, frame);

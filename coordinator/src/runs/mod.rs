@@ -45,6 +45,7 @@ mod request;
 mod resolve;
 mod retry_schedule;
 mod run_verdict;
+mod spec_writer;
 pub(crate) mod staged;
 mod telemetry;
 mod verify;

@@ -1,0 +1,68 @@
+//! Writes the specs of runs that begin together to disk, on several threads: the file system commits concurrent flushes together.
+
+use std::{fs, io, thread};
+
+use regatta_fsutil::atomic_file::AtomicFile;
+
+use crate::workspace::RunDir;
+
+/// The number of threads.
+const WRITERS: usize = 16;
+
+/// Writes each text as the spec of its run, and makes the run's directory. The results are in the order of the specs. The directory of all
+/// runs is not flushed.
+pub(super) fn write_specs(specs: &[(RunDir, &[u8])]) -> Vec<io::Result<()>> {
+    let share = specs.len().div_ceil(WRITERS).max(1);
+    thread::scope(|scope| {
+        let writers: Vec<_> = specs
+            .chunks(share)
+            .map(|share| {
+                (
+                    share.len(),
+                    scope.spawn(move || share.iter().map(write).collect()),
+                )
+            })
+            .collect();
+        let join = |(length, writer): (usize, thread::ScopedJoinHandle<'_, Vec<io::Result<()>>>)| {
+            let failed = |_| (0..length).map(|_| Err(io::Error::other("its writer panicked")));
+            writer.join().unwrap_or_else(|panic| failed(panic).collect())
+        };
+        writers.into_iter().flat_map(join).collect()
+    })
+}
+
+fn write((dir, text): &(RunDir, &[u8])) -> io::Result<()> {
+    fs::create_dir_all(dir.path())?;
+    AtomicFile::new(&dir.spec()).write(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_types::RunId;
+
+    use super::*;
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn each_run_gets_its_own_spec_and_an_error_is_that_of_its_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = Workspace::create(directory.path(), "schema = 1\n").unwrap();
+        let runs: Vec<RunId> = (0..100).map(|_| RunId::now()).collect();
+        let texts: Vec<String> = runs.iter().map(ToString::to_string).collect();
+        fs::create_dir_all(workspace.runs()).unwrap();
+        // A file where a run's directory should be.
+        fs::write(workspace.run(runs[41]).path(), "").unwrap();
+        let specs: Vec<(RunDir, &[u8])> = runs
+            .iter()
+            .zip(&texts)
+            .map(|(run, text)| (workspace.run(*run), text.as_bytes()))
+            .collect();
+        let written = write_specs(&specs);
+        for (index, ((dir, text), written)) in specs.iter().zip(&written).enumerate() {
+            assert_eq!(written.is_err(), index == 41, "{index}: {written:?}");
+            if written.is_ok() {
+                assert_eq!(fs::read(dir.spec()).unwrap(), *text);
+            }
+        }
+    }
+}
