@@ -10,6 +10,7 @@ use regatta_types::documents::RunPhase;
 use support::{coordinator::Coordinator, device::SimulatedDevice, eventually};
 
 const CELLS: &str = "[[cells]]\nbenchmark = \"digits\"\nscenario = [\"Offline\"]\nengine = \"null\"\n";
+const BOTH_MODES: &str = "mode = [\"AccuracyOnly\", \"PerformanceOnly\"]\n";
 
 fn with_devices(count: u8) -> (Coordinator, Vec<SimulatedDevice>) {
     let mut coordinator = Coordinator::embedded();
@@ -96,6 +97,25 @@ fn plans_that_cannot_run_are_refused_with_line_reason_and_remedy() {
         (
             format!("{head}{}{all}", CELLS.replace("null", "tensorrt")),
             "the engine `tensorrt` cannot run on simulated",
+        ),
+        (
+            format!("{head}{CELLS}{all}audits = [\"TEST01\"]\n"),
+            "line 8: an audit compares a performance run with an accuracy run",
+        ),
+        (
+            format!("{head}{CELLS}{all}{BOTH_MODES}audits = [\"TEST01\"]\n"),
+            "line 9: an audit needs both of its runs on one device, and placement `any` may spread them over 2",
+        ),
+        (
+            format!("{head}{CELLS}{all}{BOTH_MODES}placement = \"each\"\naudits = [\n\"TEST99\"]\n"),
+            "line 11: round v6.1 has no TEST99; it has TEST01, TEST04",
+        ),
+        (
+            format!(
+                "{head}{}{all}{BOTH_MODES}placement = \"each\"\naudits = [\"TEST04\"]\n",
+                CELLS.replace("digits", "bert-99")
+            ),
+            "line 10: round v6.1 requires no TEST04 of bert-99, but TEST01",
         ),
         (format!("{head}{CELLS}{all}repeat = 0\n"), "line 8: `repeat` is 0"),
         (

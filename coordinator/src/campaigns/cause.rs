@@ -1,6 +1,7 @@
 //! Why an attempt failed: exactly one cause and a reason, from its run's row. [`crate::runs`] decides the cause of a run's end.
 
-use regatta_types::documents::{AccuracyResult, EndCause};
+use regatta_text::significant;
+use regatta_types::documents::{AccuracyResult, AuditResult, EndCause};
 
 use crate::{
     runs::{RunEnd, cause_of_end},
@@ -44,11 +45,39 @@ fn of_outcome(outcome: &RunOutcome) -> Option<String> {
         let target = found.target.unwrap_or_default();
         format!("{} is {} %, {target} % are needed", found.metric, found.value)
     }));
+    reasons.extend(outcome.audit.as_ref().filter(|audit| !audit.passed).map(of_audit));
     reasons.extend(outcome.not_judged.iter().cloned());
     if reasons.is_empty() && outcome.valid.is_none() {
         reasons.push("LoadGen's logs have no verdict".to_owned());
     }
     (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// Returns why an audit failed.
+fn of_audit(audit: &AuditResult) -> String {
+    let test = &audit.of.test;
+    if let Some(why) = audit.fault.as_ref().or(audit.mismatch.as_ref()) {
+        return format!("{test} failed: {why}");
+    }
+    let mut facts = Vec::new();
+    if let Some(scores) = &audit.scores {
+        let [audited, reference] = [scores.audited, scores.reference].map(|score| significant(score, 4));
+        let (unit, percent) = (&scores.unit, scores.tolerance_percent);
+        facts.push(format!(
+            "score {audited} {unit}, audited run {reference} {unit}, {percent} % are accepted"
+        ));
+    }
+    if let Some(responses) = audit
+        .responses
+        .as_ref()
+        .filter(|responses| responses.differing > 0)
+    {
+        facts.push(format!(
+            "{} of {} responses differ",
+            responses.differing, responses.compared
+        ));
+    }
+    format!("{test} failed: {}", facts.join("; "))
 }
 
 #[cfg(test)]

@@ -251,6 +251,7 @@ mod tests {
             cause: None,
             reason: None,
             counted_from: 0,
+            audited: None,
         }
     }
 

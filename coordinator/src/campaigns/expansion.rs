@@ -8,12 +8,13 @@ use regatta_types::{Mode, Scenario, documents::EngineKind};
 use toml::Spanned;
 
 use super::{
+    audits::Audits,
     order::{self, CellOrder},
     plan_file::{self, CampaignPlan, CellTable, PlanProblem, Variant},
 };
 use crate::{
     runs::{ParsedWords, ResolveError, RunFiles, StateWords, Words},
-    store::{CampaignRow, CampaignState, Combination, DeviceRow, NewCell, Placement, RunDraft},
+    store::{AuditedCells, CampaignRow, CampaignState, Combination, DeviceRow, NewCell, Placement, RunDraft},
 };
 
 /// The largest number of cells of a campaign.
@@ -104,6 +105,18 @@ struct Choice<'a> {
     variant: Option<&'a Variant>,
 }
 
+/// A combination whose cells audit those of others.
+struct AuditedCombination<'a> {
+    /// The compliance test.
+    test: &'a str,
+    /// The place after the table's modes.
+    order: usize,
+    /// The combination of the performance runs.
+    combination: usize,
+    /// The first cells that are audited.
+    first: AuditedCells,
+}
+
 impl<'a> Expansion<'a> {
     fn add(&mut self, spanned: &'a Spanned<CellTable>) -> Result<(), PlanProblem> {
         let table = spanned.get_ref();
@@ -120,9 +133,18 @@ impl<'a> Expansion<'a> {
             Some(repeat) => *repeat.get_ref(),
         };
         let choices = self.choices(table, &place)?;
+        let modes: Vec<Mode> = choices.iter().map(|choice| choice.mode.1).collect();
+        let audits = Audits::of(
+            self.plan,
+            table,
+            &modes,
+            (placement, devices.len()),
+            self.lab.catalogue,
+        )?;
+        let combinations = choices.len().saturating_add(audits.combinations());
         let per_repeat = match placement {
-            Placement::Each => choices.len().saturating_mul(devices.len()),
-            Placement::Any | Placement::Same => choices.len(),
+            Placement::Each => combinations.saturating_mul(devices.len()),
+            Placement::Any | Placement::Same => combinations,
         };
         let more = repeat.saturating_mul(per_repeat as u64);
         let total = more.saturating_add(self.cells.len() as u64);
@@ -135,35 +157,62 @@ impl<'a> Expansion<'a> {
                 )
                 .hint("use fewer repeats or shorter lists, or split the plan into several campaigns"));
         }
+        let mut numbers = Vec::with_capacity(choices.len());
         for choice in &choices {
-            self.add_combination(table, choice, placement, &devices, repeat)?;
+            let first_cell = self.cells.len() as u64 + 1;
+            numbers.push((self.combinations.len(), first_cell));
+            self.add_combination(table, choice, (placement, &devices, repeat), None)?;
+        }
+        for audit in audits.each() {
+            let (performance, accuracy) = (numbers.get(audit.performance), numbers.get(audit.accuracy));
+            let (Some((combination, performance)), Some((_, accuracy)), Some(choice)) =
+                (performance, accuracy, choices.get(audit.performance))
+            else {
+                continue;
+            };
+            let audit = AuditedCombination {
+                test: audit.test,
+                order: audit.order,
+                combination: *combination,
+                first: AuditedCells {
+                    performance: *performance,
+                    accuracy: *accuracy,
+                },
+            };
+            self.add_combination(table, choice, (placement, &devices, repeat), Some(&audit))?;
         }
         Ok(())
     }
 
+    /// Adds a combination with its cells. The cells of an audit audit those of the same repetition and device.
     fn add_combination(
         &mut self,
         table: &CellTable,
         choice: &Choice<'_>,
-        placement: Placement,
-        devices: &[&DeviceRow],
-        repeat: u64,
+        (placement, devices, repeat): (Placement, &[&DeviceRow], u64),
+        audit: Option<&AuditedCombination<'_>>,
     ) -> Result<(), PlanProblem> {
         let number = self.combinations.len() as u64;
         let words = words(table, choice);
-        self.drafts.push(self.check(table, &words, devices)?);
+        let known = audit.and_then(|audit| self.drafts.get(audit.combination));
+        let draft = match known {
+            Some(draft) => draft.clone(),
+            None => self.check(table, &words, devices)?,
+        };
+        self.drafts.push(draft);
         let text = serde_json::to_string(&words).map_err(|error| PlanProblem::new(error.to_string()))?;
         let rank = order::combination_rank(self.plan.seed, number);
         let own: Vec<Option<&DeviceRow>> = match placement {
             Placement::Each => devices.iter().map(|device| Some(*device)).collect(),
             Placement::Any | Placement::Same => vec![None],
         };
+        let mut audited = audit.map(|audit| audit.first);
         for repetition in 1..=repeat {
             for device in &own {
                 let place = CellOrder {
                     after_priority: -i64::from(table.priority),
                     repetition,
-                    mode: choice.mode.0,
+                    mode: audit.map_or(choice.mode.0, |audit| audit.order),
                     rank: rank.clone(),
                     device: device
                         .map_or_else(String::new, |row| order::device_rank(self.plan.seed, &row.id)),
@@ -173,8 +222,14 @@ impl<'a> Expansion<'a> {
                     combination: number,
                     repetition,
                     device: device.map(|row| row.id.clone()),
+                    audited,
                 };
                 self.cells.push((place, cell));
+                // The cells of each combination have consecutive numbers, in the same order of repetitions and devices.
+                if let Some(cells) = &mut audited {
+                    cells.performance += 1;
+                    cells.accuracy += 1;
+                }
             }
         }
         self.repeats.push(repeat);
@@ -182,6 +237,7 @@ impl<'a> Expansion<'a> {
             number,
             words: text,
             variant: choice.variant.map(|variant| variant.name.clone()),
+            audit: audit.map(|audit| audit.test.to_owned()),
             placement,
             priority: i64::from(table.priority),
             devices: devices.iter().map(|row| row.id.clone()).collect(),

@@ -4,9 +4,13 @@
 //! idle devices, as [`placement`] decides, and ends them. [`cause`] determines why an attempt failed, and [`retry`] whether another follows.
 //! [`run_limit`] is how long a device may have a run. [`absences`] has how long devices have been lost. [`estimate`] is how long it takes.
 //!
+//! [`audits`] adds the audits of a plan's cells, and [`audit_draft`] drafts their runs.
+//!
 //! An attempt is an ordinary run: [`crate::runs`] sends and judges it.
 
 mod absences;
+mod audit_draft;
+mod audits;
 mod cause;
 mod eligibility;
 mod estimate;

@@ -117,14 +117,18 @@ pub(crate) struct CellTable {
     /// Variants of the settings.
     #[serde(default)]
     pub(crate) settings: Vec<Spanned<Variant>>,
+    /// Compliance tests of every VALID performance run.
+    #[serde(default)]
+    pub(crate) audits: Vec<Spanned<String>>,
     /// How often each is run.
     #[serde(default)]
     pub(crate) repeat: Option<Spanned<u64>>,
     /// Higher ones come first.
     #[serde(default)]
     pub(crate) priority: i32,
+    /// The round; the newest by default.
     #[serde(default)]
-    round: Option<String>,
+    pub(crate) round: Option<String>,
     #[serde(default)]
     engine: Option<String>,
     #[serde(default)]

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_types::{DeviceId, documents::EndCause};
+use regatta_types::{DeviceId, RunId, documents::EndCause};
 
 use super::{
     placement::{History, PendingCell},
@@ -24,6 +24,8 @@ pub(super) struct Progress {
     cells: BTreeMap<u64, Cell>,
     /// The cells that need an attempt, by their place in the campaign's order.
     pending: BTreeMap<u64, PendingCell>,
+    /// The audits of each cell.
+    audits: BTreeMap<u64, BTreeSet<u64>>,
     open_attempts: usize,
     history: History,
     /// The attempts that bind a combination to their device, by the cell's place and the attempt's number. The last one counts.
@@ -50,6 +52,7 @@ impl Progress {
             candidates: combinations.iter().map(candidates).collect(),
             cells: BTreeMap::new(),
             pending: BTreeMap::new(),
+            audits: BTreeMap::new(),
             open_attempts: 0,
             history: History {
                 same: combinations
@@ -78,9 +81,16 @@ impl Progress {
             attempts.entry(attempt.cell).or_default().push(attempt);
         }
         let count = cells.len();
+        let changed: Vec<u64> = cells.iter().map(|row| row.number).collect();
         for row in cells {
             let attempts = attempts.remove(&row.number).unwrap_or_default();
             self.replace(Cell { row, attempts });
+        }
+        // Whether a cell is pending also depends on the cells that it audits.
+        let audits = changed.iter().filter_map(|number| self.audits.get(number));
+        let audits: BTreeSet<u64> = audits.flatten().copied().collect();
+        for number in changed.into_iter().chain(audits) {
+            self.refresh_pending(number);
         }
         // A change since the campaign was read is read again, which changes nothing.
         self.revision = Some(campaign.revision);
@@ -93,12 +103,42 @@ impl Progress {
             self.count(&old, false);
         }
         self.count(&cell, true);
-        if let Some(pending) = self.pending_cell(&cell) {
-            self.pending.insert(cell.row.position, pending);
-        } else {
-            self.pending.remove(&cell.row.position);
+        if let Some(audited) = cell.row.audited {
+            for number in [audited.performance, audited.accuracy] {
+                self.audits.entry(number).or_default().insert(cell.row.number);
+            }
         }
         self.cells.insert(cell.row.number, cell);
+    }
+
+    fn refresh_pending(&mut self, number: u64) {
+        let Some(cell) = self.cells.get(&number) else {
+            return;
+        };
+        let (position, pending) = (cell.row.position, self.pending_cell(cell));
+        match pending {
+            Some(pending) => self.pending.insert(position, pending),
+            None => self.pending.remove(&position),
+        };
+    }
+
+    /// Returns the good runs that a cell audits, the performance run first. `None` until both cells are good, and for a cell that is no
+    /// audit.
+    pub(super) fn audited_runs(&self, cell: u64) -> Option<(RunId, RunId)> {
+        let audited = self.cells.get(&cell)?.row.audited?;
+        Some((
+            self.good_run(audited.performance)?,
+            self.good_run(audited.accuracy)?,
+        ))
+    }
+
+    fn good_run(&self, cell: u64) -> Option<RunId> {
+        let cell = self
+            .cells
+            .get(&cell)
+            .filter(|cell| cell.row.state == CellState::Good)?;
+        let is_good = |attempt: &&AttemptRow| attempt.ended.is_some() && attempt.cause.is_none();
+        cell.attempts.iter().rev().find(is_good)?.run
     }
 
     /// Adds a cell's attempts to the history, or takes them out of it.
@@ -141,7 +181,8 @@ impl Progress {
 
     fn pending_cell(&self, cell: &Cell) -> Option<PendingCell> {
         let is_open = cell.attempts.iter().any(|attempt| attempt.ended.is_none());
-        if cell.row.state != CellState::Waiting || is_open {
+        let lacks_runs = cell.row.audited.is_some() && self.audited_runs(cell.row.number).is_none();
+        if cell.row.state != CellState::Waiting || is_open || lacks_runs {
             return None;
         }
         let index = usize::try_from(cell.row.combination).ok()?;
@@ -242,6 +283,7 @@ mod tests {
             number,
             words: "{}".to_owned(),
             variant: None,
+            audit: None,
             placement,
             priority: 0,
             devices: (0..50).map(device).collect(),
@@ -253,6 +295,7 @@ mod tests {
                 combination: number % 2,
                 repetition: number / 2,
                 device: None,
+                audited: None,
             })
             .collect();
         let new = NewCampaign {

@@ -17,6 +17,7 @@ use regatta_types::{DeviceId, documents::EndCause};
 
 use super::{
     absences::{Absences, cause_of_absence, why_not},
+    audit_draft::audit_draft,
     cause,
     eligibility::{is_eligible, is_present},
     order,
@@ -278,6 +279,7 @@ impl Scheduler {
         if let Some(reason) = self.no_more_attempts(campaign, now) {
             self.store.skip_waiting_cells(&campaign.name, &reason)?;
         }
+        self.store.skip_audits_of_failed_cells(&campaign.name)?;
         if self.store.end_campaign(&campaign.name, &wall)? {
             tracing::info!(campaign = campaign.name, "ended");
             return Ok(false);
@@ -367,7 +369,17 @@ impl Scheduler {
                 device: &attempt.device,
                 now,
             };
-            match draft(combination, device, &catalogue, &files) {
+            let drafted = match &combination.audit {
+                None => draft(combination, device, &catalogue, &files),
+                Some(test) => {
+                    // Pending audits have both runs.
+                    let Some(runs) = progress.audited_runs(attempt.cell) else {
+                        continue;
+                    };
+                    audit_draft(test, runs, &catalogue, (&self.workspace, &self.store))?
+                }
+            };
+            match drafted {
                 Ok(mut draft) => {
                     if draft.limit_s.is_none() {
                         let past = self.store.recorded_runs_like(&draft)?;

@@ -152,6 +152,7 @@ pub(crate) fn cell_subject(combination: &Combination) -> anyhow::Result<CellSubj
             StateWords::Own(_) => "own".to_owned(),
         }),
         variant: combination.variant.clone(),
+        audit: combination.audit.clone(),
     })
 }
 

@@ -14,12 +14,23 @@ pub(crate) struct Combination {
     pub(crate) words: String,
     /// The name of the settings' variant.
     pub(crate) variant: Option<String>,
+    /// The compliance test, such as TEST01, if its cells are audits. `words` are then those of the audited runs.
+    pub(crate) audit: Option<String>,
     /// Which device takes its cells.
     pub(crate) placement: Placement,
     /// Higher ones come first.
     pub(crate) priority: i64,
     /// The devices that may take it.
     pub(crate) devices: Vec<DeviceId>,
+}
+
+/// The cells whose runs an audit compares with. Both are the same cell in mode SubmissionRun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AuditedCells {
+    /// The number of the performance run's cell.
+    pub(crate) performance: u64,
+    /// The number of the accuracy run's cell.
+    pub(crate) accuracy: u64,
 }
 
 /// A cell of a campaign that starts. Its number and position follow from its place in the list.
@@ -33,6 +44,8 @@ pub(crate) struct NewCell {
     pub(crate) repetition: u64,
     /// The only device that may take it.
     pub(crate) device: Option<DeviceId>,
+    /// The cells that it audits. It waits until both are good.
+    pub(crate) audited: Option<AuditedCells>,
 }
 
 /// One cell.
@@ -56,6 +69,8 @@ pub(crate) struct CellRow {
     pub(crate) reason: Option<String>,
     /// The number of its last attempt before a user requested more of them.
     pub(crate) counted_from: u64,
+    /// The cells that it audits. It waits until both are good.
+    pub(crate) audited: Option<AuditedCells>,
 }
 
 /// Why a waiting cell fails without a further attempt.
@@ -69,6 +84,20 @@ pub(crate) struct CellFailure {
     pub(crate) reason: String,
 }
 
+fn audited(row: &Row<'_>) -> rusqlite::Result<Option<AuditedCells>> {
+    let number = |column| -> rusqlite::Result<Option<u64>> {
+        let value: Option<i64> = row.get(column)?;
+        Ok(value.and_then(|value| u64::try_from(value).ok()))
+    };
+    let (performance, accuracy) = (number("audited_performance")?, number("audited_accuracy")?);
+    Ok(performance
+        .zip(accuracy)
+        .map(|(performance, accuracy)| AuditedCells {
+            performance,
+            accuracy,
+        }))
+}
+
 fn cell(row: &Row<'_>) -> rusqlite::Result<CellRow> {
     Ok(CellRow {
         number: values::unsigned(row, "number")?,
@@ -80,6 +109,7 @@ fn cell(row: &Row<'_>) -> rusqlite::Result<CellRow> {
         cause: values::optional_parsed(row, "cause")?,
         reason: row.get("reason")?,
         counted_from: values::unsigned(row, "counted_from")?,
+        audited: audited(row)?,
     })
 }
 
@@ -90,8 +120,8 @@ impl Store {
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         self.connection
             .prepare_cached(
-                "INSERT INTO combinations (campaign, number, words, variant, placement, priority, devices)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO combinations (campaign, number, words, variant, placement, priority, devices, audit)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(params![
                 campaign,
@@ -100,7 +130,8 @@ impl Store {
                 new.variant,
                 new.placement.as_str(),
                 new.priority,
-                devices
+                devices,
+                new.audit
             ])?;
         Ok(())
     }
@@ -108,8 +139,8 @@ impl Store {
     pub(super) fn add_cell(&self, campaign: &str, position: usize, new: &NewCell) -> Result<()> {
         self.connection
             .prepare_cached(
-                "INSERT INTO cells (campaign, number, combination, repetition, device, position, state)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO cells (campaign, number, combination, repetition, device, position, state, audited_performance,
+                     audited_accuracy) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
                 campaign,
@@ -118,7 +149,9 @@ impl Store {
                 values::signed(new.repetition),
                 new.device.as_ref().map(DeviceId::as_str),
                 values::signed(position as u64),
-                CellState::Waiting.as_str()
+                CellState::Waiting.as_str(),
+                new.audited.map(|cells| values::signed(cells.performance)),
+                new.audited.map(|cells| values::signed(cells.accuracy))
             ])?;
         Ok(())
     }
@@ -139,6 +172,7 @@ impl Store {
                 placement: values::parsed(row, "placement")?,
                 priority: row.get("priority")?,
                 devices: values::json(row, "devices")?,
+                audit: row.get("audit")?,
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -223,8 +257,37 @@ impl Store {
         })
     }
 
-    /// Makes failed cells wait again, as if they had had no attempt. `cause` selects them. The campaign continues if it has ended, unless it
-    /// was aborted. Returns how many.
+    /// Skips the waiting audits of cells that failed or were skipped.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn skip_audits_of_failed_cells(&self, campaign: &str) -> Result<()> {
+        /// The cells whose runs an audit needs and does not get.
+        const LACKING: &str = "FROM cells AS of WHERE of.campaign = cells.campaign
+             AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state IN (?2, ?3)";
+        self.all_or_nothing(|store| {
+            let skipped = store
+                .connection
+                .prepare_cached(&format!(
+                    "UPDATE cells SET state = ?3, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1),
+                         reason = (SELECT 'cell ' || of.number || ' has no good run to audit' {LACKING} ORDER BY of.number LIMIT 1)
+                     WHERE campaign = ?1 AND state = ?4 AND audited_performance IS NOT NULL AND EXISTS (SELECT 1 {LACKING})"
+                ))?
+                .execute([
+                    campaign,
+                    CellState::Failed.as_str(),
+                    CellState::Skipped.as_str(),
+                    CellState::Waiting.as_str(),
+                ])?;
+            if skipped > 0 {
+                store.campaign_changed(campaign)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Makes failed cells wait again, as if they had had no attempt, and the audits that were skipped because of them. `cause` selects the
+    /// failed cells. The campaign continues if it has ended, unless it was aborted. Returns how many wait again.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -244,10 +307,23 @@ impl Store {
                     CampaignState::Aborted.as_str(),
                 ],
             )?;
-            if retried > 0 {
-                store.campaign_continues(campaign)?;
+            if retried == 0 {
+                return Ok(0);
             }
-            Ok(retried)
+            store.campaign_continues(campaign)?;
+            let audits = store.connection.execute(
+                "UPDATE cells SET state = ?2, reason = NULL, revision = (SELECT revision FROM campaigns WHERE name = ?1)
+                 WHERE campaign = ?1 AND state = ?3 AND audited_performance IS NOT NULL AND NOT EXISTS (
+                     SELECT 1 FROM cells AS of WHERE of.campaign = cells.campaign
+                         AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state IN (?3, ?4))",
+                [
+                    campaign,
+                    CellState::Waiting.as_str(),
+                    CellState::Skipped.as_str(),
+                    CellState::Failed.as_str(),
+                ],
+            )?;
+            Ok(retried + audits)
         })
     }
 

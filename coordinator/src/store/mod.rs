@@ -48,7 +48,7 @@ pub(crate) use assets::AssetRow;
 pub(crate) use attempts::{AttemptEnd, AttemptRow, NewAttempt};
 pub(crate) use campaign_words::{CampaignState, CellState, Placement};
 pub(crate) use campaigns::{CampaignRow, NewCampaign};
-pub(crate) use cells::{CellFailure, CellRow, Combination, NewCell};
+pub(crate) use cells::{AuditedCells, CellFailure, CellRow, Combination, NewCell};
 pub(crate) use current_runs::CurrentRun;
 pub(crate) use device_checks::DeviceCheck;
 pub(crate) use devices::{DeviceActivity, DeviceRow};

@@ -298,6 +298,16 @@ ALTER TABLE runs ADD COLUMN spent_ms INTEGER NOT NULL DEFAULT 0;  -- how long it
 ALTER TABLE cells ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;  -- of the campaign, when the cell or its attempts last changed
 CREATE INDEX cells_by_revision ON cells (campaign, revision);
 ",
+    "
+ALTER TABLE combinations ADD COLUMN audit TEXT;           -- compliance test of an audit's cells
+ALTER TABLE cells ADD COLUMN audited_performance INTEGER;  -- of an audit: the cells whose runs it audits
+ALTER TABLE cells ADD COLUMN audited_accuracy INTEGER;
+CREATE INDEX audit_cells ON cells (campaign, state) WHERE audited_performance IS NOT NULL;
+",
+    "
+ALTER TABLE devices ADD COLUMN hottest_millicelsius INTEGER;  -- of its last heartbeat
+ALTER TABLE devices ADD COLUMN milliwatts INTEGER;
+",
 ];
 
 /// Migrates the database to the current version.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{ago, figure, plain, run_text, time};
 use crate::{
     campaigns::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft},
-    store::{AttemptRow, CellState, Placement, RunRow},
+    store::{AttemptRow, Placement, RunRow},
 };
 
 /// The most failed cells that the status lists.
@@ -33,6 +33,8 @@ pub(crate) struct CellSubject {
     pub(crate) state: Option<String>,
     /// The variant of the settings.
     pub(crate) variant: Option<String>,
+    /// The compliance test, if it is an audit.
+    pub(crate) audit: Option<String>,
 }
 
 impl CellSubject {
@@ -40,7 +42,10 @@ impl CellSubject {
     pub(crate) fn words(&self) -> String {
         let mut text = format!(
             "{} {} {}, {}",
-            self.benchmark, self.scenario, self.mode, self.engine
+            self.benchmark,
+            self.scenario,
+            self.audit.as_ref().unwrap_or(&self.mode),
+            self.engine
         );
         for more in [&self.state, &self.variant].into_iter().flatten() {
             text.push_str(", ");
@@ -180,7 +185,7 @@ pub(crate) struct FailedCell {
     pub(crate) reason: String,
 }
 
-/// An attempt of a report, or a cell without any.
+/// An attempt of a report, or the end of a cell that no attempt explains.
 pub(crate) struct ReportLine {
     /// The cell.
     pub(crate) cell: u64,
@@ -188,15 +193,17 @@ pub(crate) struct ReportLine {
     pub(crate) repetition: u64,
     /// What it runs.
     pub(crate) subject: CellSubject,
-    /// Its state.
-    pub(crate) cell_state: CellState,
+    /// Its state: that of the cell, not of the attempt.
+    pub(crate) cell_state: &'static str,
     /// The attempt.
     pub(crate) attempt: Option<AttemptRow>,
     /// The attempt's device, by name.
     pub(crate) device: Option<String>,
     /// The attempt's run.
     pub(crate) run: Option<RunRow>,
-    /// Why the cell failed or was skipped.
+    /// Why the cell failed.
+    pub(crate) cause: Option<EndCause>,
+    /// The same as a sentence, also for a skipped cell.
     pub(crate) reason: Option<String>,
 }
 
@@ -444,6 +451,7 @@ pub(crate) fn campaign_report(summary: &CampaignSummary, lines: &[ReportLine]) -
         let attempt = line.attempt.as_ref();
         [
             line.cell.to_string(),
+            line.cell_state.to_owned(),
             format!("{}, {}", line.subject.words(), line.repetition),
             line.device.clone().unwrap_or_default(),
             attempt.map_or_else(String::new, |attempt| attempt.number.to_string()),
@@ -454,18 +462,27 @@ pub(crate) fn campaign_report(summary: &CampaignSummary, lines: &[ReportLine]) -
         ]
     });
     let table = plain(
-        ["cell", "runs, repetition", "device", "attempt", "run", "result"],
+        [
+            "cell",
+            "state",
+            "runs, repetition",
+            "device",
+            "attempt",
+            "run",
+            "result",
+        ],
         rows,
     );
     format!("{table}\n\n{}, {}", summary.campaign, campaign_counts(summary))
 }
 
-/// The result of an attempt, or the state of a cell without any.
+/// The result of an attempt, or why its cell ended without one.
 fn result(line: &ReportLine) -> String {
     let Some(attempt) = &line.attempt else {
-        return match &line.reason {
-            Some(reason) => format!("{}: {reason}", line.cell_state),
-            None => line.cell_state.to_string(),
+        let reason = line.reason.clone().unwrap_or_default();
+        return match &line.cause {
+            Some(cause) => format!("{cause}: {reason}"),
+            None => reason,
         };
     };
     match (&attempt.cause, &attempt.ended, &line.run) {

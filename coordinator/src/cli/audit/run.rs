@@ -120,7 +120,9 @@ fn failure(error: PlanError, again: impl Fn(&str) -> String) -> Failure {
             "audits come before truncation: put the delivered log back, or repeat the accuracy run; truncate a \
              staged tree, never a run",
         ),
-        PlanError::Io { .. } | PlanError::Spec { .. } | PlanError::Config(_) | PlanError::Store(_) => {
+        PlanError::Removed(_)
+        | PlanError::NoRound(_)
+        | PlanError::Io { .. } | PlanError::Spec { .. } | PlanError::Config(_) | PlanError::Store(_) => {
             Failure::from(error)
         }
     }

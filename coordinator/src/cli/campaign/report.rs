@@ -19,13 +19,14 @@ use crate::{
 };
 
 /// The columns of the CSV form, a line for each attempt: a name, and where the attempt's document has the value.
-const COLUMNS: [(&str, &str); 25] = [
+const COLUMNS: [(&str, &str); 26] = [
     ("cell", "/cell"),
     ("combination", "/combination"),
     ("repetition", "/repetition"),
     ("benchmark", "/benchmark"),
     ("scenario", "/scenario"),
     ("mode", "/mode"),
+    ("audit", "/audit"),
     ("engine", "/engine"),
     ("device_state", "/state"),
     ("variant", "/variant"),
@@ -197,19 +198,28 @@ impl<'a> Report<'a> {
     fn text(&self) -> String {
         let mut lines = Vec::new();
         for cell in &self.cells {
+            let attempts = self.attempts_of(cell);
+            let is_running = attempts.iter().any(|(attempt, _)| attempt.ended.is_none());
             let line = |attempt: Option<&(AttemptRow, Option<RunRow>)>| ReportLine {
                 cell: cell.number,
                 repetition: cell.repetition,
                 subject: subject_of_cell(cell, &self.subjects),
-                cell_state: cell.state,
+                cell_state: if is_running {
+                    "running"
+                } else {
+                    cell.state.as_str()
+                },
                 attempt: attempt.map(|(attempt, _)| attempt.clone()),
                 device: attempt.map(|(attempt, _)| device_name(&attempt.device, &self.names)),
                 run: attempt.and_then(|(_, run)| run.clone()),
+                cause: cell.cause,
                 reason: cell.reason.clone(),
             };
-            match self.attempts_of(cell) {
-                [] => lines.push(line(None)),
-                attempts => lines.extend(attempts.iter().map(|attempt| line(Some(attempt)))),
+            lines.extend(attempts.iter().map(|attempt| line(Some(attempt))));
+            let is_explained =
+                |(last, _): &(AttemptRow, _)| cell.reason.is_none() || last.reason == cell.reason;
+            if !attempts.last().is_some_and(is_explained) {
+                lines.push(line(None));
             }
         }
         tables::campaign_report(&self.summary, &lines)

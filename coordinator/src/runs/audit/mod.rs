@@ -5,6 +5,6 @@
 mod plan;
 mod verify;
 
-pub(crate) use plan::{PlanError, drafts, find};
+pub(crate) use plan::{PlanError, drafts, find, of_runs};
 pub(super) use verify::verify;
 pub(crate) use verify::{expect_proven, keep};

@@ -43,6 +43,12 @@ pub(crate) enum PlanError {
         /// The run to audit.
         performance: RunId,
     },
+    /// A run to audit was removed.
+    #[error("run {0}, which the audit needs, was removed")]
+    Removed(RunId),
+    /// The round of the audited run is no longer there.
+    #[error("there is no round {0} any more")]
+    NoRound(String),
     /// The round does not have the audit.
     #[error("round {round} has no {test}; it has {known}")]
     NotInRound {
@@ -136,6 +142,32 @@ pub(crate) fn find(
     Ok(Audited {
         performance: performance.clone(),
         accuracy: accuracy.clone(),
+    })
+}
+
+/// Returns these two runs, if an audit may compare with them.
+///
+/// # Errors
+/// Returns an error when one of them was removed, when their settings differ, or when the accuracy log does not have its delivered length.
+pub(crate) fn of_runs(
+    workspace: &Workspace,
+    store: &Store,
+    performance: RunId,
+    accuracy: RunId,
+) -> Result<Audited, PlanError> {
+    let find = |run| store.run(run)?.ok_or(PlanError::Removed(run));
+    let (performance, accuracy) = (find(performance)?, find(accuracy)?);
+    if !alike(&performance, &accuracy) {
+        return Err(PlanError::NoAccuracyRun {
+            benchmark: performance.benchmark.clone(),
+            scenario: performance.scenario,
+            performance: performance.id,
+        });
+    }
+    expect_whole(workspace, store, &accuracy)?;
+    Ok(Audited {
+        performance,
+        accuracy,
     })
 }
 
