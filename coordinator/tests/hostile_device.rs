@@ -20,7 +20,7 @@ use regatta_types::{
 };
 use regatta_wire::{
     chunk::MAX_DATA,
-    message::{Heartbeat, Hello, Message as _, StateReport},
+    message::{BoardReadings, Heartbeat, Hello, Message as _, StateReport},
     topic::Leaf,
 };
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
@@ -126,6 +126,7 @@ fn a_flood_of_states_and_heartbeats_displaces_no_other_devices_state() {
             uptime_ms: count,
             running: None,
             spooled_bytes: 0,
+            readings: BoardReadings::default(),
         };
         device.say(Leaf::Telemetry, heartbeat.to_frame().unwrap(), false);
     });

@@ -60,7 +60,7 @@ pub(super) fn page(query: &FleetQuery, pieces: &Pieces, labels: &[String]) -> Pa
                 @for row in pieces.rows() { (PreEscaped(row)) }
             }
         }
-        p .note { "* As its agent reported when it last connected. – means that the lab does not know." }
+        p .note { "* Temperature: at the last heartbeat. CPU clock: when the agent last connected. – means that the lab does not know." }
         p .note #live role="status" { "Reload the page for newer values." }
     };
     layout::page("Fleet", Some("/"), Some(&live), &content)

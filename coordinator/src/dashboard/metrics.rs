@@ -165,7 +165,7 @@ fn devices(metrics: &mut Metrics, fleet: &FleetSnapshot) {
         "The hottest zone, as the device reported it last.",
     );
     for device in &fleet.devices {
-        let hottest = device.facts.as_ref().and_then(|facts| facts.hottest_millicelsius);
+        let hottest = device.row.hottest_millicelsius(device.facts.as_ref());
         if let Some(hottest) = hottest {
             let labels = [
                 ("device", device.row.id.as_str()),

@@ -59,8 +59,8 @@ pub(super) struct Touched {
     pub(super) streams: BTreeMap<StreamKey, u32>,
     /// Acknowledgements to repeat for complete streams: committed length and verdict.
     pub(super) repeated: BTreeMap<StreamKey, (u64, Option<StreamVerdict>)>,
-    /// Devices that sent a heartbeat, each with the run in its timed window, if any.
-    pub(super) alive: BTreeMap<DeviceId, Option<RunId>>,
+    /// The last heartbeat of each device that sent one.
+    pub(super) alive: BTreeMap<DeviceId, Heartbeat>,
     /// Whether other threads may have work, after a hello, an inventory or a state.
     news: bool,
 }
@@ -213,7 +213,7 @@ impl Ingest {
             }
             Leaf::Telemetry => {
                 let heartbeat = Heartbeat::from_frame(&message.payload)?;
-                touched.alive.insert(device, heartbeat.running);
+                touched.alive.insert(device, heartbeat);
             }
             Leaf::State(run) if kind == Some(Examined::KIND) => {
                 let examined = Examined::from_frame(&message.payload)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_types::{DeviceId, RunId, StreamName};
-use regatta_wire::message::StreamVerdict;
+use regatta_wire::message::{Heartbeat, StreamVerdict};
 
 pub(super) type StreamKey = (DeviceId, RunId, StreamName);
 
@@ -14,8 +14,8 @@ pub(super) struct UnderWay {
     /// The number of files in the flush.
     pub(super) files: usize,
     pub(super) repeated: BTreeMap<StreamKey, (u64, Option<StreamVerdict>)>,
-    /// Devices that sent a heartbeat, each with the run in its timed window, if any.
-    pub(super) alive: BTreeMap<DeviceId, Option<RunId>>,
+    /// The last heartbeat of each device that sent one.
+    pub(super) alive: BTreeMap<DeviceId, Heartbeat>,
 }
 
 /// One stream of a batch in flight.

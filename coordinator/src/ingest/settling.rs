@@ -90,10 +90,10 @@ impl Ingest {
             return false;
         }
         let recorded = self.store.all_or_nothing(|store| {
-            batch
-                .alive
-                .iter()
-                .try_for_each(|(device, running)| store.device_lives(device, *running))?;
+            for (device, heartbeat) in &batch.alive {
+                store.device_lives(device, heartbeat.running)?;
+                store.device_measured(device, heartbeat.readings)?;
+            }
             let kept = settled
                 .iter()
                 .map(|(stream, row, _)| store.keep_stream(stream.key.1, row));

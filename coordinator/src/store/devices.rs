@@ -6,7 +6,7 @@ use regatta_types::{
     DeviceId, RunId,
     documents::{DeviceFacts, EngineKind},
 };
-use regatta_wire::message::Hello;
+use regatta_wire::message::{BoardReadings, Hello};
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{DeviceLabel, HealthRow, Result, Store, health::health, now, values};
@@ -39,6 +39,8 @@ pub(crate) struct DeviceRow {
     pub(crate) running: Option<RunId>,
     /// The first of its runs that was begun and is not recorded.
     pub(crate) open_run: Option<RunId>,
+    /// What its sensors read at its last heartbeat.
+    pub(crate) readings: BoardReadings,
     /// The number of hellos received.
     pub(crate) hellos: u64,
     /// Its health.
@@ -89,6 +91,13 @@ impl DeviceRow {
         }
     }
 
+    /// The temperature of its hottest zone in thousandths of a degree Celsius: of its last heartbeat, or of the last hello of an agent whose
+    /// heartbeats have none.
+    pub(crate) fn hottest_millicelsius(&self, facts: Option<&DeviceFacts>) -> Option<i64> {
+        let of_heartbeat = self.readings.hottest_millicelsius;
+        of_heartbeat.or_else(|| facts?.hottest_millicelsius)
+    }
+
     /// Returns after how many seconds without a message the device is silent: three heartbeats by the interval that its agent declares, at
     /// least ten seconds. Agents that declare none may use the longest interval.
     pub(crate) fn silent_after_s(&self) -> i64 {
@@ -127,6 +136,10 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
         open_run: values::optional_parsed(row, "open_run")?,
         health: health(row)?,
         labels: values::json(row, "labels")?,
+        readings: BoardReadings {
+            hottest_millicelsius: row.get("hottest_millicelsius")?,
+            milliwatts: values::optional_unsigned(row, "milliwatts")?,
+        },
         hellos: values::unsigned(row, "hellos")?,
         first_seen: row.get("first_seen")?,
         last_seen: row.get("last_seen")?,
@@ -182,6 +195,24 @@ impl Store {
                 "UPDATE devices SET last_seen = ?2, running = ?3, online = NOT duplicated WHERE id = ?1",
             )?
             .execute(params![id.as_str(), now(), running.map(|run| run.to_string())])?;
+        Ok(())
+    }
+
+    /// Stores what a device's sensors read. A value that did not change costs no write.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn device_measured(&self, id: &DeviceId, readings: BoardReadings) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE devices SET hottest_millicelsius = ?2, milliwatts = ?3
+                 WHERE id = ?1 AND (hottest_millicelsius IS NOT ?2 OR milliwatts IS NOT ?3)",
+            )?
+            .execute(params![
+                id.as_str(),
+                readings.hottest_millicelsius,
+                readings.milliwatts.map(values::signed)
+            ])?;
         Ok(())
     }
 
@@ -281,6 +312,7 @@ mod tests {
             online: true,
             duplicated: false,
             running: None,
+            readings: BoardReadings::default(),
             open_run: None,
             health: HealthRow::default(),
             labels: Vec::new(),

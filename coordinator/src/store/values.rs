@@ -56,6 +56,15 @@ pub(super) fn unsigned(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
     u64::try_from(value).map_err(|error| unreadable(row, column, error))
 }
 
+/// Reads an unsigned integer of at most 63 bits that may be NULL.
+pub(super) fn optional_unsigned(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
+    let value: Option<i64> = row.get(column)?;
+    value
+        .map(u64::try_from)
+        .transpose()
+        .map_err(|error| unreadable(row, column, error))
+}
+
 /// Converts an unsigned number to SQLite's signed integer. Values above 63 bits are clamped and do not occur in offsets or revisions.
 pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)

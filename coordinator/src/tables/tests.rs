@@ -388,6 +388,7 @@ fn boat() -> DeviceRow {
         labels: Vec::new(),
         duplicated: false,
         running: None,
+        readings: Default::default(),
         hellos: 1,
         first_seen: "2026-11-22T07:02:42Z".to_owned(),
         last_seen: "2026-11-22T07:03:18Z".to_owned(),

@@ -25,10 +25,7 @@ pub trait Message: Serialize + DeserializeOwned {
     /// [`FrameError::Body`] when postcard cannot encode it, [`FrameError::Length`] when the body exceeds
     /// [`frame::MAX_BODY`].
     fn to_frame(&self) -> Result<Vec<u8>, FrameError> {
-        let body = postcard::to_allocvec(self).map_err(|e| FrameError::Body {
-            kind: Self::KIND.number(),
-            reason: e.to_string(),
-        })?;
+        let body = postcard::to_allocvec(self).map_err(invalid::<Self>)?;
         if body.len() > frame::MAX_BODY {
             return Err(FrameError::Length {
                 stated: frame::MAX_BODY,
@@ -44,10 +41,7 @@ pub trait Message: Serialize + DeserializeOwned {
     /// [`FrameError`] names the invalid part of the frame.
     fn from_frame(bytes: &[u8]) -> Result<Self, FrameError> {
         let (_version, body) = frame::decode(Self::KIND.number(), bytes)?;
-        postcard::from_bytes(body).map_err(|e| FrameError::Body {
-            kind: Self::KIND.number(),
-            reason: e.to_string(),
-        })
+        postcard::from_bytes(body).map_err(invalid::<Self>)
     }
 }
 
@@ -86,9 +80,48 @@ pub struct Heartbeat {
     pub running: Option<RunId>,
     /// The bytes in the spool that the coordinator has not acknowledged.
     pub spooled_bytes: u64,
+    /// The board's sensors. They follow the other fields in the body, unless none is known: agents and coordinators of before ignore them.
+    #[serde(skip)]
+    pub readings: BoardReadings,
 }
+
+/// What a board's sensors read now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoardReadings {
+    /// The hottest thermal zone in thousandths of a degree Celsius. `None` where the board has no sensor.
+    pub hottest_millicelsius: Option<i64>,
+    /// The board's power in milliwatts. `None` where the board has no sensor.
+    pub milliwatts: Option<u64>,
+}
+
 impl Message for Heartbeat {
     const KIND: FrameKind = FrameKind::Heartbeat;
+
+    fn to_frame(&self) -> Result<Vec<u8>, FrameError> {
+        let mut body = postcard::to_allocvec(self).map_err(invalid::<Self>)?;
+        if self.readings != BoardReadings::default() {
+            body = postcard::to_extend(&self.readings, body).map_err(invalid::<Self>)?;
+        }
+        Ok(frame::encode(Self::KIND.number(), &body))
+    }
+
+    fn from_frame(bytes: &[u8]) -> Result<Self, FrameError> {
+        let (_version, body) = frame::decode(Self::KIND.number(), bytes)?;
+        let (mut heartbeat, rest): (Self, &[u8]) =
+            postcard::take_from_bytes(body).map_err(invalid::<Self>)?;
+        if !rest.is_empty() {
+            heartbeat.readings = postcard::from_bytes(rest).map_err(invalid::<Self>)?;
+        }
+        Ok(heartbeat)
+    }
+}
+
+/// The error of a body that is not valid for a kind of message.
+fn invalid<M: Message>(error: postcard::Error) -> FrameError {
+    FrameError::Body {
+        kind: M::KIND.number(),
+        reason: error.to_string(),
+    }
 }
 
 /// One page of the list of all runs on a device, on `telemetry`. The list spans `pages` messages with the same session

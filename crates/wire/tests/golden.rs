@@ -13,8 +13,8 @@ use regatta_wire::{
     chunk::{Chunk, LogMessage},
     enrollment::{Credentials, EnrollPurpose, EnrollRequest, EnrollResponse},
     message::{
-        Ack, Command, Examined, Heartbeat, HeldRun, Hello, Inventory, Message, RunHolding, StateReport,
-        StreamEnd, StreamVerdict,
+        Ack, BoardReadings, Command, Examined, Heartbeat, HeldRun, Hello, Inventory, Message, RunHolding,
+        StateReport, StreamEnd, StreamVerdict,
     },
     signed_command::SignedCommand,
     topic::{Leaf, Topic},
@@ -68,14 +68,37 @@ fn heartbeat() {
         uptime_ms: 1_000,
         running: None,
         spooled_bytes: 0,
+        readings: BoardReadings::default(),
     };
     let busy = Heartbeat {
         sequence: 300,
         uptime_ms: 300_000,
         running: Some(run()),
         spooled_bytes: 1 << 33,
+        readings: BoardReadings::default(),
     };
-    insta::assert_snapshot!(golden(&[idle, busy]));
+    insta::assert_snapshot!(golden(&[idle, busy.clone()]));
+    let measured = Heartbeat {
+        readings: BoardReadings {
+            hottest_millicelsius: Some(61_500),
+            milliwatts: Some(14_200),
+        },
+        ..busy.clone()
+    };
+    let hot = Heartbeat {
+        readings: BoardReadings {
+            hottest_millicelsius: Some(-5),
+            milliwatts: None,
+        },
+        ..busy.clone()
+    };
+    let (older, newer) = (busy.to_frame().unwrap(), measured.to_frame().unwrap());
+    let fields = &older[regatta_wire::frame::HEADER_LEN..];
+    assert!(
+        newer[regatta_wire::frame::HEADER_LEN..].starts_with(fields),
+        "a reader of before finds its fields first"
+    );
+    insta::assert_snapshot!("heartbeat_with_readings", golden(&[measured, hot]));
 }
 
 #[test]

@@ -53,6 +53,7 @@ impl<L: Link> Service<L> {
                     uptime_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
                     running: self.executor.measuring(),
                     spooled_bytes: self.runs.backlog(),
+                    readings: self.sensors.read(),
                 };
                 publications::heartbeat(device, &heartbeat)
             }

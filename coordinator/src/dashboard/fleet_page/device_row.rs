@@ -25,7 +25,7 @@ pub(super) fn device_row(id: &str, device: &FleetDevice, now: Timestamp) -> Mark
     let row = &device.row;
     let facts = device.facts.as_ref();
     let board = facts.map_or("", |facts| facts.model.trim());
-    let temperature = facts.and_then(|facts| facts.hottest_millicelsius);
+    let temperature = row.hottest_millicelsius(facts);
     let clock = facts.and_then(|facts| facts.cpu_khz);
     html! {
         tr id=(id) role="row" {

@@ -61,7 +61,7 @@ fn compare(query: &FleetQuery, one: &FleetDevice, other: &FleetDevice) -> Orderi
             Some(-started.as_second())
         }),
         SortKey::Queued => directed(query, one.queued.cmp(&other.queued)),
-        SortKey::Temperature => known(|device| device.facts.as_ref()?.hottest_millicelsius),
+        SortKey::Temperature => known(|device| device.row.hottest_millicelsius(device.facts.as_ref())),
         SortKey::Clock => known(|device| i64::try_from(device.facts.as_ref()?.cpu_khz?).ok()),
     }
 }

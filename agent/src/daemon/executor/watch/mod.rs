@@ -6,6 +6,7 @@
 //! The thread does not run on LoadGen's processor. It owns the connection to the helper. If the daemon dies, the
 //! connection closes and the helper restores the state.
 
+mod board_sensors;
 mod column;
 mod finder;
 mod gate;
@@ -27,8 +28,8 @@ use std::{
 use regatta_types::documents::{RunPhase, StateProof};
 use tokio::sync::mpsc;
 
+pub(crate) use self::{board_sensors::BoardSensors, guard::restore_leftovers, plan::WatchPlan};
 use self::{gate::GateEnd, guard::Guard, sampler::Sampler, tally::Tally};
-pub(crate) use self::{guard::restore_leftovers, plan::WatchPlan};
 use crate::daemon::cpu_exclusion::CpuExclusion;
 
 /// File name of the samples in the run's directory.
