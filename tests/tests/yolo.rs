@@ -1,8 +1,6 @@
 //! YOLO from the published form of its dataset to a staged tree: images and annotations, samples, runs on the CPU with the official LoadGen,
 //! mean average precision by Regatta and by a script, the audit, and staging. The dataset is made up and small, and so is the network.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
 use std::fs;
 
 use regatta_test_support::{

@@ -34,6 +34,18 @@ pub(crate) enum MapFileError {
         /// The problem.
         problem: &'static str,
     },
+    /// A line lacks the size of the sample's original image.
+    #[error(
+        "{} line {line}: the image's width and height are missing; hint: `regatta prep` on the workstation writes them, and `regatta asset add` \
+         distributes the map",
+        path.display()
+    )]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// Line number, from 1.
+        line: usize,
+    },
     /// The number of samples differs from the benchmark's.
     #[error("the map file {} names {found} samples, but the benchmark has {expected}", path.display())]
     Count {
@@ -93,10 +105,9 @@ pub(crate) fn read_image_sizes(path: &Path) -> Result<Vec<[u32; 2]>, MapFileErro
             let mut sides = line.split_ascii_whitespace().skip(2).map(str::parse::<u32>);
             match (sides.next(), sides.next()) {
                 (Some(Ok(width @ 1..)), Some(Ok(height @ 1..))) => Ok([width, height]),
-                _ => Err(MapFileError::Line {
+                _ => Err(MapFileError::Size {
                     path: path.to_owned(),
                     line: index + 1,
-                    problem: "the image's width and height are missing",
                 }),
             }
         })
@@ -133,6 +144,28 @@ mod tests {
     #[test]
     fn names_stand_in_the_order_of_the_lines() {
         assert_eq!(read("b.JPEG 65\na\t970 extra\n", 2).unwrap(), ["b.JPEG", "a"]);
+    }
+
+    #[test]
+    fn sizes_of_images_are_read_or_located() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("val_map.txt");
+        fs::write(&path, "a.jpg 9 640 480\nb.jpg 4 1 2 more\n").unwrap();
+        assert_eq!(read_image_sizes(&path).unwrap(), [[640, 480], [1, 2]]);
+        for line in [
+            "b.jpg 4",
+            "b.jpg 4 640",
+            "b.jpg 4 640 0",
+            "b.jpg 4 640 -1",
+            "b.jpg 4 640 x",
+        ] {
+            fs::write(&path, format!("a.jpg 9 640 480\n{line}\n")).unwrap();
+            let error = read_image_sizes(&path).unwrap_err().to_string();
+            assert!(
+                error.contains("line 2: the image's width and height are missing; hint:"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(super) fn describe(benchmark: &str, name: Option<&str>) -> String {
     match name {
         Some(name) => format!("calibration list: {name}, as published by MLCommons"),
         None => format!(
-            "calibration list: not a published one of {benchmark}; the closed division requires one of those that `regatta data show` lists"
+            "calibration list: not a published one of {benchmark}; the closed division requires one of those that `regatta data show {benchmark}` lists"
         ),
     }
 }

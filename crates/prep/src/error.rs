@@ -233,7 +233,7 @@ pub enum PrepError {
         source: NpyError,
     },
     /// A manifest cannot be read.
-    #[error("the manifest {path} cannot be read; hint: `regatta prep` writes one beside the samples", path = path.display())]
+    #[error("the manifest {path} cannot be read; hint: `regatta prep NAME` writes one beside the samples", path = path.display())]
     Manifest {
         /// The file.
         path: PathBuf,
