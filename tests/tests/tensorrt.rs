@@ -283,14 +283,16 @@ fn an_engine_that_cannot_be_built_fails_its_run_with_the_reason() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut place = Place::new(lab);
     place.start();
-    // There is no calibration for these integers.
+    // A file is where the cache should be.
+    let _ = fs::remove_dir_all(place.fakes.engines());
+    fs::write(place.fakes.engines(), "").expect("a file");
     let words = [
         "--scenario",
         "SingleStream",
+        "--mode",
+        "AccuracyOnly",
         "--system",
         "none",
-        "--set",
-        "precision=int8",
     ];
     let failed = place.end_of(&place.queued_runs(&words)[0]);
     let reason = failed["reason"].as_str().expect("a reason");
