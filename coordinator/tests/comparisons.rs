@@ -412,7 +412,8 @@ fn campaign_variants_and_agent_versions_are_selections() {
         .store
         .execute_batch(
             "INSERT INTO campaigns VALUES ('night', '', '', 1, 0, 0, 60, NULL, 'running', '2026-11-22T00:00:00Z', NULL, 0);
-             INSERT INTO combinations VALUES ('night', 0, '{}', 'small', 'any', 0, '[]'), ('night', 1, '{}', 'large', 'any', 0, '[]');",
+             INSERT INTO combinations (campaign, number, words, variant, placement, priority, devices)
+             VALUES ('night', 0, '{}', 'small', 'any', 0, '[]'), ('night', 1, '{}', 'large', 'any', 0, '[]');",
         )
         .unwrap();
     for number in 0..14 {

@@ -259,7 +259,7 @@ impl Session {
         let schema: Value = serde_json::from_slice(&fs::read(schema).unwrap()).expect("a JSON schema");
         let commands = [
             ("runs", "regatta runs list"),
-            ("run", "regatta runs show last"),
+            ("recorded_run", "regatta runs show last"),
             ("devices", "regatta device list"),
             ("device", "regatta device show boat-1"),
             ("status", "regatta status"),

@@ -151,7 +151,7 @@ async fn serve(
 ) -> anyhow::Result<()> {
     let known = shared
         .handshake_limiter
-        .admit(from.ip(), meet(stream, acceptor, &shared))
+        .admit(from.ip(), Box::pin(meet(stream, acceptor, &shared)))
         .await?;
     let Some((stream, device)) = known else {
         return Ok(());

@@ -61,7 +61,7 @@ struct Running {
 #[derive(Debug)]
 struct Waiting {
     number: u64,
-    grant: oneshot::Sender<(Slot, Eviction)>,
+    grant: oneshot::Sender<Granted>,
 }
 
 /// A handshake's slot. Dropping it frees the slot.
@@ -79,6 +79,9 @@ pub(crate) struct Eviction {
     progress: Arc<AtomicU64>,
     begin: Instant,
 }
+
+/// What a handshake waits for.
+type Granted = (Slot, Eviction);
 
 /// Removes a handshake from the queue when its wait ends for any reason.
 struct QueueEntry<'a> {
@@ -99,7 +102,7 @@ impl HandshakeSlots {
     }
 
     /// Takes a slot, and waits for one if none is free. Returns `None` when the queue has become full of newer ones meanwhile.
-    pub(super) async fn enter(self: &Arc<Self>, network: IpAddr) -> Option<(Slot, Eviction)> {
+    pub(super) async fn enter(self: &Arc<Self>, network: IpAddr) -> Option<Granted> {
         let (grant, mut granted) = oneshot::channel();
         let number = self.lock().append(network, grant);
         let _entry = QueueEntry {
@@ -125,7 +128,7 @@ impl HandshakeSlots {
         }
     }
 
-    fn next_grant(self: &Arc<Self>) -> Option<(oneshot::Sender<(Slot, Eviction)>, (Slot, Eviction))> {
+    fn next_grant(self: &Arc<Self>) -> Option<(oneshot::Sender<Granted>, Granted)> {
         let now = millis(self.begin);
         let mut state = self.lock();
         let network = state.next_network()?;
@@ -167,7 +170,7 @@ impl HandshakeSlots {
 }
 
 impl State {
-    fn append(&mut self, network: IpAddr, grant: oneshot::Sender<(Slot, Eviction)>) -> u64 {
+    fn append(&mut self, network: IpAddr, grant: oneshot::Sender<Granted>) -> u64 {
         let number = self.next;
         self.next += 1;
         self.waiting += 1;
