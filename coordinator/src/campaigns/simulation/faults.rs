@@ -71,7 +71,7 @@ impl Faults {
         }
         for _ in 0..count(&self.kill_steps, step) {
             self.killed += 1;
-            if self.killed % 2 == 0 {
+            if self.killed.is_multiple_of(2) {
                 world.kill_scheduler();
             } else {
                 world.kill_agent(any(&self.ids, &mut self.killing));
