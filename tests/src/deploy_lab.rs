@@ -136,11 +136,26 @@ impl DeployLab {
         command
     }
 
+    /// Upgrades boards by their stored logins and the board's key.
+    ///
+    /// # Panics
+    /// Panics when the command cannot be started.
+    #[must_use]
+    pub fn upgrade(&self, sshd: &Sshd, more: &[&str]) -> Output {
+        let mut command = self.device_command("upgrade");
+        command.arg("--identity").arg(sshd.key()).args(more);
+        command.output().expect("regatta starts")
+    }
+
     /// Returns `regatta device deploy` with this lab's packages, for a user without an ssh-agent and a terminal.
     #[must_use]
     pub fn command(&self) -> Command {
+        self.device_command("deploy")
+    }
+
+    fn device_command(&self, name: &str) -> Command {
         let mut command = self.lab.regatta();
-        command.args(["device", "deploy"]);
+        command.args(["device", name]);
         command
             .arg("--package")
             .arg(self.dist())

@@ -75,6 +75,19 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_done(&again, "\"changes\": []");
     assert_eq!(listing(&sshd.home()), installed);
 
+    // The login is known from now on.
+    assert_done(&deploy_lab.upgrade(&sshd, &[]), "nothing to do");
+    deploy_lab.pack_script("exit 3", "0.2.0");
+    let bad = deploy_lab.upgrade(&sshd, &["--device", "all"]);
+    assert_refused(&bad, &["the previous one runs again"]);
+    deploy_lab.pack_agent();
+    let added = deploy_lab
+        .lab
+        .regatta()
+        .args(["device", "upgrade", "--device", "nobody"])
+        .output();
+    assert_eq!(added.unwrap().status.code(), Some(2), "an unknown device");
+
     // It races, with a file that it has to get first.
     let cache = deploy_lab.lab.scratch().join("calibration.cache");
     fs::write(&cache, "kept at the coordinator").unwrap();

@@ -283,9 +283,7 @@ fn an_engine_that_cannot_be_built_fails_its_run_with_the_reason() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut place = Place::new(lab);
     place.start();
-    // A file is where the cache should be.
-    let _ = fs::remove_dir_all(place.fakes.engines());
-    fs::write(place.fakes.engines(), "").expect("a file");
+    // A build that needs more memory than there is.
     let words = [
         "--scenario",
         "SingleStream",
@@ -293,6 +291,8 @@ fn an_engine_that_cannot_be_built_fails_its_run_with_the_reason() {
         "AccuracyOnly",
         "--system",
         "none",
+        "--set",
+        "workspace_size=1099511627776",
     ];
     let failed = place.end_of(&place.queued_runs(&words)[0]);
     let reason = failed["reason"].as_str().expect("a reason");

@@ -23,6 +23,8 @@ pub(super) enum Command {
     Add(membership::AddArgs),
     /// Deploys the agent to a board over SSH: installs, enrolls and starts it, and waits until it connects
     Deploy(Box<deploy::Args>),
+    /// Upgrades the agent of deployed boards over SSH: the first one alone, and no further ones after a failure
+    Upgrade(Box<deploy::UpgradeArgs>),
     /// Writes the files with which a board enrolls at its first boot, before it is flashed
     Image(image::Args),
     /// Removes a device for good: its key, its certificates, its open runs
@@ -77,6 +79,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     match command {
         Command::Deploy(args) => return deploy::run(args, context),
+        Command::Upgrade(args) => return deploy::upgrade(args, context),
         Command::Image(args) => return image::run(args, context),
         Command::Add(args) => membership::add(args, context, &workspace, &store)?,
         Command::Remove(args) => membership::remove(args, context, &workspace, &store)?,

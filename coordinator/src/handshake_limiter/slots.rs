@@ -129,8 +129,9 @@ impl HandshakeSlots {
     }
 
     fn next_grant(self: &Arc<Self>) -> Option<(oneshot::Sender<Granted>, Granted)> {
-        let now = millis(self.begin);
         let mut state = self.lock();
+        // Under the lock, so that it is never before the time of an earlier search.
+        let now = millis(self.begin);
         let network = state.next_network()?;
         if state.running >= self.slots {
             let (victim, number) = state.victim(network, now)?;

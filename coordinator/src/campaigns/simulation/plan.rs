@@ -20,8 +20,8 @@ pub(super) const SHORT: Size = Size {
 };
 /// The form of `.ci/long`: a weekend.
 pub(super) const WEEKEND: Size = Size {
-    repeat: 160,
-    hours: 60,
+    repeat: 120,
+    hours: 48,
 };
 
 const PLAN: &str = r#"

@@ -7,6 +7,7 @@ mod hosts;
 mod packages;
 mod prompt;
 mod show;
+mod upgrade;
 
 use std::{
     collections::VecDeque,
@@ -21,7 +22,12 @@ use self::{
     hosts::Host,
     show::{Board, Refusal, Row},
 };
-pub(super) use self::{packages::find as find_packages, prompt::TerminalPrompt, show::Show};
+pub(super) use self::{
+    packages::find as find_packages,
+    prompt::TerminalPrompt,
+    show::Show,
+    upgrade::{UpgradeArgs, upgrade},
+};
 use super::Context;
 use crate::{
     deploy::{
@@ -48,6 +54,19 @@ pub(in crate::cli) struct Args {
     /// Many boards: a file with `NAME USER@HOST` on every line, or TOML with `[[device]]` tables
     #[arg(long, value_name = "FILE", conflicts_with = "name")]
     hosts: Option<PathBuf>,
+    /// SSH port
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Enrolls a board here that is enrolled in another lab
+    #[arg(long)]
+    take_over: bool,
+    #[command(flatten)]
+    flags: DeployFlags,
+}
+
+/// Flags of deployments and upgrades.
+#[derive(Debug, clap::Args)]
+struct DeployFlags {
     /// Boards at the same time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     parallel: u8,
@@ -63,9 +82,6 @@ pub(in crate::cli) struct Args {
     /// This machine's name or address as the boards reach it [default: `host` of regatta.toml, else the link's own address]
     #[arg(long, value_name = "HOST")]
     coordinator: Option<String>,
-    /// SSH port
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    port: Option<u16>,
     /// Private key to log in with; can be repeated
     #[arg(long, value_name = "FILE")]
     identity: Vec<PathBuf>,
@@ -78,9 +94,6 @@ pub(in crate::cli) struct Args {
     /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; can be repeated
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Vec<String>,
-    /// Enrolls a board here that is enrolled in another lab
-    #[arg(long)]
-    take_over: bool,
     /// How long a board may take to connect
     #[arg(long, value_name = "TIME", default_value = "60s")]
     wait: HumanDuration,
@@ -94,24 +107,57 @@ struct Task {
     login: String,
 }
 
+/// The result of one board. `None` if its work was not begun.
+type BoardResult = Option<Result<DeployOutcome, BoardError>>;
+
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, _) = context.open_store()?;
-    let lab = Lab::of(&workspace).map_err(lab_failure)?;
-    let tasks = tasks(args)?;
-    let packages = packages::find(&args.package, workspace.root())?;
+    let hosts = match (&args.hosts, &args.name, &args.destination) {
+        (Some(file), _, _) => hosts::read(file)?,
+        (None, Some(name), Some(destination)) => vec![Host::new(name.clone(), destination.clone())],
+        _ => {
+            return Err(Failure::misuse(
+                "name a device and its login, or a file with --hosts",
+            ));
+        }
+    };
+    let tasks = tasks(hosts, args.port, args.take_over, &args.flags)?;
+    deploy(
+        &tasks,
+        &args.flags,
+        &workspace,
+        context,
+        |tasks, at_once, work| all(tasks, at_once, |_| true, work),
+    )
+}
+
+/// Deploys to every board by `in_turn`, which gets the boards, how many may be worked on at once, and the work on one.
+fn deploy(
+    tasks: &[Task],
+    flags: &DeployFlags,
+    workspace: &Workspace,
+    context: &Context,
+    in_turn: impl FnOnce(
+        &[Task],
+        usize,
+        &(dyn Fn(&Task) -> Result<DeployOutcome, BoardError> + Sync),
+    ) -> Vec<BoardResult>,
+) -> CommandResult {
+    let lab = Lab::of(workspace).map_err(lab_failure)?;
+    let packages = packages::find(&flags.package, workspace.root())?;
     if !workspace.is_served() {
         return Err(lab_failure(LabError::Unserved));
     }
     let show = Show::new(context.is_lively(), tasks.len() > 1);
-    let prompt = TerminalPrompt::new(args.password_stdin, &args.accept_host_key, &show)?;
-    let results = all(&tasks, usize::from(args.parallel), |task| {
+    let prompt = TerminalPrompt::new(flags.password_stdin, &flags.accept_host_key, &show)?;
+    let results = in_turn(tasks, usize::from(flags.parallel), &|task| {
         let board = show.board(&task.order.name);
-        let result = one(task, &workspace, &lab, &packages, &prompt, &board);
-        board.end(&result, args.dry_run);
+        let result = one(task, workspace, &lab, &packages, &prompt, &board);
+        board.end(&result, flags.dry_run);
         result
     });
     show.clear();
-    report(&tasks, results, args.dry_run, context)
+    report(tasks, results, flags.dry_run, context)
 }
 
 pub(super) fn lab_failure(error: LabError) -> Failure {
@@ -123,48 +169,52 @@ pub(super) fn lab_failure(error: LabError) -> Failure {
     }
 }
 
-/// The boards that the command line or the file names.
-fn tasks(args: &Args) -> Result<Vec<Task>, Failure> {
-    if let Some(host) = args.coordinator.as_deref().filter(|host| !is_host(host)) {
+/// The work on each board.
+fn tasks(
+    hosts: Vec<Host>,
+    port: Option<u16>,
+    take_over: bool,
+    flags: &DeployFlags,
+) -> Result<Vec<Task>, Failure> {
+    if let Some(host) = flags.coordinator.as_deref().filter(|host| !is_host(host)) {
         return Err(Failure::misuse(format!(
             "--coordinator is a name or address, without scheme and port, not `{host}`"
         )));
     }
-    let hosts = match (&args.hosts, &args.name, &args.destination) {
-        (Some(file), _, _) => hosts::read(file)?,
-        (None, Some(name), Some(destination)) => vec![Host::new(name.clone(), destination.clone())],
-        _ => {
-            return Err(Failure::misuse(
-                "name a device and its login, or a file with --hosts",
-            ));
-        }
-    };
     let config = SshConfig::of_user()?;
-    hosts.into_iter().map(|host| task(args, host, &config)).collect()
+    hosts
+        .into_iter()
+        .map(|host| task(host, (port, take_over), flags, &config))
+        .collect()
 }
 
-fn task(args: &Args, host: Host, config: &SshConfig) -> Result<Task, Failure> {
+fn task(
+    host: Host,
+    (port, take_over): (Option<u16>, bool),
+    flags: &DeployFlags,
+    config: &SshConfig,
+) -> Result<Task, Failure> {
     check_name(&host.name).map_err(Failure::usage)?;
     let identities = match host.identity {
         Some(identity) => vec![identity],
-        None => args.identity.clone(),
+        None => flags.identity.clone(),
     };
     let over = AccessOptions {
         user: None,
-        port: args.port,
+        port,
         identities,
-        jump: host.jump.or_else(|| args.jump.clone()),
+        jump: host.jump.or_else(|| flags.jump.clone()),
     };
     let order = Order {
         name: host.name,
-        coordinator: args.coordinator.clone(),
-        way: args.way.as_deref().map(|way| match way {
+        coordinator: flags.coordinator.clone(),
+        way: flags.way.as_deref().map(|way| match way {
             "user" => InstallMethod::User,
             _ => InstallMethod::System,
         }),
-        take_over: args.take_over,
-        dry_run: args.dry_run,
-        patience: Duration::from_millis(args.wait.millis()),
+        take_over,
+        dry_run: flags.dry_run,
+        patience: Duration::from_millis(flags.wait.millis()),
     };
     let access = config.access(&host.destination, &over).map_err(Failure::usage)?;
     let login = match over.port {
@@ -181,8 +231,13 @@ fn task(args: &Args, host: Host, config: &SshConfig) -> Result<Task, Failure> {
     })
 }
 
-/// Does something for every task, some at a time; the results are in the tasks' order.
-fn all<R: Send>(tasks: &[Task], at_once: usize, work: impl Fn(&Task) -> R + Sync) -> Vec<Option<R>> {
+/// Does something for every task, some at a time, until a result ends that; the results are in the tasks' order.
+fn all<R: Send>(
+    tasks: &[Task],
+    at_once: usize,
+    continues_after: impl Fn(&R) -> bool + Sync,
+    work: impl Fn(&Task) -> R + Sync,
+) -> Vec<Option<R>> {
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..tasks.len()).collect());
     let results: Mutex<Vec<Option<R>>> = Mutex::new(tasks.iter().map(|_| None).collect());
     let worker = || {
@@ -192,6 +247,9 @@ fn all<R: Send>(tasks: &[Task], at_once: usize, work: impl Fn(&Task) -> R + Sync
                 return;
             };
             let result = work(task);
+            if !continues_after(&result) {
+                queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            }
             if let Some(place) = results
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -240,12 +298,7 @@ fn one(
 }
 
 /// Prints the results of all. One board's failure is the command's own; several are in the table and the exit code.
-fn report(
-    tasks: &[Task],
-    results: Vec<Option<Result<DeployOutcome, BoardError>>>,
-    dry_run: bool,
-    context: &Context,
-) -> CommandResult {
+fn report(tasks: &[Task], results: Vec<BoardResult>, dry_run: bool, context: &Context) -> CommandResult {
     let rows: Vec<Row<'_>> = tasks
         .iter()
         .zip(results)
@@ -258,7 +311,7 @@ fn report(
                     hint: error.hint(),
                 }),
                 None => Err(Refusal {
-                    error: "its thread has died".to_owned(),
+                    error: "not begun".to_owned(),
                     hint: None,
                 }),
             },
