@@ -52,30 +52,29 @@ impl Drop for Events {
 
 #[test]
 fn changes_of_devices_and_runs_are_printed_as_they_happen() {
-    let mut coordinator = Coordinator::embedded();
-    coordinator.serve();
-    let device = coordinator.join(1);
+    // The command reads the store, with and without a coordinator that serves.
+    let coordinator = Coordinator::with_a_known_device();
     let mut events = Events::of(&coordinator, &["--current", "--format", "json"]);
-    let present = events.until("device", "state", "idle");
+    let present = events.until("device", "health", "good");
     assert!(
-        present["health"] == "good" && present["facts"].is_null() && present["time"].is_string(),
+        present["name"].is_string() && present["facts"].is_null() && present["time"].is_string(),
         "{present}"
     );
-    let id = device.id.to_string();
-    drop(device);
-    assert_eq!(events.until("device", "state", "offline")["device"], *id);
+    let device = present["device"].as_str().unwrap();
     let run = coordinator.request_run("PerformanceOnly");
     let queued = events.until("run", "phase", "queued");
     assert_eq!(
         (&queued["run"], &queued["benchmark"]),
         (&run.as_str().into(), &"digits".into())
     );
+    coordinator.json(&["device", "drain", device]);
+    assert_eq!(events.until("device", "health", "maintenance")["device"], device);
     coordinator.json(&["runs", "abort", &run]);
     assert_eq!(events.until("run", "phase", "aborted")["run"], run.as_str());
 
     let mut text = Events::of(&coordinator, &["--current"]);
     let line = text.line();
-    assert!(line.ends_with("offline, good"), "{line}");
+    assert!(line.ends_with(", maintenance"), "{line}");
 }
 
 #[test]
