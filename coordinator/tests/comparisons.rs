@@ -425,7 +425,8 @@ fn campaign_variants_and_agent_versions_are_selections() {
         filled
             .store
             .execute(
-                "INSERT INTO cells VALUES ('night', ?1, ?2, 1, NULL, ?1, 'good', NULL, NULL, 0, 0)",
+                "INSERT INTO cells (campaign, number, combination, repetition, position, state)
+                 VALUES ('night', ?1, ?2, 1, ?1, 'good')",
                 params![cell, combination],
             )
             .unwrap();
