@@ -13,8 +13,8 @@ use regatta_types::benchmark::Benchmark;
 pub use self::annotations::AnnotationError;
 pub(crate) use self::{
     annotations::{AnnotatedImage, Annotation, Annotations, read_annotations},
-    sample::ResizedSampleMaker,
-    source::{annotated_images, checked, listed, open},
+    sample::{ResizedSampleMaker, image_shape},
+    source::{annotated_images, calibration_images, checked, open},
 };
 use crate::squad::squad_labels;
 

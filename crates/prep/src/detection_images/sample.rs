@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use regatta_fsutil::regular_file;
-use regatta_jpeg::JpegError;
+use regatta_jpeg::Image;
 use regatta_types::{
     benchmark::{Benchmark, DetectionImages, Dtype},
     layout::Layout,
@@ -15,11 +14,30 @@ use super::bilinear;
 use crate::{
     conversion::push_element,
     error::PrepError,
-    jpeg_images::{LARGEST_IMAGE, Sample},
+    jpeg_images::{CHANNELS, Sample, read_image},
     packing::pack,
 };
 
-const CHANNELS: usize = 3;
+/// Returns the shape of a benchmark's samples, if `kind` can make such samples in this form.
+pub(crate) fn image_shape(
+    kind: &str,
+    benchmark: &Benchmark,
+    form: Form,
+    quantised: Option<&Quantised>,
+) -> Result<Vec<usize>, PrepError> {
+    let shape = benchmark.model.input_shape.clone();
+    let is_image = matches!(shape[..], [CHANNELS, height, width] if height * width > 0);
+    if !is_image || !benchmark.model.further_inputs.is_empty() {
+        return Err(PrepError::UnsupportedSettings {
+            benchmark: benchmark.name.clone(),
+            reason: format!("{kind} makes samples of one input with 3 channels, not of {shape:?}"),
+        });
+    }
+    if (form.dtype == Dtype::Int8) != quantised.is_some() {
+        return Err(PrepError::Scale { form });
+    }
+    Ok(shape)
+}
 
 /// Makes the samples of a benchmark in one form.
 #[derive(Debug)]
@@ -39,19 +57,7 @@ impl ResizedSampleMaker {
         form: Form,
         quantised: Option<&Quantised>,
     ) -> Result<Self, PrepError> {
-        let shape = benchmark.model.input_shape.clone();
-        let is_image = matches!(shape[..], [CHANNELS, height, width] if height * width > 0);
-        if !is_image || !benchmark.model.further_inputs.is_empty() {
-            return Err(PrepError::UnsupportedSettings {
-                benchmark: benchmark.name.clone(),
-                reason: format!(
-                    "detection-images makes samples of one input with 3 channels, not of {shape:?}"
-                ),
-            });
-        }
-        if (form.dtype == Dtype::Int8) != quantised.is_some() {
-            return Err(PrepError::Scale { form });
-        }
+        let shape = image_shape("detection-images", benchmark, form, quantised)?;
         let normal = |channel| match form.dtype {
             Dtype::Int8 => (kind.int8_means[channel], kind.int8_deviations[channel]),
             _ => (0.0, 1.0),
@@ -66,20 +72,12 @@ impl ResizedSampleMaker {
 
     /// Reads an image and makes its sample.
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
-        let jpeg = regular_file::read(path, LARGEST_IMAGE).map_err(|source| PrepError::Open {
-            path: path.to_owned(),
-            source,
-        })?;
-        self.sample(&jpeg).map_err(|source| PrepError::Image {
-            path: path.to_owned(),
-            source,
-        })
+        Ok(self.sample(&read_image(path)?))
     }
 
-    fn sample(&self, jpeg: &[u8]) -> Result<Sample, JpegError> {
-        let image = regatta_jpeg::decode(jpeg)?;
+    fn sample(&self, image: &Image) -> Sample {
         let size_of_image = [image.width, image.height];
-        let values = bilinear::resize(&image, self.shape[2], self.shape[1]);
+        let values = bilinear::resize(image, self.shape[2], self.shape[1]);
         let size = self.form.dtype.size();
         let mut data = Vec::with_capacity(values.len() * size);
         let mut clipped = 0;
@@ -94,10 +92,10 @@ impl ResizedSampleMaker {
             // `in_form` has checked that the shape can have the layout.
             data = pack(&data, size, &self.shape, self.form.layout).unwrap_or_default();
         }
-        Ok(Sample {
+        Sample {
             data,
             clipped,
             size: size_of_image,
-        })
+        }
     }
 }

@@ -21,15 +21,8 @@ pub(crate) fn open(
     kind: &DetectionImages,
 ) -> Result<(ImageSource, Option<PathBuf>), PrepError> {
     let data = request.data;
-    if !data.is_dir() {
-        return Err(PrepError::NoDataset {
-            benchmark: request.benchmark.name.clone(),
-            dir: data.to_owned(),
-        });
-    }
-    if let Some(list) = request.calibration {
-        let images = listed(list)?;
-        return Ok((checked(list, data.join(&kind.calibration_images), images)?, None));
+    if let Some(images) = calibration_images(request, kind.calibration_images.as_ref())? {
+        return Ok((images, None));
     }
     let path = request
         .labels
@@ -37,6 +30,24 @@ pub(crate) fn open(
     let annotations = Annotations::read(&path)?;
     let images = annotated_images(&path, annotations, request.benchmark.dataset.total_samples)?;
     Ok((checked(&path, data.join(&kind.images), images)?, Some(path)))
+}
+
+/// Returns the images of the calibration list, if one is requested. An error without the dataset.
+pub(crate) fn calibration_images(
+    request: &ImageRequest<'_>,
+    directory: &Path,
+) -> Result<Option<ImageSource>, PrepError> {
+    if !request.data.is_dir() {
+        return Err(PrepError::NoDataset {
+            benchmark: request.benchmark.name.clone(),
+            dir: request.data.to_owned(),
+        });
+    }
+    let Some(list) = request.calibration else {
+        return Ok(None);
+    };
+    let images = listed(list)?;
+    checked(list, request.data.join(directory), images).map(Some)
 }
 
 /// Checks that the names of images are plain and occur once, and that the images exist. `path` is the file that names them.

@@ -3,6 +3,7 @@
 
 mod area;
 mod elements;
+mod image_file;
 mod labels;
 mod linear;
 mod region;
@@ -13,9 +14,10 @@ mod source;
 pub(crate) use self::{
     area::halved,
     elements::{CHANNELS, PixelElements},
+    image_file::read_image,
     labels::LabelledImage,
     linear::resize_centred,
-    sample::{LARGEST_IMAGE, Sample},
+    sample::Sample,
     source::ImageSource,
 };
 pub use self::{request::ImageRequest, sample::SampleMaker, source::labels_among};

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use regatta_fsutil::regular_file;
 use regatta_jpeg::{Image, JpegError};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, JpegImages},
@@ -13,12 +12,10 @@ use regatta_types::{
 use super::{
     area,
     elements::{CHANNELS, PixelElements},
+    image_file::read_image,
     region::Region,
 };
 use crate::error::PrepError;
-
-/// The largest file that is read as an image.
-pub(crate) const LARGEST_IMAGE: u64 = 1 << 30;
 
 /// A sample's data in its form, without a header.
 #[derive(Debug)]
@@ -83,14 +80,7 @@ impl SampleMaker {
 
     /// Reads an image and makes its sample.
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
-        let jpeg = regular_file::read(path, LARGEST_IMAGE).map_err(|source| PrepError::Open {
-            path: path.to_owned(),
-            source,
-        })?;
-        self.sample(&jpeg).map_err(|source| PrepError::Image {
-            path: path.to_owned(),
-            source,
-        })
+        Ok(self.sample(&read_image(path)?))
     }
 
     /// Returns the data of the sample of a JPEG, without the header of `.npy`.
@@ -98,12 +88,11 @@ impl SampleMaker {
     /// # Errors
     /// [`JpegError`] for data that cannot be decoded.
     pub fn make(&self, jpeg: &[u8]) -> Result<Vec<u8>, JpegError> {
-        Ok(self.sample(jpeg)?.data)
+        Ok(self.sample(&regatta_jpeg::decode(jpeg)?).data)
     }
 
-    fn sample(&self, jpeg: &[u8]) -> Result<Sample, JpegError> {
-        let image = regatta_jpeg::decode(jpeg)?;
-        let (width, height) = self.resized(&image);
+    fn sample(&self, image: &Image) -> Sample {
+        let (width, height) = self.resized(image);
         let (crop_height, crop_width) = (self.shape[1], self.shape[2]);
         let region = Region {
             left: (width - crop_width) / 2,
@@ -111,10 +100,10 @@ impl SampleMaker {
             width: crop_width,
             height: crop_height,
         };
-        let pixels = area::resize(&image, width, height, region);
+        let pixels = area::resize(image, width, height, region);
         let (data, clipped) = self.elements.data(&pixels, &self.shape);
         let size = [image.width, image.height];
-        Ok(Sample { data, clipped, size })
+        Sample { data, clipped, size }
     }
 
     /// Returns width and height after resizing, computed as the reference does: a quotient of doubles, cut off.

@@ -3,17 +3,17 @@
 
 use std::path::Path;
 
-use regatta_fsutil::regular_file;
 use regatta_jpeg::{Image, Pixel};
 use regatta_types::{
-    benchmark::{Benchmark, Dtype, LetterboxImages},
+    benchmark::{Benchmark, LetterboxImages},
     samples::{Form, Quantised},
 };
 
 use super::geometry::Letterbox;
 use crate::{
+    detection_images::image_shape,
     error::PrepError,
-    jpeg_images::{CHANNELS, LARGEST_IMAGE, PixelElements, Sample, halved, resize_centred},
+    jpeg_images::{PixelElements, Sample, halved, read_image, resize_centred},
 };
 
 /// Makes the samples of a benchmark in one form.
@@ -32,19 +32,7 @@ impl LetterboxSampleMaker {
         form: Form,
         quantised: Option<&Quantised>,
     ) -> Result<Self, PrepError> {
-        let shape = benchmark.model.input_shape.clone();
-        let is_image = matches!(shape[..], [CHANNELS, height, width] if height * width > 0);
-        if !is_image || !benchmark.model.further_inputs.is_empty() {
-            return Err(PrepError::UnsupportedSettings {
-                benchmark: benchmark.name.clone(),
-                reason: format!(
-                    "letterbox-images makes samples of one input with 3 channels, not of {shape:?}"
-                ),
-            });
-        }
-        if (form.dtype == Dtype::Int8) != quantised.is_some() {
-            return Err(PrepError::Scale { form });
-        }
+        let shape = image_shape("letterbox-images", benchmark, form, quantised)?;
         Ok(Self {
             shape,
             padding: kind.padding,
@@ -54,14 +42,7 @@ impl LetterboxSampleMaker {
 
     /// Reads an image and makes its sample.
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
-        let jpeg = regular_file::read(path, LARGEST_IMAGE).map_err(|source| PrepError::Open {
-            path: path.to_owned(),
-            source,
-        })?;
-        let image = regatta_jpeg::decode(&jpeg).map_err(|source| PrepError::Image {
-            path: path.to_owned(),
-            source,
-        })?;
+        let image = read_image(path)?;
         let size = [image.width, image.height];
         let sample_size = [self.shape[2], self.shape[1]];
         let place = Letterbox::fit(size, sample_size).ok_or_else(|| PrepError::ThinImage {

@@ -6,7 +6,9 @@ use regatta_types::benchmark::LetterboxImages;
 
 use super::selection::selected;
 use crate::{
-    detection_images::{AnnotationError, Annotations, annotated_images, checked, listed, read_annotations},
+    detection_images::{
+        AnnotationError, Annotations, annotated_images, calibration_images, checked, read_annotations,
+    },
     error::PrepError,
     jpeg_images::{ImageRequest, ImageSource},
 };
@@ -18,15 +20,8 @@ pub(crate) fn open(
     kind: &LetterboxImages,
 ) -> Result<(ImageSource, Option<PathBuf>), PrepError> {
     let data = request.data;
-    if !data.is_dir() {
-        return Err(PrepError::NoDataset {
-            benchmark: request.benchmark.name.clone(),
-            dir: data.to_owned(),
-        });
-    }
-    if let Some(list) = request.calibration {
-        let images = listed(list)?;
-        return Ok((checked(list, data.join(&kind.calibration_images), images)?, None));
+    if let Some(images) = calibration_images(request, kind.calibration_images.as_ref())? {
+        return Ok((images, None));
     }
     let path = request
         .labels
