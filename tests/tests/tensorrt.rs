@@ -16,6 +16,18 @@ const BOARD: &str = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchma
 
 const BATCH: [&str; 2] = ["--batch", "8"];
 
+/// A short run of all samples.
+const ACCURACY: [&str; 8] = [
+    "--scenario",
+    "SingleStream",
+    "--mode",
+    "AccuracyOnly",
+    "--system",
+    "none",
+    "--set",
+    "warmup_duration=0",
+];
+
 /// A lab whose device finds the fakes.
 struct Place {
     lab: Lab,
@@ -213,19 +225,9 @@ fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
     let mut place = Place::new(lab);
     place.build(&BATCH);
     place.start();
-    let words = [
-        "--scenario",
-        "SingleStream",
-        "--mode",
-        "AccuracyOnly",
-        "--system",
-        "none",
-        "--set",
-        "warmup_duration=0",
-    ];
     // The kernel of a sample in the middle of the run; the daemon itself opens no driver.
     place.fakes.compile_cuda(&["-DFAKE_FAULTS=\"lost=200\""]);
-    let lost = place.end_of(&place.queued_runs(&words)[0]);
+    let lost = place.end_of(&place.queued_runs(&ACCURACY)[0]);
     assert_eq!(lost["phase"], "failed", "{lost:#}");
     let reason = lost["reason"].as_str().expect("a reason");
     assert!(
@@ -236,7 +238,7 @@ fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
     assert!(daemon.is_running(), "{}", daemon.output());
 
     place.fakes.compile_cuda(&[]);
-    let run = &place.queued_runs(&words)[0];
+    let run = &place.queued_runs(&ACCURACY)[0];
     let next = place.end_of(run);
     assert_eq!(next["phase"], "done", "{next:#}");
     assert_eq!(place.answers(run).len(), 597);
@@ -248,24 +250,14 @@ fn a_missing_engine_is_built_before_the_run_unless_that_is_forbidden() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut place = Place::new(lab);
     place.start();
-    let words = [
-        "--scenario",
-        "SingleStream",
-        "--mode",
-        "AccuracyOnly",
-        "--system",
-        "none",
-        "--set",
-        "warmup_duration=0",
-    ];
-    let forbidden = [&words[..], &["--set", "engine_build=never"]].concat();
+    let forbidden = [&ACCURACY[..], &["--set", "engine_build=never"]].concat();
     let refused = place.end_of(&place.queued_runs(&forbidden)[0]);
     let reason = refused["reason"].as_str().expect("a reason");
     assert!(
         refused["phase"] == "failed" && reason.contains("hint: regatta-agent engine build --onnx"),
         "{refused:#}"
     );
-    let run = &place.queued_runs(&words)[0];
+    let run = &place.queued_runs(&ACCURACY)[0];
     let built = place.end_of(run);
     assert_eq!(built["phase"], "done", "{built:#}");
     assert_eq!(place.answers(run).len(), 597);
@@ -284,16 +276,7 @@ fn an_engine_that_cannot_be_built_fails_its_run_with_the_reason() {
     let mut place = Place::new(lab);
     place.start();
     // A build that needs more memory than there is.
-    let words = [
-        "--scenario",
-        "SingleStream",
-        "--mode",
-        "AccuracyOnly",
-        "--system",
-        "none",
-        "--set",
-        "workspace_size=1099511627776",
-    ];
+    let words = [&ACCURACY[..], &["--set", "workspace_size=1099511627776"]].concat();
     let failed = place.end_of(&place.queued_runs(&words)[0]);
     let reason = failed["reason"].as_str().expect("a reason");
     assert!(
