@@ -77,7 +77,7 @@ fn until_over(
         }
         if interrupts.wait_for(1, PAUSE) {
             let again = context.command(&format!("runs show {} --watch", row.id));
-            return Err(Failure::interrupted("interrupted: the run goes on").hint(again));
+            return Err(Failure::interrupted("interrupted: the run continues").hint(again));
         }
     }
 }
