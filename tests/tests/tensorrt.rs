@@ -111,6 +111,22 @@ impl Place {
         runs.iter().map(id).collect()
     }
 
+    /// Asks for an engine of digits, and returns the build's id.
+    fn queued_build(&self, words: &[&str]) -> String {
+        let common = [
+            "engine",
+            "build",
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--system",
+            "none",
+        ];
+        let queued = self.json(&[&common[..], words, &["--no-wait"]].concat());
+        queued["runs"][0]["run"].as_str().expect("an id").to_owned()
+    }
+
     /// What a run came to.
     fn end_of(&self, run: &str) -> Value {
         let mut shown = Value::Null;
@@ -268,6 +284,87 @@ fn a_missing_engine_is_built_before_the_run_unless_that_is_forbidden() {
     let next = &place.queued_runs(&forbidden)[0];
     assert_eq!(place.end_of(next)["phase"], "done");
     assert!(!log(next).contains("building with TensorRT"), "{}", log(next));
+}
+
+/// A build is a run without LoadGen: queued, watched and recorded as runs are, and never a measurement.
+#[test]
+fn engines_are_built_before_runs_are_requested() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::new(lab);
+    place.start();
+    let build = [
+        "engine",
+        "build",
+        "--device",
+        DEVICE,
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "SingleStream,Offline",
+        "--system",
+        "none",
+        "--set",
+        "gpu_batch_size=8",
+    ];
+    let printed = place.json(&[&build[..], &["--dry-run"]].concat());
+    assert_eq!(printed["specs"][0]["task"], "engine-build", "{printed:#}");
+    let built = place.json(&build);
+    let runs = built["runs"].as_array().expect("a run of each scenario");
+    assert_eq!(runs.len(), 2, "{built:#}");
+    let log = |run: &Value| {
+        let directory = place.directory(run["run"].as_str().expect("an id"));
+        fs::read_to_string(directory.join("files/run.log")).expect("the run's log")
+    };
+    // A query of SingleStream is one sample.
+    for (run, batch) in runs.iter().zip(["batch 1,", "batch 8,"]) {
+        assert_eq!(
+            (&run["phase"], &run["task"]),
+            (&"done".into(), &"engine-build".into())
+        );
+        assert_eq!(
+            (&run["valid"], &run["cause"]),
+            (&Value::Null, &Value::Null),
+            "{run:#}"
+        );
+        assert_eq!(run["markers"], serde_json::json!(["not a result"]));
+        let loaded = run["loaded_engine"].as_str().expect("an engine");
+        assert!(loaded.contains("engine ") && loaded.contains(batch), "{loaded}");
+        assert!(log(run).contains("building with TensorRT"), "{}", log(run));
+        let summary = place
+            .directory(run["run"].as_str().expect("an id"))
+            .join("files/mlperf_log_summary.txt");
+        assert!(!summary.exists(), "LoadGen did not run");
+    }
+    // What is there is not built again.
+    let again = &place.json(&build)["runs"][1];
+    assert_eq!(again["loaded_engine"], runs[1]["loaded_engine"]);
+    assert!(!log(again).contains("building with TensorRT"), "{}", log(again));
+    let text = |words: &[&str]| {
+        let output = succeed_output(place.lab.regatta().args(words));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let shown = text(&["runs", "show", "last"]);
+    for expected in [
+        "digits, Offline engine build, round",
+        "loaded     tensorrt",
+        "not a result: the run builds engines and measures nothing",
+    ] {
+        assert!(shown.contains(expected), "{shown}");
+    }
+    let listed = text(&["runs", "list"]);
+    assert!(listed.contains("engine build"), "{listed}");
+
+    // A run uses the engine, and no comparison counts the builds.
+    let words = ["--scenario", "Offline", "--duration", "300ms", "--system", "none"];
+    let settings = ["--set", "gpu_batch_size=8", "--set", "engine_build=never"];
+    let run = place.queued_runs(&[&words[..], &settings].concat()).remove(0);
+    assert_eq!(place.end_of(&run)["phase"], "done");
+    let failed = place.end_of(&place.queued_build(&["--set", "workspace_size=1099511627776"]));
+    let reason = failed["reason"].as_str().expect("a reason");
+    assert!(
+        failed["phase"] == "failed" && reason.starts_with("the run's engine cannot be built by `"),
+        "{failed:#}"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `exec`: one run in its own process, from the spec to LoadGen's verdict.
+//! `exec`: one run in its own process, from the spec to LoadGen's verdict, or to the loaded engines of an engine build.
 //!
 //! It reports its phases as events on standard output and writes all files of the run to `files/`. It does not use the
 //! network or seal the run. The daemon does both, even if this process crashes.
@@ -19,7 +19,7 @@ use regatta_loadgen::{
     outcome::Outcome,
     request::{ConfText, RunRequest},
 };
-use regatta_types::documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec};
+use regatta_types::documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec, RunTask};
 
 use self::{
     event::Event,
@@ -59,11 +59,16 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         learn: false,
     };
     let mut attempt = Attempt::requested(&spec);
+    let begun = clock::read();
     let ready = missing_engine::prepare(&run_plan, |reason| tell(&Event::Preparing { reason }))?;
     run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();
     run_dir.write_attempt(&attempt)?;
     tell_phase(RunPhase::Ready);
+    if spec.task == RunTask::EngineBuild {
+        attempt.started = Some(begun);
+        return end_build(&run_dir, attempt);
+    }
     let ended = measure(&ready, &mut attempt).and_then(|outcome| match ready.fault() {
         Some(fault) => Err(fault),
         None => Ok(outcome),
@@ -76,6 +81,15 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         // A full disk may have caused the failure, or may be an additional one.
         (Err(failure), Err(unkept)) => Err(failure.besides(unkept)),
     }
+}
+
+/// Ends a run that only builds engines. They are built and loaded by now, so later runs find them.
+fn end_build(run_dir: &RunDir, mut attempt: Attempt) -> Result<u8, Failure> {
+    attempt.ended = Some(clock::read());
+    tell_phase(RunPhase::Draining);
+    run_dir.flush()?;
+    run_dir.write_attempt(&attempt)?;
+    Ok(exit::OK)
 }
 
 /// Runs LoadGen and records the attempt, even if LoadGen fails.

@@ -15,6 +15,7 @@ use regatta_types::{
     Mode, RunId, Scenario,
     documents::{
         Attempt, ConfTexts, Delivery, Document, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec,
+        RunTask,
     },
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -48,6 +49,7 @@ fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -
         system: None,
         state: None,
         gate: None,
+        task: RunTask::Measurement,
         assets: None,
     }
 }

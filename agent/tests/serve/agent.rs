@@ -12,6 +12,7 @@ use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     documents::{
         ConfTexts, Delivery, Document as _, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec,
+        RunTask,
     },
 };
 use rustix::{
@@ -214,6 +215,7 @@ impl Agent {
             system: None,
             state: None,
             gate: None,
+            task: RunTask::Measurement,
             assets: None,
         }
     }

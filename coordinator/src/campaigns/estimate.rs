@@ -133,6 +133,7 @@ pub(super) fn is_alike(row: &RunRow, draft: &RunDraft) -> bool {
     let (past, spec) = (&row.draft.spec, &draft.spec);
     row.is_usable()
         && past.audit.is_none()
+        && past.task == spec.task
         && past.scenario == spec.scenario
         && past.mode == spec.mode
         && past.engine == spec.engine

@@ -27,6 +27,7 @@ use std::{collections::BTreeMap, ops::Range};
 use jiff::Timestamp;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_text::HumanDuration;
+use regatta_types::documents::RunTask;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -176,6 +177,8 @@ impl CellTable {
             asset: self.asset.clone(),
             gate: self.gate.as_ref().map(|gate| gate.get_ref().clone()),
             limit: self.run_limit.as_ref().map(|limit| limit.get_ref().clone()),
+            // Runs build the engines that they lack.
+            task: RunTask::Measurement,
         }
     }
 }

@@ -18,6 +18,7 @@ mod device_availability;
 mod device_check;
 mod device_health;
 mod device_watch;
+mod engine;
 mod events;
 mod examination;
 mod export;
@@ -124,6 +125,9 @@ enum Command {
     /// Shows the engine settings that `run --set` takes
     #[command(subcommand)]
     Settings(settings::Command),
+    /// Builds TensorRT engines on devices
+    #[command(subcommand)]
+    Engine(engine::Command),
     /// Keeps models, preprocessed data and caches for devices
     #[command(subcommand)]
     Asset(asset::Command),
@@ -207,6 +211,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Compare(args) => compare::run(&args, context),
         Command::History(args) => compare::history::run(&args, context),
         Command::Settings(command) => settings::run(&command, context),
+        Command::Engine(command) => engine::run(&command, context),
         Command::Asset(command) => asset::run(&command, context),
         Command::Benchmark(command) => benchmark::run(&command, context),
         Command::Round(command) => round::run(&command, context),

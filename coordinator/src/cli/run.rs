@@ -1,32 +1,25 @@
 //! `regatta run`: requests runs of devices and waits for them.
 
-mod dry_run;
+pub(super) mod drafts;
+pub(super) mod dry_run;
 
 use std::{mem, path::PathBuf};
 
 use anyhow::Context as _;
 use regatta_config::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
-use regatta_types::RunId;
+use regatta_types::{RunId, documents::RunTask};
 
-use super::{
-    Context,
-    context::tell,
-    device_availability::expect_available_or_force,
-    lookup,
-    progress::rows,
-    report::report,
-    resolve::{resolve, unresolved},
-    wait::Wait,
-};
+use super::{Context, context::tell, lookup, progress::rows, report::report, wait::Wait};
 use crate::{
     documents::run_document,
     exit::{self, CommandResult, Failure},
-    runs::{GateWords, Plan, RunFiles, StateWords, Words, repetitions},
-    store::{DeviceRow, RunDraft, Store},
+    runs::{GateWords, Plan, StateWords, Words, repetitions},
+    store::{RunDraft, Store},
     tables,
     workspace::Workspace,
 };
+use drafts::DraftRequest;
 
 /// Flags of `run`.
 #[derive(Debug, clap::Args)]
@@ -150,7 +143,8 @@ impl GateFlags {
 const WITHOUT_A_PLAN: &str =
     "a run without a plan: `regatta run --benchmark NAME --scenario NAME`; earlier runs: `regatta runs list`";
 
-fn pair(text: &str) -> Result<(String, String), String> {
+/// Parses an option's `KEY=VALUE`.
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("not of the form KEY=VALUE".to_owned()),
@@ -194,6 +188,7 @@ impl Args {
             asset: self.asset.clone(),
             gate: self.gate.words(),
             limit: self.limit.clone(),
+            task: RunTask::Measurement,
         }
     }
 }
@@ -213,39 +208,13 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             requests
         }
     };
-    let devices = args.devices.find(args.force, &store)?;
-    let mut drafts = Vec::new();
-    let files = RunFiles::read(&workspace, &store)?;
-    let draft = |words: &Words| {
-        let mut drafts = resolve(words, &catalogue, &store)?;
-        for draft in &mut drafts {
-            files.add_to(draft, &words.asset).map_err(unresolved)?;
-        }
-        Ok(drafts)
+    let request = DraftRequest {
+        requests: &requests,
+        plan: args.plan.as_deref(),
+        devices: &args.devices,
+        force: args.force,
     };
-    let each_device = |words: &Words| match devices.as_slice() {
-        [] => vec![words.clone()],
-        devices => {
-            let of_device = |device: &DeviceRow| Words {
-                device: Some(device.id.to_string()),
-                ..words.clone()
-            };
-            devices.iter().map(of_device).collect()
-        }
-    };
-    let requests: Vec<(usize, Words)> = requests
-        .iter()
-        .enumerate()
-        .flat_map(|(index, words)| each_device(words).into_iter().map(move |words| (index, words)))
-        .collect();
-    for (index, words) in &requests {
-        let of_request = draft(words).map_err(|failure: Failure| match &args.plan {
-            Some(path) => failure.context(format!("{}: [[run]] number {}", path.display(), index + 1)),
-            None => failure,
-        })?;
-        drafts.extend(of_request);
-    }
-    expect_available_or_force(&mut drafts, args.force, &store)?;
+    let mut drafts = request.drafts(&catalogue, &workspace, &store)?;
     let once = drafts.clone();
     for _ in 1..args.repeat {
         drafts.extend(once.iter().map(RunDraft::repeated));

@@ -1,10 +1,7 @@
 //! The cause of a run's end: whose failure it was, from the run's final state, its reason and its outcome. It decides what counts against a
 //! device's health, and which runs are worth another attempt. This file changes nothing.
 
-use regatta_types::{
-    Mode,
-    documents::{AccuracyResult, EndCause, RunPhase, end_reason},
-};
+use regatta_types::documents::{AccuracyResult, EndCause, RunPhase, end_reason};
 
 use crate::store::{RunOutcome, RunRow};
 
@@ -19,8 +16,8 @@ pub(crate) struct RunEnd<'a> {
     pub(crate) is_lost: bool,
     /// Why its files were given up, if they were.
     pub(crate) abandoned: Option<&'a str>,
-    /// The mode.
-    pub(crate) mode: Mode,
+    /// Whether LoadGen gives a finished run a verdict.
+    pub(crate) expects_verdict: bool,
     /// What the logs and the evidence show, if the run got that far.
     pub(crate) outcome: Option<&'a RunOutcome>,
 }
@@ -33,7 +30,7 @@ impl<'a> RunEnd<'a> {
             reason: run.state.reason.as_deref(),
             is_lost: run.lost,
             abandoned: run.abandoned.as_deref(),
-            mode: run.mode,
+            expects_verdict: run.expects_verdict(),
             outcome: run.outcome.as_ref(),
         })
     }
@@ -160,7 +157,7 @@ fn cause_of_result(end: &RunEnd<'_>) -> Option<EndCause> {
     }
     let is_reached = outcome.accuracy.as_ref().is_none_or(AccuracyResult::is_reached);
     let is_passed = outcome.audit.as_ref().is_none_or(|audit| audit.passed);
-    (!outcome.has_passed(end.mode) || !is_reached || !is_passed).then_some(EndCause::Workload)
+    (!outcome.has_passed(end.expects_verdict) || !is_reached || !is_passed).then_some(EndCause::Workload)
 }
 
 #[cfg(test)]
@@ -173,7 +170,7 @@ mod tests {
             reason: Some(reason),
             is_lost: false,
             abandoned: None,
-            mode: Mode::PerformanceOnly,
+            expects_verdict: true,
             outcome: None,
         }
     }

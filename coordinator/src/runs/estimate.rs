@@ -60,6 +60,7 @@ impl Past<'_> {
                 && row.mode == mode
                 // An audit may use a single sample.
                 && row.draft.spec.audit.is_none()
+                && row.draft.spec.task.is_measurement()
                 && row.draft.spec.engine == self.spec.engine
                 && row.outcome.as_ref().is_some_and(|outcome| outcome.complete)
         })
@@ -115,7 +116,7 @@ impl Past<'_> {
 mod tests {
     use regatta_config::catalogue::Catalogue;
     use regatta_types::documents::{
-        Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState,
+        Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState, RunTask,
     };
 
     use super::*;
@@ -143,6 +144,7 @@ mod tests {
             conf: BTreeMap::new(),
             state: None,
             gate: None,
+            task: RunTask::Measurement,
         };
         let draft = request.draft().unwrap();
         RunRow {

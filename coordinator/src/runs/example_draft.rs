@@ -5,7 +5,7 @@ use regatta_types::{
     DeviceId, Mode, Scenario,
     documents::{
         Delivery, DeliveryProof, Document as _, EngineKind, EngineSpec, LoadgenChoice, Record, RunLength,
-        RunState,
+        RunState, RunTask,
     },
 };
 
@@ -32,6 +32,7 @@ pub(crate) fn example_draft(device: DeviceId) -> RunDraft {
         conf: Default::default(),
         state: None,
         gate: None,
+        task: RunTask::Measurement,
     };
     request.draft().unwrap()
 }

@@ -3,9 +3,10 @@
 use regatta_conf::{Conf, ConfKind, TestSettings};
 use regatta_types::{Mode, documents::RunSpec};
 
-/// Returns the seconds for which LoadGen measures at least. `None` for accuracy runs, which take as long as their samples.
+/// Returns the seconds for which LoadGen measures at least. `None` for accuracy runs, which take as long as their samples, and for engine
+/// builds.
 pub(crate) fn least_seconds(spec: &RunSpec) -> Option<u64> {
-    if spec.mode == Mode::AccuracyOnly {
+    if spec.mode == Mode::AccuracyOnly || !spec.task.is_measurement() {
         return None;
     }
     let mut settings = TestSettings::new(spec.scenario, spec.mode);

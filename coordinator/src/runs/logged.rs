@@ -53,7 +53,8 @@ impl Logged {
             DetailFigures::read(detail, round.as_ref().and_then(|round| judged_key(round, spec)))
         });
         let figures = figures::figures(spec, summary.as_ref(), proven.signed());
-        if state.phase == RunPhase::Done && spec.mode.has_verdict() && figures.valid.is_none() {
+        let has_verdict = spec.task.is_measurement() && spec.mode.has_verdict();
+        if state.phase == RunPhase::Done && has_verdict && figures.valid.is_none() {
             not_judged.push("LoadGen gave no verdict".to_owned());
         }
         Self {
@@ -92,12 +93,19 @@ pub(super) fn outcome(
         complete: record.delivery.complete,
         signed: record.evidence_signature_valid,
         not_a_measurement: not_a_measurement(spec, proven.signed()),
+        loaded_engine: loaded_engine(spec, proven.signed()),
         device_state: proven.signed().and_then(|evidence| evidence.state.clone()),
         forgettable: (record.delivery.complete && record.evidence_signature_valid == Some(true))
             || nothing_to_miss,
         window: record.window.clone(),
         audit: record.audit.clone(),
     }
+}
+
+/// The loaded engine in the words of the last attempt. An attempt that ended before has only the engine's kind.
+fn loaded_engine(spec: &RunSpec, evidence: Option<&Evidence>) -> Option<String> {
+    let attempt = evidence?.attempts.last()?;
+    (attempt.engine != spec.engine.kind.as_str()).then(|| attempt.engine.clone())
 }
 
 /// When and how long LoadGen ran, from the last attempt. A reboot in between leaves no duration.

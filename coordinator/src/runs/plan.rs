@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use regatta_types::documents::RunTask;
 use serde::{Deserialize, Serialize};
 
 use super::{GateWords, StateWords};
@@ -90,6 +91,9 @@ pub(crate) struct Words {
     /// Assets that the run needs besides its benchmark's files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) asset: Vec<String>,
+    /// What the device does. `engine-build` builds the engines that its runs would lack.
+    #[serde(default, skip_serializing_if = "RunTask::is_measurement")]
+    pub(crate) task: RunTask,
 }
 
 /// A plan.

@@ -27,10 +27,15 @@ pub(crate) fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
     add("--device", device);
     add("--benchmark", &spec.benchmark.name);
     add("--scenario", spec.scenario.as_str());
-    add("--mode", spec.mode.as_str());
+    let is_measurement = spec.task.is_measurement();
+    if is_measurement {
+        add("--mode", spec.mode.as_str());
+    }
     add("--round", &spec.round);
-    add("--engine", spec.engine.kind.as_str());
-    add("--loadgen", &spec.loadgen.to_string());
+    if is_measurement {
+        add("--engine", spec.engine.kind.as_str());
+        add("--loadgen", &spec.loadgen.to_string());
+    }
     let system = spec.system.as_ref();
     add(
         "--system",
@@ -57,6 +62,9 @@ pub(crate) fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
     }
     if let Some(limit) = row.draft.limit_s {
         add("--limit", &format!("{limit}s"));
+    }
+    if !is_measurement {
+        return Ok(format!("regatta engine build {}", words.join(" ")));
     }
     if let Some(gate) = &spec.gate {
         if let Some(most) = gate.max_millicelsius {

@@ -9,7 +9,9 @@ use regatta_config::{round::Round, system::SystemValues};
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     benchmark::Benchmark,
-    documents::{ConfTexts, Delivery, EngineSpec, GateSpec, LoadgenChoice, RunLength, RunSpec, StateSpec},
+    documents::{
+        ConfTexts, Delivery, EngineSpec, GateSpec, LoadgenChoice, RunLength, RunSpec, RunTask, StateSpec,
+    },
 };
 
 use super::markers::actual_length;
@@ -74,6 +76,8 @@ pub(crate) struct Request<'a> {
     pub(crate) state: Option<StateSpec>,
     /// What must hold before the run starts.
     pub(crate) gate: Option<GateSpec>,
+    /// What the device does.
+    pub(crate) task: RunTask,
 }
 
 impl Request<'_> {
@@ -92,7 +96,7 @@ impl Request<'_> {
             .iter()
             .filter(|(key, _)| concerns(key, self.scenario));
         let spec = RunSpec {
-            schema: RunSpec::schema_with(self.state.as_ref(), self.gate.as_ref()),
+            schema: RunSpec::schema_with(self.state.as_ref(), self.gate.as_ref(), self.task),
             run: RunId::now(),
             device: self.device.clone(),
             created: store::now(),
@@ -113,6 +117,7 @@ impl Request<'_> {
             system: None,
             state: self.state.clone(),
             gate: self.gate.clone(),
+            task: self.task,
             assets: None,
         };
         let mut draft = RunDraft {
@@ -215,6 +220,7 @@ mod tests {
             conf: BTreeMap::new(),
             state: None,
             gate: None,
+            task: RunTask::Measurement,
         };
         change(&mut request);
         request.draft()

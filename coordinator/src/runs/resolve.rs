@@ -275,6 +275,7 @@ impl<'a> ParsedWords<'a> {
             conf: self.words.conf.clone(),
             state,
             gate: self.gate.clone(),
+            task: self.words.task,
         })
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct CurrentRun {
     pub(crate) benchmark: String,
     /// The scenario's name.
     pub(crate) scenario: String,
-    /// The audit's name, or the mode's.
+    /// The audit's name, the task if it is no measurement, or the mode's name.
     pub(crate) mode: String,
     /// The phase for display: `Done` only once the record is written.
     pub(crate) phase: RunPhase,
@@ -33,7 +33,7 @@ impl Store {
     pub(crate) fn current_runs(&self) -> Result<BTreeMap<DeviceId, CurrentRun>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, device, benchmark, scenario, phase, started, created,
-                 coalesce(json_extract(draft, '$.spec.audit.test'), mode) AS mode
+                 coalesce(json_extract(draft, '$.spec.audit.test'), replace(json_extract(draft, '$.spec.task'), '-', ' '), mode) AS mode
              FROM runs WHERE recorded IS NULL AND spec_sha256 IS NOT NULL ORDER BY id DESC",
         )?;
         let rows = statement.query_map([], |row| {

@@ -284,9 +284,14 @@ impl RunRow {
             && self.outcome.as_ref().is_some_and(|outcome| {
                 outcome.complete
                     && outcome.signed == Some(true)
-                    && outcome.has_passed(self.mode)
+                    && outcome.has_passed(self.expects_verdict())
                     && outcome.audit.as_ref().is_none_or(|audit| audit.passed)
             })
+    }
+
+    /// Returns whether LoadGen gives the finished run a verdict.
+    pub(crate) fn expects_verdict(&self) -> bool {
+        self.draft.spec.task.is_measurement() && self.mode.has_verdict()
     }
 
     /// The audit's name, if the run is an audit.

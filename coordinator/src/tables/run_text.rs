@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use regatta_text::escape;
-use regatta_types::documents::{AccuracyResult, RunMarker, RunPhase};
+use regatta_types::documents::{AccuracyResult, RunMarker, RunPhase, RunTask};
 
 use super::{
     figure::{duration, value},
@@ -22,9 +22,17 @@ pub(crate) fn device(row: &RunRow) -> String {
     }
 }
 
-/// Returns the audit's name, or the mode.
+/// Returns the audit's name, or the mode, or that the run builds engines.
 pub(crate) fn mode(row: &RunRow) -> String {
-    escape(row.audit().unwrap_or(row.mode.as_str())).into_owned()
+    escape(row.audit().unwrap_or(task(row))).into_owned()
+}
+
+/// Returns the mode, or that the run builds engines.
+pub(super) const fn task(row: &RunRow) -> &'static str {
+    match row.draft.spec.task {
+        RunTask::Measurement => row.mode.as_str(),
+        RunTask::EngineBuild => "engine build",
+    }
 }
 
 /// Returns what the run is: device, benchmark, scenario, mode and engine.

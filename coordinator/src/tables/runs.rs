@@ -126,7 +126,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
             "benchmark  {}, {} {}, round {}",
             escape(&row.benchmark),
             row.scenario,
-            row.mode,
+            run_text::task(row),
             escape(&spec.round)
         ),
         format!(
@@ -162,6 +162,8 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     let reasons = marker_reasons(row).into_iter();
     lines.extend(reasons.map(|found| format!("{}: {}", found.marker, escape(&found.reason))));
     if let Some(outcome) = &row.outcome {
+        let loaded = outcome.loaded_engine.as_deref().map(escape);
+        lines.extend(loaded.map(|engine| format!("loaded     {engine}")));
         let agent = outcome.window.as_ref().map(words::window);
         lines.extend(agent.map(|agent| format!("agent      {agent} while LoadGen ran")));
     }

@@ -8,7 +8,7 @@ use regatta_types::{
     Mode, Scenario,
     documents::{
         AccuracyResult, Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase,
-        RunState,
+        RunState, RunTask,
     },
 };
 
@@ -42,6 +42,7 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
         conf: BTreeMap::new(),
         state: None,
         gate: None,
+        task: RunTask::Measurement,
     };
     let reason = (phase == RunPhase::Failed).then(|| "the run process was killed by signal 9".to_owned());
     RunRow {

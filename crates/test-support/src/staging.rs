@@ -10,7 +10,9 @@ use regatta_submission::stage::{self, Answers, Kind, Request, StageError, Staged
 use regatta_types::{
     DeviceId, Division, Mode, Scenario,
     benchmark::Response,
-    documents::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec},
+    documents::{
+        AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec, RunTask,
+    },
 };
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -322,6 +324,7 @@ impl StagingFixture {
             system: None,
             state: None,
             gate: None,
+            task: RunTask::Measurement,
             assets: None,
         };
         let evidence = json!({

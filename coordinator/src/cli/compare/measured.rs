@@ -78,6 +78,9 @@ pub(super) fn exclusion(row: &RunRow, include: &[Inclusion]) -> Option<&'static 
     if row.audit().is_some() {
         return Some("audits");
     }
+    if !row.draft.spec.task.is_measurement() {
+        return Some("engine builds");
+    }
     let Some(outcome) = &row.outcome else {
         return Some("unfinished");
     };

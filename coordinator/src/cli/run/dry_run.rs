@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_types::DeviceId;
+use regatta_types::{DeviceId, documents::RunTask};
 use serde_json::json;
 
 use super::super::Context;
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Prints the drafts. Their ids are not used later.
-pub(super) fn show(drafts: &[RunDraft], context: &Context, store: &Store) -> CommandResult {
+pub(in crate::cli) fn show(drafts: &[RunDraft], context: &Context, store: &Store) -> CommandResult {
     let names = store.device_names()?;
     let specs: Vec<_> = drafts.iter().map(|draft| &draft.spec).collect();
     context.print(&json!({ "dry_run": true, "specs": specs }), || {
@@ -41,7 +41,10 @@ fn table(drafts: &[RunDraft], names: &BTreeMap<DeviceId, String>) -> String {
                 .cloned()
                 .unwrap_or_else(|| spec.device.to_string()),
             format!("{} {}", spec.benchmark.name, spec.scenario),
-            spec.mode.to_string(),
+            match spec.task {
+                RunTask::Measurement => spec.mode.to_string(),
+                RunTask::EngineBuild => "engine build".to_owned(),
+            },
             spec.engine.kind.to_string(),
             settings.chain(conf).collect::<Vec<_>>().join(" "),
         ]

@@ -122,6 +122,7 @@ pub(crate) fn find(
             && row.benchmark == benchmark.name
             && row.scenario == scenario
             && row.draft.spec.audit.is_none()
+            && row.draft.spec.task.is_measurement()
             && row.is_usable()
     });
     let performance = own

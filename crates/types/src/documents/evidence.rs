@@ -91,9 +91,9 @@ pub struct Attempt {
     pub valid: Option<bool>,
     /// LoadGen's reasons when the verdict is not VALID.
     pub invalid_reasons: Vec<String>,
-    /// Clock readings at LoadGen's start.
+    /// Clock readings at LoadGen's start, or at the start of an engine build.
     pub started: Option<Clock>,
-    /// Clock readings at LoadGen's end.
+    /// Clock readings at LoadGen's end, or at the end of an engine build.
     pub ended: Option<Clock>,
     /// The agent's own activity in the timed window.
     pub window: WindowCost,

@@ -27,7 +27,8 @@ pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
 pub use run_end::{EndCause, end_reason};
 pub use run_marker::{RunMarker, SubmissionObstacle};
 pub use run_spec::{
-    AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec, is_same_commit,
+    AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec, RunTask,
+    is_same_commit,
 };
 pub use run_state::{RunPhase, RunState};
 pub use system_use::{PowerSetting, SystemUse};

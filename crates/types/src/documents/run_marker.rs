@@ -43,6 +43,9 @@ impl fmt::Display for RunMarker {
 /// A reason in a run's spec why its results can never be submitted. `Display` gives the sentence in the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmissionObstacle<'a> {
+    /// The run measures nothing.
+    #[error("the run builds engines and measures nothing")]
+    EngineBuild,
     /// Regatta's own LoadGen.
     #[error("run by Regatta's own LoadGen: a submission requires the MLCommons LoadGen")]
     OwnLoadgen,
@@ -71,7 +74,7 @@ impl SubmissionObstacle<'_> {
     pub const fn marker(self) -> RunMarker {
         match self {
             Self::Engine(_) => RunMarker::Simulated,
-            Self::OwnLoadgen | Self::Benchmark { .. } => RunMarker::NotAResult,
+            Self::EngineBuild | Self::OwnLoadgen | Self::Benchmark { .. } => RunMarker::NotAResult,
             Self::TestRun | Self::Duration(_) => RunMarker::Short,
         }
     }
@@ -81,6 +84,9 @@ impl RunSpec {
     /// Returns why results of this run can never be submitted: its LoadGen, its engine, its benchmark, its length.
     #[must_use]
     pub fn submission_obstacles(&self) -> Vec<SubmissionObstacle<'_>> {
+        if !self.task.is_measurement() {
+            return vec![SubmissionObstacle::EngineBuild];
+        }
         let mut obstacles = Vec::new();
         if self.loadgen == LoadgenChoice::Native {
             obstacles.push(SubmissionObstacle::OwnLoadgen);

@@ -48,22 +48,54 @@ pub struct RunSpec {
     /// What must hold on the device before the run process starts; `None` starts it at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateSpec>,
+    /// What the device does with the rest of the spec.
+    #[serde(default, skip_serializing_if = "RunTask::is_measurement")]
+    pub task: RunTask,
     /// The files that the device downloads from the coordinator before the run. `None` when all files are on the device. Agents that do
     /// not know the field use the files on the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assets: Option<Assets>,
 }
-super::document!(RunSpec, "run spec", 3);
+super::document!(RunSpec, "run spec", 4);
 
 impl RunSpec {
-    /// Returns the schema number of a spec: 3 with a gate, 2 with a state, otherwise 1. Agents that know neither refuse the spec instead
-    /// of measuring the device as it is.
+    /// Returns the schema number of a spec: 4 with another task than a measurement, 3 with a gate, 2 with a state, otherwise 1. Agents
+    /// that do not know the field refuse the spec instead of measuring the device as it is.
     #[must_use]
-    pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>) -> u16 {
-        match (state, gate) {
-            (_, Some(_)) => 3,
-            (Some(_), None) => 2,
-            (None, None) => 1,
+    pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>, task: RunTask) -> u16 {
+        match (task, state, gate) {
+            (RunTask::EngineBuild, _, _) => 4,
+            (RunTask::Measurement, _, Some(_)) => 3,
+            (RunTask::Measurement, Some(_), None) => 2,
+            (RunTask::Measurement, None, None) => 1,
+        }
+    }
+}
+
+/// What a run does on its device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunTask {
+    /// LoadGen drives the engine.
+    #[default]
+    Measurement,
+    /// The device downloads the assets, builds the engines that the run lacks and loads them. LoadGen does not run.
+    EngineBuild,
+}
+
+impl RunTask {
+    /// Returns whether LoadGen runs.
+    #[must_use]
+    pub const fn is_measurement(&self) -> bool {
+        matches!(self, Self::Measurement)
+    }
+
+    /// Returns the name in documents and plans.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Measurement => "measurement",
+            Self::EngineBuild => "engine-build",
         }
     }
 }

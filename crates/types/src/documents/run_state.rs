@@ -40,7 +40,8 @@ impl RunPhase {
                 (self, next),
                 (Queued, Preparing)
                     | (Preparing, Ready)
-                    | (Ready, Running)
+                    // An engine build ends before LoadGen would start.
+                    | (Ready, Running | Draining)
                     | (Running, Draining)
                     | (Draining, Done)
                     | (Queued | Preparing | Ready | Running | Draining, Failed | Aborted)

@@ -1,0 +1,85 @@
+//! Drafts the runs of requests, for every device that the command line selects. Either all requests become drafts, or the command fails.
+//!
+//! It queues nothing.
+
+use std::path::Path;
+
+use regatta_config::catalogue::Catalogue;
+
+use super::super::{
+    device_availability::expect_available_or_force,
+    lookup::TargetDevices,
+    resolve::{resolve, unresolved},
+};
+use crate::{
+    exit::Failure,
+    runs::{RunFiles, Words},
+    store::{DeviceRow, RunDraft, Store},
+    workspace::Workspace,
+};
+
+/// Requests, and the devices that they are for.
+pub(in crate::cli) struct DraftRequest<'a> {
+    /// The requests.
+    pub(in crate::cli) requests: &'a [Words],
+    /// The file that has the requests. Errors name it.
+    pub(in crate::cli) plan: Option<&'a Path>,
+    /// The devices. Without any, each request names its own.
+    pub(in crate::cli) devices: &'a TargetDevices,
+    /// Whether the runs may start on devices that take no runs.
+    pub(in crate::cli) force: bool,
+}
+
+impl DraftRequest<'_> {
+    /// Returns the drafts, in the order of the requests and then of the devices.
+    ///
+    /// # Errors
+    /// Returns the failure of the first request that cannot become a run.
+    pub(in crate::cli) fn drafts(
+        &self,
+        catalogue: &Catalogue,
+        workspace: &Workspace,
+        store: &Store,
+    ) -> Result<Vec<RunDraft>, Failure> {
+        let devices = self.devices.find(self.force, store)?;
+        let files = RunFiles::read(workspace, store)?;
+        let mut drafts = Vec::new();
+        for (index, words) in self.requests.iter().enumerate() {
+            for words in for_each_device(words, &devices) {
+                let of_request = draft(&words, catalogue, &files, store);
+                drafts.extend(of_request.map_err(|failure| match self.plan {
+                    Some(path) => {
+                        failure.context(format!("{}: [[run]] number {}", path.display(), index + 1))
+                    }
+                    None => failure,
+                })?);
+            }
+        }
+        expect_available_or_force(&mut drafts, self.force, store)?;
+        Ok(drafts)
+    }
+}
+
+fn for_each_device(words: &Words, devices: &[DeviceRow]) -> Vec<Words> {
+    if devices.is_empty() {
+        return vec![words.clone()];
+    }
+    let of_device = |device: &DeviceRow| Words {
+        device: Some(device.id.to_string()),
+        ..words.clone()
+    };
+    devices.iter().map(of_device).collect()
+}
+
+fn draft(
+    words: &Words,
+    catalogue: &Catalogue,
+    files: &RunFiles<'_>,
+    store: &Store,
+) -> Result<Vec<RunDraft>, Failure> {
+    let mut drafts = resolve(words, catalogue, store)?;
+    for draft in &mut drafts {
+        files.add_to(draft, &words.asset).map_err(unresolved)?;
+    }
+    Ok(drafts)
+}
