@@ -89,6 +89,16 @@ impl Failure {
     pub const fn code(&self) -> u8 {
         self.code
     }
+
+    /// The error chain as one sentence.
+    pub(crate) fn sentence(&self) -> String {
+        ErrorChain(self.error.as_ref()).to_string()
+    }
+
+    /// The hint for the user.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {

@@ -5,12 +5,12 @@ use std::slice;
 use jiff::Timestamp;
 
 use super::{
-    Context, context::tell, deploy, device_check, device_health, examination, image, label, lookup,
-    membership,
+    Context, context::tell, deploy, device_check, device_health, examination, image, label, membership,
 };
 use crate::{
     documents::{DeviceDocument, DeviceList},
     exit::{self, CommandResult, Failure},
+    lookup,
     store::{DeviceRow, Store},
     tables,
     workspace::Workspace,

@@ -9,13 +9,13 @@ use serde::Serialize;
 use super::{
     Context,
     health_text::{described, remedy, user},
-    lookup,
     resolve::{resolve, unresolved},
     wait::Wait,
 };
 use crate::{
     documents::HealthDocument,
     exit::{self, CommandResult, Failure},
+    lookup,
     runs::{CheckVerdict, RunFiles, Words, judge_check, speed},
     store::{DeviceCheck, DeviceRow, HealthChange, RunDraft, RunRow, Store},
     workspace::Workspace,

@@ -4,11 +4,11 @@
 use super::{
     Context,
     health_text::{described, remedy, user},
-    lookup,
 };
 use crate::{
     documents::HealthDocument,
     exit::Failure,
+    lookup,
     store::{DeviceRow, HealthChange, Store},
     tables,
 };

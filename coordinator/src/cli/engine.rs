@@ -8,8 +8,8 @@ use regatta_types::documents::{EngineKind, RunTask};
 
 use super::{
     Context,
-    lookup::TargetDevices,
     run::{self, drafts::DraftRequest, dry_run},
+    target_devices::TargetDevices,
 };
 use crate::{
     exit::{CommandResult, Failure},

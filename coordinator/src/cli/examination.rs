@@ -7,9 +7,10 @@ use regatta_text::HumanDuration;
 use regatta_types::documents::RunPhase;
 use serde_json::{Value, json};
 
-use super::{Context, lookup};
+use super::Context;
 use crate::{
     exit::{self, CommandResult, Failure},
+    lookup,
     store::{DeviceRow, Examination, Store},
     tables,
     workspace::Workspace,

@@ -1,10 +1,11 @@
-//! `regatta device label`: shows and changes the labels of a device. [`super::lookup`] selects devices by label.
+//! `regatta device label`: shows and changes the labels of a device. [`crate::lookup`] selects devices by label.
 
 use std::{collections::BTreeSet, ffi::OsString};
 
-use super::{Context, lookup};
+use super::Context;
 use crate::{
     exit::Failure,
+    lookup,
     store::{DeviceLabel, Store},
     tables,
 };

@@ -28,7 +28,6 @@ mod image;
 mod init;
 mod interrupts;
 mod label;
-mod lookup;
 mod membership;
 mod meter;
 mod power;
@@ -39,7 +38,6 @@ mod report;
 mod resolve;
 mod round;
 mod run;
-mod run_filter;
 mod run_lines;
 mod runs;
 mod screen;
@@ -48,6 +46,7 @@ mod settings;
 mod status;
 mod submission;
 mod system;
+mod target_devices;
 mod verify;
 mod wait;
 
@@ -208,8 +207,8 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Campaign(command) => campaign::run(&command, context),
         Command::Runs(command) => runs::run(&command, context),
         Command::Events(args) => events::run(&args, context),
-        Command::Compare(args) => compare::run(&args, context),
-        Command::History(args) => compare::history::run(&args, context),
+        Command::Compare(args) => compare::run(args, context),
+        Command::History(args) => compare::history::run(args, context),
         Command::Settings(command) => settings::run(&command, context),
         Command::Engine(command) => engine::run(&command, context),
         Command::Asset(command) => asset::run(&command, context),

@@ -2,9 +2,9 @@
 
 use regatta_config::catalogue::Catalogue;
 
-use super::lookup;
 use crate::{
     exit::Failure,
+    lookup,
     runs::{ParsedWords, ResolveError, Words},
     store::{RunDraft, Store},
 };

@@ -10,7 +10,9 @@ use regatta_config::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
 use regatta_types::{RunId, documents::RunTask};
 
-use super::{Context, context::tell, lookup, progress::rows, report::report, wait::Wait};
+use super::{
+    Context, context::tell, progress::rows, report::report, target_devices::TargetDevices, wait::Wait,
+};
 use crate::{
     documents::run_document,
     exit::{self, CommandResult, Failure},
@@ -40,7 +42,7 @@ pub(super) struct Args {
     #[arg(value_name = "PLAN.toml", conflicts_with_all = ["benchmark", "scenario", "mode"])]
     plan: Option<PathBuf>,
     #[command(flatten)]
-    devices: lookup::TargetDevices,
+    devices: TargetDevices,
     /// The benchmark: digits, which is built in, or one of configs/benchmarks in the workspace
     #[arg(long, required_unless_present = "plan")]
     benchmark: Option<String>,

@@ -11,9 +11,10 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use regatta_text::escape;
 
-use super::{Context, export, lookup, verify, with_hint};
+use super::{Context, export, verify, with_hint};
 use crate::{
     exit::{self, CommandResult},
+    lookup,
     runs::rebuild as rebuild_store,
     store::Store,
 };

@@ -7,9 +7,10 @@ use regatta_submission::proof::{ProofError, key_beside};
 use regatta_text::escape;
 use serde::Serialize;
 
-use super::{Context, lookup};
+use super::Context;
 use crate::{
     exit::{self, CommandResult},
+    lookup,
     runs::{Subject, Verification, verify},
     store::{RunRow, Store},
     workspace::Workspace,

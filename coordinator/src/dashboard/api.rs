@@ -1,6 +1,7 @@
-//! `/api/v1`: devices, runs and campaigns as JSON, the documents that `--format json` prints. It only reads. The table of operations makes
+//! `/api/v1`: devices, runs, campaigns and comparisons as JSON, the documents that `--format json` prints. It only reads. The table of operations makes
 //! the routes and the OpenAPI document, so that neither has what the other lacks.
 
+mod comparison;
 mod openapi;
 mod operation;
 
@@ -17,7 +18,7 @@ use regatta_text::escape_json;
 use regatta_types::RunId;
 use serde_json::{Value, json};
 
-use self::operation::{ApiRequest, Operation};
+use self::operation::{ApiRequest, DocumentReader, Operation, Parameter, value};
 use super::{
     hub::Hub, page_error::PageError, run_list_page::RunList, run_list_query::RunListQuery, view::Reader,
 };
@@ -29,76 +30,80 @@ use crate::{
 /// The path of the OpenAPI document.
 const OPENAPI: &str = "/api/v1/openapi.json";
 
-/// Every operation.
-const OPERATIONS: [Operation; 6] = [
+/// The operations that read the store.
+const STORED: [Operation; 6] = [
     Operation {
         path: "/api/v1/devices",
         summary: "Every device, as `regatta device list` prints them.",
         query: &[],
         schema: "devices",
-        read: devices,
+        read: DocumentReader::Stored(devices),
     },
     Operation {
         path: "/api/v1/devices/{device}",
         summary: "A device by its name or id, as `regatta device show` prints it.",
         query: &[],
         schema: "device",
-        read: device,
+        read: DocumentReader::Stored(device),
     },
     Operation {
         path: "/api/v1/runs",
         summary: "Up to 50 runs, newest first, as `regatta runs list` prints each. `next` is the value of `before` for the next ones.",
         query: &[
-            (
+            Parameter::optional(
                 "device",
                 "a part of the device's name, or the beginning of its id",
             ),
-            ("benchmark", "the benchmark's name"),
-            ("verdict", "valid, invalid, pass, fail, failed, aborted or open"),
-            ("before", "only runs that were requested before this one"),
+            Parameter::optional("benchmark", "the benchmark's name"),
+            Parameter::optional("verdict", "valid, invalid, pass, fail, failed, aborted or open"),
+            Parameter::optional("before", "only runs that were requested before this one"),
         ],
         schema: openapi::RUN_PAGE,
-        read: runs,
+        read: DocumentReader::Stored(runs),
     },
     Operation {
         path: "/api/v1/runs/{run}",
         summary: "A run with its files, as `regatta runs show` prints it.",
         query: &[],
         schema: "run",
-        read: run,
+        read: DocumentReader::Stored(run),
     },
     Operation {
         path: "/api/v1/campaigns",
         summary: "Every campaign, as `regatta campaign list` prints them.",
         query: &[],
         schema: "campaigns",
-        read: campaigns,
+        read: DocumentReader::Stored(campaigns),
     },
     Operation {
         path: "/api/v1/campaigns/{campaign}",
         summary: "A campaign, as `regatta campaign status` prints it.",
         query: &[],
         schema: "campaign",
-        read: campaign,
+        read: DocumentReader::Stored(campaign),
     },
 ];
+
+/// Returns every operation.
+fn operations() -> Vec<Operation> {
+    [&STORED[..], &comparison::OPERATIONS].concat()
+}
 
 /// Returns the routes.
 pub(super) fn routes() -> Router<Arc<Hub>> {
     let mut router = Router::new().route(
         OPENAPI,
-        get(async || answer(StatusCode::OK, &openapi::document(&OPERATIONS))),
+        get(async || answer(StatusCode::OK, &openapi::document(&operations()))),
     );
-    for operation in OPERATIONS {
-        let read = operation.read;
+    for operation in operations() {
+        let reader = operation.read;
         let handler =
             move |State(hub): State<Arc<Hub>>, parameters: RawPathParams, RawQuery(query): RawQuery| {
                 let name = parameters.iter().next().map_or("", |(_, value)| value).to_owned();
                 let query = query.unwrap_or_default();
                 async move {
-                    let reading = tokio::task::spawn_blocking(move || {
-                        hub.read(|reader| read(reader, &ApiRequest { name, query }))
-                    });
+                    let reading =
+                        tokio::task::spawn_blocking(move || read(reader, &hub, &ApiRequest { name, query }));
                     match reading.await.unwrap_or_else(|_| Err(PageError::internal())) {
                         Ok(document) => answer(StatusCode::OK, &document),
                         Err(error) => answer(
@@ -113,15 +118,20 @@ pub(super) fn routes() -> Router<Arc<Hub>> {
     router
 }
 
+fn read(reader: DocumentReader, hub: &Hub, request: &ApiRequest) -> Result<Value, PageError> {
+    match reader {
+        DocumentReader::Stored(read) => hub.read(|reader| read(reader, request)),
+        DocumentReader::Computed(read) => {
+            let workspace = hub.read(|reader| reader.workspace().clone());
+            read(&workspace, request)
+        }
+    }
+}
+
 fn answer(status: StatusCode, document: &Value) -> Response {
     // Programs read the same values, and a terminal shows them safely.
     let text = escape_json(&document.to_string()).into_owned();
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
-}
-
-/// Turns a document into JSON.
-fn value(document: impl serde::Serialize) -> Result<Value, PageError> {
-    serde_json::to_value(document).map_err(|error| anyhow::Error::from(error).into())
 }
 
 fn devices(reader: &mut Reader, _: &ApiRequest) -> Result<Value, PageError> {

@@ -9,10 +9,12 @@ use maud::{DOCTYPE, Markup, html};
 use super::static_files::{ICON, SCRIPT, STYLE};
 
 /// The pages of the navigation: title and path.
-const PAGES: [(&str, &str); 4] = [
+const PAGES: [(&str, &str); 6] = [
     ("Fleet", "/"),
     ("Runs", "/runs"),
     ("Campaigns", "/campaigns"),
+    ("Compare", "/compare"),
+    ("History", "/history"),
     ("Submission", "/submission"),
 ];
 

@@ -8,10 +8,12 @@
 //! GET /run/ID/file/NAME  one of its files, as a download
 //! GET /campaigns         the campaigns
 //! GET /campaign/NAME     a campaign with the state of each cell
+//! GET /compare           two selections of runs, compared; `a`, `b`, `benchmark`, `scenario`, `since`, `short`, `simulated`, `floor`
+//! GET /history           the figures of devices over time; `runs`, and the conditions of /compare
 //! GET /submission        what the runs are ready for, and the staged trees
 //! GET /submission/TREE   the strict check of a staged tree
-//! GET /live/...          each of these pages as server-sent events; the fleet's is /live/fleet
-//! GET /api/v1/...        devices, runs and campaigns as JSON; /api/v1/openapi.json describes them
+//! GET /live/...          fleet, runs and campaigns as server-sent events; the fleet's is /live/fleet
+//! GET /api/v1/...        devices, runs, campaigns and comparisons as JSON; /api/v1/openapi.json describes them
 //! GET /metrics           the lab for Prometheus
 //! GET /static/...        style, script and icon
 //! ```
@@ -19,9 +21,17 @@
 mod api;
 mod campaign_list_page;
 mod campaign_page;
+mod compare_page;
+mod compare_query;
+mod comparison_form;
+mod computed_pages;
+mod condition_query;
 mod fleet_page;
 mod fleet_query;
 mod fleet_snapshot;
+mod forest_plot;
+mod history_page;
+mod history_query;
 mod hub;
 mod layout;
 mod live;
@@ -32,6 +42,7 @@ mod pieces;
 mod plot;
 mod protection;
 mod query_words;
+mod recent_results;
 mod routes;
 mod run_list_page;
 mod run_list_query;

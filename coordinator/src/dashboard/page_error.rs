@@ -7,7 +7,10 @@ use axum::{
 use maud::html;
 
 use super::{layout, outside_text::shown};
-use crate::store::StoreError;
+use crate::{
+    exit::{self, Failure},
+    store::StoreError,
+};
 
 /// The reason why a page is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +60,23 @@ impl PageError {
             status: StatusCode::INTERNAL_SERVER_ERROR,
             message: "the page could not be made".to_owned(),
             hint: "The log of `regatta serve` has the cause.",
+        }
+    }
+}
+
+impl From<Failure> for PageError {
+    /// The reader's words are wrong, or the coordinator failed. The sentence has the hint, too.
+    fn from(failure: Failure) -> Self {
+        if failure.code() != exit::USAGE {
+            tracing::error!("the live page cannot compute: {}", failure.sentence());
+            return Self::internal();
+        }
+        let hint = failure
+            .advice()
+            .map_or_else(String::new, |hint| format!("; {}", hint.replace('\n', "; ")));
+        Self {
+            hint: "The command of the same name has the same words; its --help explains them.",
+            ..Self::bad_request(format!("{}{hint}", failure.sentence()))
         }
     }
 }

@@ -6,6 +6,7 @@ mod axis;
 use maud::{Markup, html};
 
 pub(super) use self::axis::{Axis, Scale};
+use self::coordinate as n;
 
 /// The size of the drawing in its own units, and the space for the axes' texts.
 const WIDTH: f64 = 760.0;
@@ -41,8 +42,8 @@ pub(super) struct Plot {
     pub(super) x: Axis,
     /// The left axis.
     pub(super) y: Axis,
-    /// The part of the lower axis that is shaded.
-    pub(super) shaded: Option<[f64; 2]>,
+    /// The parts of the lower axis that are shaded.
+    pub(super) shaded: Vec<[f64; 2]>,
     /// The lines.
     pub(super) lines: Vec<Line>,
     /// The marks.
@@ -57,8 +58,8 @@ impl Plot {
         let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
         html! {
             svg .plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(self.title) {
-                @if let Some([from, to]) = self.shaded {
-                    rect .shade x=(n(x(from))) y=(n(TOP)) width=(n((x(to) - x(from)).max(1.0))) height=(n(bottom - TOP)) {}
+                @for [from, to] in &self.shaded {
+                    rect .shade x=(n(x(*from))) y=(n(TOP)) width=(n((x(*to) - x(*from)).max(1.0))) height=(n(bottom - TOP)) {}
                 }
                 @for (value, text) in self.y.ticks() {
                     line .grid x1=(n(LEFT)) x2=(n(right)) y1=(n(y(value))) y2=(n(y(value))) {}
@@ -123,7 +124,7 @@ fn path(points: &[(f64, Option<f64>)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -
 }
 
 /// A coordinate with as many digits as can be seen.
-fn n(value: f64) -> String {
+pub(super) fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
@@ -144,7 +145,7 @@ mod tests {
             title: "a <plot>".to_owned(),
             x: Axis::covering(Scale::Linear, [0.0, 10.0], "s"),
             y: Axis::covering(Scale::Linear, [5.0, 5.0], "W"),
-            shaded: Some([2.0, 8.0]),
+            shaded: vec![[2.0, 8.0]],
             lines: vec![Line {
                 number: 9,
                 points: vec![(0.0, Some(5.0)), (10.0, Some(5.0))],

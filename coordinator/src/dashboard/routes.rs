@@ -15,7 +15,7 @@ use regatta_types::RunId;
 use super::{
     api, campaign_list_page,
     campaign_page::{self, CampaignSnapshot},
-    fleet_page,
+    computed_pages, fleet_page,
     fleet_query::FleetQuery,
     hub::Hub,
     layout::Page,
@@ -49,6 +49,7 @@ pub(super) fn routes(hub: Arc<Hub>, port: Port) -> Router {
         .route("/submission", get(submission))
         .route("/submission/{tree}", get(staged_tree))
         .route("/metrics", get(lab_metrics))
+        .merge(computed_pages::routes())
         .merge(api::routes())
         .fallback(async || PageError::not_found("there is no such page"))
         .layer(middleware::from_fn_with_state(port, protect))

@@ -3,7 +3,9 @@
 use regatta_config::catalogue::Catalogue;
 use regatta_types::{Scenario, benchmark::Benchmark};
 
-use super::super::{Context, device_availability::expect_available_or_force, lookup, run::finish};
+use super::super::{
+    Context, device_availability::expect_available_or_force, run::finish, target_devices::TargetDevices,
+};
 use crate::{
     exit::{CommandResult, Failure},
     runs::audit::{PlanError, drafts, find},
@@ -25,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',')]
     scenario: Vec<Scenario>,
     #[command(flatten)]
-    devices: lookup::TargetDevices,
+    devices: TargetDevices,
     /// Wait until every audit has ended (the default)
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,

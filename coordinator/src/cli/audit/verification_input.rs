@@ -4,13 +4,10 @@ use std::path::PathBuf;
 
 use regatta_submission::audit::{Audited, Dtype, Report};
 
-use super::{
-    super::{Context, lookup},
-    verify_args::Args,
-};
+use super::{super::Context, verify_args::Args};
 use crate::{
     exit::Failure,
-    runs,
+    lookup, runs,
     store::{RunRow, Store},
     workspace::Workspace,
 };

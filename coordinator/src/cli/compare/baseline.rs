@@ -6,8 +6,11 @@ use jiff::Timestamp;
 use regatta_fsutil::{atomic_file::AtomicFile, regular_file};
 use serde::{Deserialize, Serialize};
 
-use super::measured::{MeasuredRun, Selected};
-use crate::{exit::Failure, tables::ComparedSide};
+use crate::{
+    comparisons::{MeasuredRun, Selected},
+    exit::Failure,
+    tables::ComparedSide,
+};
 
 /// The number of this form.
 const SCHEMA: u16 = 1;

@@ -1,34 +1,23 @@
 //! `regatta compare`: compares two selections of runs, or one with a baseline file, and returns exit code 1 when something is worse.
-//!
-//! [`selection`] finds the runs, [`measured`] decides which of them count, [`judged`] pairs and judges them by `regatta-compare`.
+//! [`crate::comparisons`] computes it.
 
 mod baseline;
 mod formats;
 pub(super) mod history;
-mod judged;
-mod measured;
-mod selection;
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-};
-
-use regatta_types::RunId;
+use std::path::{Path, PathBuf};
 
 use super::{
     Context,
     context::{Format, print, text_json_or_csv},
     csv::csv,
-    run_filter::RunFilter,
 };
 use crate::{
+    comparisons::{Inclusion, RunConditions, Runs, least_floor, report, select},
     exit::{self, CommandResult, Failure},
-    store::RunRow,
+    lookup::RunFilter,
     tables::{self, ComparedSide},
 };
-use measured::{Inclusion, Selected};
-use selection::Runs;
 
 /// Flags of `compare`.
 #[derive(Debug, clap::Args)]
@@ -51,7 +40,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, value_delimiter = ',')]
     include: Vec<Inclusion>,
     /// The least A/A floor in percent, if 1 is too strict
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = least_floor)]
     floor: Option<f64>,
     /// Compares with a file of --write-baseline
     #[arg(long, value_name = "FILE")]
@@ -71,18 +60,8 @@ pub(super) struct Args {
     format: Format,
 }
 
-fn percent(text: &str) -> Result<f64, String> {
-    text.trim_end_matches('%')
-        .trim_end()
-        .parse::<f64>()
-        .ok()
-        .filter(|percent| (1.0..100.0).contains(percent))
-        .map(|percent| percent / 100.0)
-        .ok_or_else(|| "write a percentage from 1 to 99, such as 2.5".to_owned())
-}
-
 /// Compares, prints and writes.
-pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
+pub(super) fn run(args: Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let uses_file = args.baseline.is_some() || args.write_baseline.is_some();
     match (args.sides.len(), uses_file) {
@@ -112,7 +91,11 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     };
     // Read first, because the new baseline may replace it.
     let baseline = args.baseline.as_deref().map(baseline::read).transpose()?;
-    let mut sides = select(args, baseline.as_ref(), &all)?;
+    let conditions = RunConditions {
+        filter: args.filter,
+        include: args.include,
+    };
+    let mut sides = select(&args.sides, &conditions, baseline.as_ref(), &all)?;
     if let (Some(file), Some(newest)) = (&args.write_baseline, sides.last()) {
         baseline::write(file, &newest.runs)?;
         if baseline.is_none() {
@@ -121,7 +104,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         }
     }
     sides.splice(0..0, baseline);
-    let report = judged::report(sides, &all, args.floor)?;
+    let report = report(sides, &all, args.floor)?;
     if let Some(file) = &args.junit {
         formats::write(file, &formats::junit(&report))?;
     }
@@ -153,34 +136,4 @@ fn print_baseline(file: &Path, written: &ComparedSide, context: &Context) -> Res
         )
     })?;
     Ok(())
-}
-
-/// Finds the measured runs of each selection. Runs of both sides are on none, and runs of the baseline are not compared with themselves.
-fn select(args: &Args, baseline: Option<&Selected>, all: &Runs<'_>) -> Result<Vec<Selected>, Failure> {
-    let is_filtered = args.filter.selection(all.workspace, all.store, &all.rows)?;
-    let found = args
-        .sides
-        .iter()
-        .map(|words| {
-            let mut rows = selection::find(words, all)?;
-            rows.retain(|row| is_filtered(row));
-            Ok(rows)
-        })
-        .collect::<Result<Vec<Vec<&RunRow>>, Failure>>()?;
-    let ids = |rows: &[&RunRow]| rows.iter().map(|row| row.id).collect::<BTreeSet<RunId>>();
-    let common: BTreeSet<RunId> = match (found.as_slice(), baseline) {
-        ([a, b], _) => ids(a).intersection(&ids(b)).copied().collect(),
-        (_, Some(baseline)) => baseline.runs.iter().map(|run| run.run).collect(),
-        _ => BTreeSet::new(),
-    };
-    let sides = found.iter().zip(&args.sides).map(|(rows, words)| {
-        let (runs, excluded) = measured::measured(rows, &common, &args.include);
-        let summary = ComparedSide {
-            selection: words.clone(),
-            runs: runs.len(),
-            excluded,
-        };
-        Selected { runs, summary }
-    });
-    Ok(sides.collect())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{BoardResult, DeployFlags, Host, all, deploy, tasks};
 use crate::{
-    cli::{Context, lookup::TargetDevices},
+    cli::{Context, target_devices::TargetDevices},
     exit::{CommandResult, Failure},
     store::{DeviceActivity, DeviceRow, Store},
 };

@@ -18,15 +18,13 @@ use regatta_power::{
 use regatta_types::RunId;
 
 use super::{
-    super::{
-        context::{notify, tell},
-        lookup,
-    },
+    super::context::{notify, tell},
     machines::Machines,
     session_report::{SessionReporter, failure},
 };
 use crate::{
     exit::Failure,
+    lookup,
     power::{
         HandOver, Machine, MeterLease, Preflight, PreflightResult, RemoteDirector, RemoteSystem, RunOrder,
         RunWorkload, SessionFacts, SessionRecord, SessionVerdict, checker_copy, copy_logs, end_session,

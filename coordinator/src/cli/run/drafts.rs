@@ -8,8 +8,8 @@ use regatta_config::catalogue::Catalogue;
 
 use super::super::{
     device_availability::expect_available_or_force,
-    lookup::TargetDevices,
     resolve::{resolve, unresolved},
+    target_devices::TargetDevices,
 };
 use crate::{
     exit::Failure,

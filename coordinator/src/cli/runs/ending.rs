@@ -7,9 +7,10 @@ use regatta_text::escape;
 use regatta_types::{RunId, documents::RunPhase};
 use serde_json::json;
 
-use super::super::{Context, confirm::confirm, context::tell, lookup};
+use super::super::{Context, confirm::confirm, context::tell};
 use crate::{
     exit::{self, CommandResult, Failure},
+    lookup,
     store::{RunRow, Store},
     tables::{self, run_text},
     workspace::Workspace,

@@ -4,11 +4,11 @@ use super::super::{
     Context,
     context::{Format, print, tell, text_json_or_csv},
     csv::csv,
-    run_filter::RunFilter,
 };
 use crate::{
     documents::run_document,
     exit::Failure,
+    lookup::RunFilter,
     runs::{RunVerdict, count_runs_not_in_store},
     store::{RunRow, Store},
     tables,

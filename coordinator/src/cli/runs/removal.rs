@@ -11,9 +11,10 @@ use regatta_text::{HumanDuration, escape};
 use regatta_types::{DeviceId, RunId, documents::RunPhase};
 use serde_json::json;
 
-use super::super::{Context, confirm::confirm, lookup};
+use super::super::{Context, confirm::confirm};
 use crate::{
     exit::{self, CommandResult, Failure},
+    lookup::{self, RunDevices},
     runs,
     store::{RunRemoval, RunRow, Store},
     tables,
@@ -48,7 +49,7 @@ pub(in crate::cli) struct PruneArgs {
     #[arg(long)]
     failed: bool,
     #[command(flatten)]
-    devices: lookup::RunDevices,
+    devices: RunDevices,
     /// Do not ask
     #[arg(long)]
     yes: bool,

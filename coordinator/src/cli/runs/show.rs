@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::super::{Context, interrupts::Interrupts, lookup, progress::rows, screen::Screen, wait::Wait};
+use super::super::{Context, interrupts::Interrupts, progress::rows, screen::Screen, wait::Wait};
 use crate::{
     documents::shown_run,
     exit::Failure,
+    lookup,
     store::{RunRow, Store},
     tables,
     workspace::Workspace,

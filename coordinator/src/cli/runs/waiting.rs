@@ -5,9 +5,10 @@ use std::time::Duration;
 use regatta_text::HumanDuration;
 use regatta_types::RunId;
 
-use super::super::{Context, lookup, report::report, wait::Wait};
+use super::super::{Context, report::report, wait::Wait};
 use crate::{
     exit::{self, CommandResult, Failure},
+    lookup,
     store::Store,
     workspace::Workspace,
 };

@@ -21,11 +21,12 @@ use regatta_types::{DeviceId, Division, documents::document_name};
 use serde_json::{Value, json};
 
 use super::{
-    super::{Context, context::notify, lookup::RunDevices},
+    super::{Context, context::notify},
     power_sessions,
 };
 use crate::{
     exit::{self, CommandResult, Failure},
+    lookup::{self, RunDevices},
     runs,
     suggested_commands::shell_word,
     workspace::Workspace,
@@ -143,7 +144,7 @@ fn offered(
             if exported(word) {
                 return Ok(PathBuf::from(word));
             }
-            let row = super::super::lookup::run(&store, word)?;
+            let row = lookup::run(&store, word)?;
             Ok(workspace.run(row.id).path().to_owned())
         })
         .collect::<Result<_, Failure>>()?;

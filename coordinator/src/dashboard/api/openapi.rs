@@ -32,8 +32,11 @@ fn described(operation: &Operation) -> Value {
     let named = operation.path.split(['{', '}']).nth(1);
     let in_path = named
         .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
-    let in_query = operation.query.iter().map(|(name, meaning)| {
-        json!({ "name": name, "in": "query", "description": meaning, "schema": { "type": "string" } })
+    let in_query = operation.query.iter().map(|parameter| {
+        json!({
+            "name": parameter.name, "in": "query", "required": parameter.is_required,
+            "description": parameter.meaning, "schema": { "type": "string" },
+        })
     });
     let parameters: Vec<Value> = in_path.into_iter().chain(in_query).collect();
     let content = |schema: &str| json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{schema}") } } });
@@ -72,11 +75,11 @@ fn schemas() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::OPERATIONS, *};
+    use super::{super::operations, *};
 
     #[test]
     fn every_schema_that_is_named_is_there() {
-        let document = document(&OPERATIONS);
+        let document = document(&operations());
         let text = document.to_string();
         for name in text.split("#/components/schemas/").skip(1) {
             let name = name.split('"').next().unwrap();

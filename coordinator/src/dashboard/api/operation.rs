@@ -2,20 +2,64 @@
 
 use serde_json::Value;
 
-use crate::dashboard::{page_error::PageError, view::Reader};
+use crate::{
+    dashboard::{page_error::PageError, view::Reader},
+    workspace::Workspace,
+};
 
 /// Something that a program can read.
+#[derive(Clone, Copy)]
 pub(super) struct Operation {
     /// The path, with the name of its parameter in braces.
     pub(super) path: &'static str,
     /// What it returns, in a sentence.
     pub(super) summary: &'static str,
-    /// The parameters of its query: name and meaning.
-    pub(super) query: &'static [(&'static str, &'static str)],
+    /// The parameters of its query.
+    pub(super) query: &'static [Parameter],
     /// The schema of the document.
     pub(super) schema: &'static str,
     /// Reads the document.
-    pub(super) read: fn(&mut Reader, &ApiRequest) -> Result<Value, PageError>,
+    pub(super) read: DocumentReader,
+}
+
+/// A parameter of a query.
+#[derive(Clone, Copy)]
+pub(super) struct Parameter {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Its meaning.
+    pub(super) meaning: &'static str,
+    /// Whether the operation fails without it.
+    pub(super) is_required: bool,
+}
+
+impl Parameter {
+    /// A parameter that may be left out.
+    pub(super) const fn optional(name: &'static str, meaning: &'static str) -> Self {
+        Self {
+            name,
+            meaning,
+            is_required: false,
+        }
+    }
+
+    /// A parameter that must be there.
+    pub(super) const fn required(name: &'static str, meaning: &'static str) -> Self {
+        Self {
+            name,
+            meaning,
+            is_required: true,
+        }
+    }
+}
+
+/// What reads a document.
+#[derive(Clone, Copy)]
+pub(super) enum DocumentReader {
+    /// Reads the store at once, with the connection that live pages share.
+    Stored(fn(&mut Reader, &ApiRequest) -> Result<Value, PageError>),
+    /// Computes for a while, over a connection of its own.
+    Computed(fn(&Workspace, &ApiRequest) -> Result<Value, PageError>),
 }
 
 /// The parts of a request.
@@ -24,4 +68,12 @@ pub(super) struct ApiRequest {
     pub(super) name: String,
     /// The query.
     pub(super) query: String,
+}
+
+/// Turns a document into JSON.
+///
+/// # Errors
+/// When it is no JSON, such as a map with keys that are no text.
+pub(super) fn value(document: impl serde::Serialize) -> Result<Value, PageError> {
+    serde_json::to_value(document).map_err(|error| anyhow::Error::from(error).into())
 }

@@ -50,7 +50,7 @@ impl Axis {
     }
 
     /// Returns the place of a value, from 0 at the beginning of the axis to 1 at its end.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub(in crate::dashboard) fn place(&self, value: f64) -> f64 {
         let (low, high) = (self.transformed(self.low), self.transformed(self.high));
         ((self.transformed(value) - low) / (high - low)).clamp(0.0, 1.0)
     }
@@ -65,7 +65,7 @@ impl Axis {
     }
 
     /// Returns the values that are named, with their texts.
-    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+    pub(in crate::dashboard) fn ticks(&self) -> Vec<(f64, String)> {
         match self.scale {
             Scale::Nines => [
                 (0.0, "0 %"),

@@ -105,7 +105,7 @@ fn plot(row: &RunRow, latencies: &LatencyDistribution) -> Plot {
         title: "Share of latencies up to a time".to_owned(),
         x: Axis::covering(scale, [low, high], "latency in ms"),
         y: Axis::covering(Scale::Nines, [0.0, 1.0], ""),
-        shaded: None,
+        shaded: Vec::new(),
         lines: vec![Line {
             number: 0,
             points: points

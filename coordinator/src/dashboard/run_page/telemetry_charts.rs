@@ -81,7 +81,7 @@ fn chart(telemetry: &RunTelemetry, quantity: Quantity) -> Markup {
         title: format!("{title} over time"),
         x: Axis::covering(Scale::Linear, [first, last], "seconds since the first sample"),
         y: Axis::covering(Scale::Linear, [low, high], ""),
-        shaded: telemetry.window,
+        shaded: telemetry.window.into_iter().collect(),
         lines: lines.collect(),
         marks: Vec::new(),
     };

@@ -18,8 +18,11 @@ use crate::{
     tables::{Combination, ComparisonReport, ComparisonRow, count_of_runs},
 };
 
-/// Compares the second side with the first. An error if no pair of runs can be compared.
-pub(super) fn report(
+/// Compares the second side with the first.
+///
+/// # Errors
+/// When no pair of runs can be compared.
+pub(crate) fn report(
     sides: Vec<Selected>,
     all: &Runs<'_>,
     least_floor: Option<f64>,

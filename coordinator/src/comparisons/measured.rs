@@ -19,7 +19,7 @@ use crate::{
 
 /// Runs that a comparison leaves out unless a user includes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Inclusion {
+pub(crate) enum Inclusion {
     /// Runs that are shorter than the round requires
     Short,
     /// Runs of engines that do not execute the model
@@ -28,21 +28,21 @@ pub(super) enum Inclusion {
 
 /// One run with its figure. The form of baseline files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct MeasuredRun {
-    pub(super) run: RunId,
-    pub(super) device: DeviceId,
-    pub(super) device_name: String,
+pub(crate) struct MeasuredRun {
+    pub(crate) run: RunId,
+    pub(crate) device: DeviceId,
+    pub(crate) device_name: String,
     #[serde(flatten)]
-    pub(super) combination: Combination,
-    pub(super) value: f64,
+    pub(crate) combination: Combination,
+    pub(crate) value: f64,
     /// When LoadGen started.
-    pub(super) started: Timestamp,
+    pub(crate) started: Timestamp,
 }
 
 /// A selection with its runs.
-pub(super) struct Selected {
-    pub(super) runs: Vec<MeasuredRun>,
-    pub(super) summary: ComparedSide,
+pub(crate) struct Selected {
+    pub(crate) runs: Vec<MeasuredRun>,
+    pub(crate) summary: ComparedSide,
 }
 
 /// Returns the runs that count, and how many do not count for which reason. Runs of `common` are on both sides.

@@ -8,8 +8,8 @@ use regatta_types::{
 };
 
 use crate::{
-    cli::lookup,
     exit::Failure,
+    lookup,
     store::{RunRow, Store},
     workspace::{RunDir, Workspace},
 };
@@ -18,10 +18,13 @@ use crate::{
 const LARGEST_EVIDENCE: u64 = 16 << 20;
 
 /// All runs of the store.
-pub(super) struct Runs<'a> {
-    pub(super) rows: Vec<RunRow>,
-    pub(super) workspace: &'a Workspace,
-    pub(super) store: &'a Store,
+pub(crate) struct Runs<'a> {
+    /// The runs, newest first.
+    pub(crate) rows: Vec<RunRow>,
+    /// The workspace that has their files.
+    pub(crate) workspace: &'a Workspace,
+    /// The store.
+    pub(crate) store: &'a Store,
 }
 
 type Condition<'a> = Box<dyn Fn(&RunRow) -> bool + 'a>;

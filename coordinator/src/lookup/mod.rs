@@ -1,10 +1,14 @@
-//! Finds the device or the run that a user names.
+//! Finds the devices and runs that a user names, for the command line and the live page alike. It knows ids, names, labels and [`RunFilter`];
+//! [`crate::comparisons`] has the longer grammar of selections.
+
+mod run_filter;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_types::{DeviceId, RunId};
 
-use super::device_availability::only_available;
+pub(crate) use self::run_filter::{RunDevices, RunFilter, since};
+
 use crate::{
     exit::Failure,
     store::{DeviceLabel, DeviceRow, RunRow, Store},
@@ -12,7 +16,7 @@ use crate::{
 };
 
 /// Returns the device with a name or id. Without one, returns the only device.
-pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRow, Failure> {
+pub(crate) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRow, Failure> {
     if let Some(id) = name_or_id.and_then(|word| word.parse::<DeviceId>().ok())
         && let Some(row) = store.device(&id)?
         && store.member(&id)?.is_none_or(|member| member.removed.is_none())
@@ -50,77 +54,17 @@ pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRo
 }
 
 /// The name of every device.
-const ALL: &str = "all";
+pub(crate) const ALL: &str = "all";
 
-/// Flags that select the devices of a command.
-#[derive(Debug, clap::Args)]
-pub(super) struct TargetDevices {
-    /// Devices by name or id, comma separated, or `all` [default: the only device]
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
-    device: Vec<String>,
-    /// Devices with one of these labels, comma separated, see `device label`
-    #[arg(long, value_name = "LABEL", value_delimiter = ',')]
-    device_label: Vec<String>,
-}
-
-impl TargetDevices {
-    /// Returns the selected devices, each once. None when no flag is used.
-    ///
-    /// Devices that take no runs are left out of `all` and of labels, unless the user forces runs.
-    pub(super) fn find(&self, is_forced: bool, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
-        let (all, named): (Vec<_>, Vec<_>) = self.device.iter().cloned().partition(|name| name == ALL);
-        let mut found = devices(store, &named)?;
-        let mut group = devices(store, &all)?;
-        for row in labelled_devices(store, &self.device_label)? {
-            add(&mut group, row);
-        }
-        if !is_forced {
-            group = only_available(group)?;
-        }
-        group.into_iter().for_each(|row| add(&mut found, row));
-        Ok(found)
-    }
-
-    /// Returns the selected devices, or the only one when no flag is used.
-    pub(super) fn find_or_only(&self, is_forced: bool, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
-        Ok(match self.find(is_forced, store)? {
-            none if none.is_empty() => vec![device(store, None)?],
-            found => found,
-        })
-    }
-}
-
-/// Flags that select runs by their devices.
-#[derive(Debug, clap::Args)]
-pub(super) struct RunDevices {
-    /// Runs of these devices, by name or id, comma separated
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
-    device: Vec<String>,
-    /// Runs of devices with one of these labels, comma separated
-    #[arg(long, value_name = "LABEL", value_delimiter = ',')]
-    device_label: Vec<String>,
-}
-
-impl RunDevices {
-    /// Returns the selected devices, removed ones too, because their runs are kept. Empty when no flag is used.
-    pub(super) fn find(&self, store: &Store) -> Result<BTreeSet<DeviceId>, Failure> {
-        let mut found = any_devices(store, &self.device)?;
-        let known = store.labels()?;
-        for label in &self.device_label {
-            found.extend(devices_of(label, &known)?.iter().cloned());
-        }
-        Ok(found)
-    }
-}
-
-fn add(found: &mut Vec<DeviceRow>, row: DeviceRow) {
+/// Adds a device that is not there yet.
+pub(crate) fn add(found: &mut Vec<DeviceRow>, row: DeviceRow) {
     if found.iter().all(|known| known.id != row.id) {
         found.push(row);
     }
 }
 
 /// Returns the devices with these names or ids, each once. `all` names every device.
-pub(super) fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>, Failure> {
+pub(crate) fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>, Failure> {
     let mut found: Vec<DeviceRow> = Vec::new();
     for name in names {
         let named = match store.devices()? {
@@ -133,7 +77,7 @@ pub(super) fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>,
 }
 
 /// Returns the devices that have one of these labels, each once. A label of no device is an error.
-pub(super) fn labelled_devices(store: &Store, labels: &[String]) -> Result<Vec<DeviceRow>, Failure> {
+pub(crate) fn labelled_devices(store: &Store, labels: &[String]) -> Result<Vec<DeviceRow>, Failure> {
     if labels.is_empty() {
         return Ok(Vec::new());
     }
@@ -154,9 +98,11 @@ pub(super) fn labelled_devices(store: &Store, labels: &[String]) -> Result<Vec<D
     Ok(found)
 }
 
-pub(super) type LabelledDevices = BTreeMap<DeviceLabel, BTreeSet<DeviceId>>;
+/// The devices of each label.
+pub(crate) type LabelledDevices = BTreeMap<DeviceLabel, BTreeSet<DeviceId>>;
 
-pub(super) fn devices_of<'a>(
+/// Returns the devices with a label. A label of no device is an error.
+pub(crate) fn devices_of<'a>(
     word: &str,
     known: &'a LabelledDevices,
 ) -> Result<&'a BTreeSet<DeviceId>, Failure> {
@@ -178,7 +124,7 @@ pub(super) fn devices_of<'a>(
 const LAST: &str = "last";
 
 /// Returns the run with an id, with a unique beginning or end of it, or the last one by the name `last`.
-pub(super) fn run(store: &Store, name: &str) -> Result<RunRow, Failure> {
+pub(crate) fn run(store: &Store, name: &str) -> Result<RunRow, Failure> {
     if let Ok(id) = name.parse::<RunId>()
         && let Some(row) = store.run(id)?
     {
@@ -218,7 +164,7 @@ fn ambiguous(name: &str, meant: &[RunRow]) -> Failure {
 }
 
 /// Returns the runs with these names, each once, in their order.
-pub(super) fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, Failure> {
+pub(crate) fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, Failure> {
     let mut found: Vec<RunRow> = Vec::with_capacity(names.len());
     for name in names {
         let row = run(store, name)?;
@@ -230,7 +176,7 @@ pub(super) fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, Failu
 }
 
 /// Returns the devices with these names or ids. Removed devices are known too, because their runs are kept.
-pub(super) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, Failure> {
+pub(crate) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, Failure> {
     let known = store.device_names()?;
     let mut devices = BTreeSet::new();
     for requested in names {

@@ -5,33 +5,59 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 use regatta_config::catalogue::Catalogue;
 use regatta_text::HumanDuration;
-use regatta_types::Scenario;
+use regatta_types::{DeviceId, Scenario};
 
-use super::lookup::RunDevices;
+use super::{any_devices, devices_of};
 use crate::{
     exit::Failure,
     store::{RunRow, Store},
     workspace::Workspace,
 };
 
+/// Flags that select runs by their devices.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct RunDevices {
+    /// Runs of these devices, by name or id, comma separated
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Runs of devices with one of these labels, comma separated
+    #[arg(long, value_name = "LABEL", value_delimiter = ',')]
+    device_label: Vec<String>,
+}
+
+impl RunDevices {
+    /// Returns the selected devices, removed ones too, because their runs are kept. Empty when no flag is used.
+    pub(crate) fn find(&self, store: &Store) -> Result<BTreeSet<DeviceId>, Failure> {
+        let mut found = any_devices(store, &self.device)?;
+        let known = store.labels()?;
+        for label in &self.device_label {
+            found.extend(devices_of(label, &known)?.iter().cloned());
+        }
+        Ok(found)
+    }
+}
+
 /// Flags that select runs.
-#[derive(Debug, clap::Args)]
-pub(super) struct RunFilter {
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct RunFilter {
     #[command(flatten)]
-    devices: RunDevices,
+    pub(crate) devices: RunDevices,
     /// Runs of these benchmarks, comma separated
     #[arg(long, value_delimiter = ',')]
-    benchmark: Vec<String>,
+    pub(crate) benchmark: Vec<String>,
     /// Runs in these scenarios, comma separated
     #[arg(long, value_delimiter = ',')]
-    scenario: Vec<Scenario>,
+    pub(crate) scenario: Vec<Scenario>,
     /// Runs requested since then: 90m, 2h or 7d ago, or a UTC date such as 2026-11-21
     #[arg(long, value_name = "WHEN", value_parser = since)]
-    since: Option<Timestamp>,
+    pub(crate) since: Option<Timestamp>,
 }
 
 /// Parses a time: a date, a timestamp, or how long ago.
-fn since(text: &str) -> Result<Timestamp, String> {
+///
+/// # Errors
+/// A sentence that says what to write.
+pub(crate) fn since(text: &str) -> Result<Timestamp, String> {
     if let Ok(date) = text.parse::<Date>()
         && let Ok(begin) = date.to_zoned(TimeZone::UTC)
     {
@@ -55,7 +81,7 @@ fn since(text: &str) -> Result<Timestamp, String> {
 
 impl RunFilter {
     /// Returns which runs the flags select. Unknown names are errors.
-    pub(super) fn selection<'a>(
+    pub(crate) fn selection<'a>(
         &'a self,
         workspace: &Workspace,
         store: &Store,

@@ -1,0 +1,94 @@
+//! The page of comparisons: two selections of runs in a form, and what `regatta compare` says about them, as a forest plot and a table for each
+//! benchmark and scenario.
+
+mod group;
+
+use std::sync::Arc;
+
+use maud::{Markup, html};
+
+use super::{
+    compare_query::CompareQuery,
+    comparison_form::{Suggestions, check_box, condition_fields, grammar, refusal, selection_field},
+    layout::{self, Page},
+    outside_text::{SENTENCE, shown},
+    recent_results::RecentResults,
+};
+use crate::{
+    exit::Failure,
+    tables::{ComparisonReport, comparison_notes},
+    workspace::Workspace,
+};
+
+/// The newest comparisons.
+static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::new();
+
+/// The verdicts with what they are called in the headline, the worst first.
+const VERDICTS: [&str; 4] = ["worse", "better", "cannot tell", "same"];
+
+/// Compares what a query names. It blocks.
+///
+/// # Errors
+/// When a selection is unknown, or there is nothing to compare.
+pub(super) fn compared(
+    query: &CompareQuery,
+    workspace: &Workspace,
+) -> Result<Arc<ComparisonReport>, Failure> {
+    NEWEST.of(query, workspace, |all| query.report(all))
+}
+
+/// Renders the page. `result` is `None` before anything is requested.
+pub(super) fn page(
+    query: &CompareQuery,
+    suggestions: &Suggestions,
+    result: Option<&Result<Arc<ComparisonReport>, Failure>>,
+) -> Page {
+    let content = html! {
+        h1 { "Compare" }
+        p .note { "Is B better or worse than A? Regatta pairs their runs by time, and calls a difference only what noise does not explain." }
+        (form(query, suggestions))
+        (grammar())
+        @match result {
+            None => {}
+            Some(Err(failure)) => { (refusal(failure)) }
+            Some(Ok(report)) => { (report_of(query, report)) }
+        }
+    };
+    layout::page("Compare", Some("/compare"), None, &content)
+}
+
+fn form(query: &CompareQuery, suggestions: &Suggestions) -> Markup {
+    html! {
+        form .filter method="get" action="/compare" role="search" {
+            (selection_field("a", "A, the base", &query.a))
+            (selection_field("b", "B", &query.b))
+            (condition_fields(&query.conditions, suggestions))
+            label { "Floor in % " input type="text" name="floor" value=(query.floor) size="4" maxlength="10" placeholder="1" inputmode="decimal"; }
+            (check_box("different", "only better and worse", query.is_different_only))
+            button { "Compare" }
+        }
+    }
+}
+
+fn report_of(query: &CompareQuery, report: &ComparisonReport) -> Markup {
+    let is_one_run_each = report.rows.iter().any(|row| row.runs_a == 1 && row.runs_b == 1);
+    html! {
+        p .headline {
+            @for verdict in VERDICTS {
+                @let count = report.rows.iter().filter(|row| row.verdict == verdict).count();
+                @if count > 0 { span class={ "badge v-" (group::class(verdict)) } { (count) " " (verdict) } " " }
+            }
+        }
+        @if is_one_run_each {
+            p .alarm { "A ratio of two single runs says nothing about the next run: repeat both sides, interleaved." }
+        }
+        ul .notes { @for note in comparison_notes(report) { li { (shown(&note, SENTENCE)) } } }
+        @for rows in report.rows.chunk_by(|one, other| one.combination == other.combination) {
+            (group::render(rows, query.is_different_only))
+        }
+        p .note {
+            "The same with " code { (shown(&query.command(), SENTENCE)) } ". As JSON: "
+            a href={ "/api/v1/comparison?" (query.to_query()) } { "/api/v1/comparison" } "."
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the page of comparisons compares: the query of its URL, which is the whole request.
+
+use form_urlencoded::Serializer;
+
+use super::{
+    condition_query::{ConditionQuery, selection},
+    query_words::{InvalidQuery, short},
+};
+use crate::{
+    comparisons::{Runs, least_floor, report, select},
+    exit::Failure,
+    suggested_commands::shell_word,
+    tables::ComparisonReport,
+};
+
+/// The query of the page of comparisons. The default compares nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct CompareQuery {
+    /// The selection of the base.
+    pub(super) a: String,
+    /// The selection that is compared with it.
+    pub(super) b: String,
+    /// The conditions on both.
+    pub(super) conditions: ConditionQuery,
+    /// The least A/A floor in percent, or nothing.
+    pub(super) floor: String,
+    /// Whether only what is better or worse is shown.
+    pub(super) is_different_only: bool,
+}
+
+impl CompareQuery {
+    /// Parses a URL's query. Unknown names are ignored, as browsers and proxies add some.
+    ///
+    /// # Errors
+    /// Returns [`InvalidQuery`] for a known name with an unknown value.
+    pub(super) fn parse(query: &str) -> Result<Self, InvalidQuery> {
+        let mut parsed = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "a" => parsed.a = value.into_owned(),
+                "b" => parsed.b = value.into_owned(),
+                "floor" => parsed.floor = short(&value).to_owned(),
+                "different" => parsed.is_different_only = !value.is_empty(),
+                name => parsed.conditions.take(name, &value)?,
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Returns the query's text, without what is the default anyway.
+    pub(super) fn to_query(&self) -> String {
+        let mut query = Serializer::new(String::new());
+        let different = if self.is_different_only { "1" } else { "" };
+        for (name, value) in [
+            ("a", self.a.as_str()),
+            ("b", &self.b),
+            ("floor", &self.floor),
+            ("different", different),
+        ] {
+            if !value.is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        self.conditions.append_to(&mut query);
+        query.finish()
+    }
+
+    /// Whether nothing is requested yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.a.trim().is_empty() && self.b.trim().is_empty()
+    }
+
+    /// Compares. The result is the one of `regatta compare`.
+    ///
+    /// # Errors
+    /// When a selection is unknown, or there is nothing to compare.
+    pub(super) fn report(&self, all: &Runs<'_>) -> Result<ComparisonReport, Failure> {
+        let sides = [selection(&self.a)?, selection(&self.b)?];
+        if sides.iter().any(String::is_empty) {
+            return Err(Failure::misuse("one selection is nothing to compare with")
+                .hint("name the base in A, and what is compared with it in B"));
+        }
+        let floor = match self.floor.as_str() {
+            "" => None,
+            text => Some(least_floor(text).map_err(|what| Failure::misuse(format!("Floor: {what}")))?),
+        };
+        let selected = select(&sides, &self.conditions.conditions()?, None, all)?;
+        report(selected, all, floor)
+    }
+
+    /// Returns the command that compares the same.
+    pub(super) fn command(&self) -> String {
+        let mut words = vec!["regatta".to_owned(), "compare".to_owned()];
+        words.extend([&self.a, &self.b].map(|side| side.trim().to_owned()));
+        words.extend(self.conditions.flags());
+        if !self.floor.is_empty() {
+            words.extend(["--floor".to_owned(), self.floor.clone()]);
+        }
+        let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+        words.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_reads_and_prints_and_is_a_command() {
+        let text = "a=set%3Abatch%3D1&b=label%3Aedge%2Bset%3Ax%3Da%27b&floor=2&different=1&benchmark=bert-99&\
+                    scenario=Offline&since=7d&short=1&simulated=1";
+        let query = CompareQuery::parse(text).unwrap();
+        assert_eq!(query.to_query(), text);
+        assert_eq!(
+            query.command(),
+            r"regatta compare set:batch=1 'label:edge+set:x=a'\''b' --benchmark bert-99 --scenario Offline --since 7d --include short,simulated --floor 2"
+        );
+        let refused = CompareQuery::parse("scenario=Nothing").unwrap_err().to_string();
+        assert!(
+            refused.starts_with("`scenario` is one of: SingleStream"),
+            "{refused}"
+        );
+        assert!(CompareQuery::parse("a=+&other=1").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,71 @@
+//! The URLs of pages that are computed when they are requested and do not change by themselves: comparisons, histories and power sessions.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{RawQuery, State},
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+
+use super::{
+    compare_page, compare_query::CompareQuery, comparison_form::Suggestions, history_page,
+    history_query::HistoryQuery, hub::Hub, layout::Page, page_error::PageError,
+};
+use crate::exit::{self, Failure};
+
+/// Returns the routes.
+pub(super) fn routes() -> Router<Arc<Hub>> {
+    Router::new()
+        .route("/compare", get(compare))
+        .route("/history", get(history))
+}
+
+async fn compare(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
+    let query = CompareQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)?;
+    computed(hub, move |hub| {
+        let (suggestions, workspace) = suggestions(hub)?;
+        // Computed without the hub's lock, so that live pages do not wait.
+        let result = (!query.is_empty()).then(|| compare_page::compared(&query, &workspace));
+        let page = compare_page::page(&query, &suggestions, result.as_ref());
+        Ok((result.and_then(Result::err).map(status), page))
+    })
+    .await
+}
+
+async fn history(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
+    let query = HistoryQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)?;
+    computed(hub, move |hub| {
+        let (suggestions, workspace) = suggestions(hub)?;
+        let result = history_page::computed(&query, &workspace);
+        let page = history_page::page(&query, &suggestions, &result);
+        let refused = result.err().filter(|_| query != HistoryQuery::default());
+        Ok((refused.map(status), page))
+    })
+    .await
+}
+
+fn suggestions(hub: &Hub) -> Result<(Suggestions, crate::workspace::Workspace), PageError> {
+    hub.read(|reader| Ok((Suggestions::read(reader.store())?, reader.workspace().clone())))
+}
+
+/// The status of a page that shows a failure: the reader's words, or the coordinator.
+fn status(failure: Failure) -> StatusCode {
+    if failure.code() == exit::USAGE {
+        return StatusCode::BAD_REQUEST;
+    }
+    tracing::error!("the live page cannot compute: {}", failure.sentence());
+    StatusCode::INTERNAL_SERVER_ERROR
+}
+
+/// Does work that waits for files on a blocking thread.
+async fn computed(
+    hub: Arc<Hub>,
+    work: impl FnOnce(&Hub) -> Result<(Option<StatusCode>, Page), PageError> + Send + 'static,
+) -> Result<Response, PageError> {
+    let done = tokio::task::spawn_blocking(move || work(&hub)).await;
+    let (status, page) = done.unwrap_or_else(|_| Err(PageError::internal()))?;
+    Ok((status.unwrap_or(StatusCode::OK), page).into_response())
+}

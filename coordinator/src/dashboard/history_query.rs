@@ -1,0 +1,86 @@
+//! Which histories the page of histories shows: the query of its URL.
+
+use form_urlencoded::Serializer;
+
+use super::{
+    condition_query::{ConditionQuery, selection},
+    query_words::InvalidQuery,
+};
+use crate::{
+    comparisons::{Runs, histories},
+    exit::Failure,
+    suggested_commands::shell_word,
+    tables::HistoryReport,
+};
+
+/// The query of the page of histories. The default shows every history.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct HistoryQuery {
+    /// The selection of runs; nothing selects all.
+    pub(super) runs: String,
+    /// The conditions on them.
+    pub(super) conditions: ConditionQuery,
+}
+
+impl HistoryQuery {
+    /// Parses a URL's query. Unknown names are ignored, as browsers and proxies add some.
+    ///
+    /// # Errors
+    /// Returns [`InvalidQuery`] for a known name with an unknown value.
+    pub(super) fn parse(query: &str) -> Result<Self, InvalidQuery> {
+        let mut parsed = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "runs" => parsed.runs = value.into_owned(),
+                name => parsed.conditions.take(name, &value)?,
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Returns the query's text, without what is the default anyway.
+    pub(super) fn to_query(&self) -> String {
+        let mut query = Serializer::new(String::new());
+        if !self.runs.is_empty() {
+            query.append_pair("runs", &self.runs);
+        }
+        self.conditions.append_to(&mut query);
+        query.finish()
+    }
+
+    /// Computes the histories. The result is the one of `regatta history`.
+    ///
+    /// # Errors
+    /// When the selection is unknown, or no run counts.
+    pub(super) fn report(&self, all: &Runs<'_>) -> Result<HistoryReport, Failure> {
+        let words = selection(&self.runs)?;
+        let words = Some(words.as_str()).filter(|words| !words.is_empty());
+        histories(words, &self.conditions.conditions()?, all)
+    }
+
+    /// Returns the command that prints the same.
+    pub(super) fn command(&self) -> String {
+        let mut words = vec!["regatta".to_owned(), "history".to_owned()];
+        words.extend(Some(self.runs.trim().to_owned()).filter(|runs| !runs.is_empty()));
+        words.extend(self.conditions.flags());
+        let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+        words.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_reads_and_prints_and_is_a_command() {
+        let text = "runs=device%3Aorin-1&benchmark=resnet50&scenario=Server";
+        let query = HistoryQuery::parse(text).unwrap();
+        assert_eq!(query.to_query(), text);
+        assert_eq!(
+            query.command(),
+            "regatta history device:orin-1 --benchmark resnet50 --scenario Server"
+        );
+        assert_eq!(HistoryQuery::default().command(), "regatta history");
+    }
+}
