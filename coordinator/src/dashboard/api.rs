@@ -4,6 +4,7 @@
 mod comparison;
 mod openapi;
 mod operation;
+mod power;
 
 use std::sync::Arc;
 
@@ -86,7 +87,7 @@ const STORED: [Operation; 6] = [
 
 /// Returns every operation.
 fn operations() -> Vec<Operation> {
-    [&STORED[..], &comparison::OPERATIONS].concat()
+    [&STORED[..], &comparison::OPERATIONS, &power::OPERATIONS].concat()
 }
 
 /// Returns the routes.

@@ -4,23 +4,38 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::{RawQuery, State},
+    extract::{Path, RawQuery, State},
     http::StatusCode,
     response::{IntoResponse as _, Response},
     routing::get,
 };
 
 use super::{
-    compare_page, compare_query::CompareQuery, comparison_form::Suggestions, history_page,
-    history_query::HistoryQuery, hub::Hub, layout::Page, page_error::PageError,
+    compare_page,
+    compare_query::CompareQuery,
+    comparison_form::Suggestions,
+    history_page,
+    history_query::HistoryQuery,
+    hub::Hub,
+    layout::Page,
+    page_error::PageError,
+    power_list_page,
+    power_page::{self, SessionView},
 };
-use crate::exit::{self, Failure};
+use crate::{
+    exit::{self, Failure},
+    store::Store,
+    workspace::Workspace,
+};
 
 /// Returns the routes.
 pub(super) fn routes() -> Router<Arc<Hub>> {
     Router::new()
         .route("/compare", get(compare))
         .route("/history", get(history))
+        .route("/power", get(power_sessions))
+        .route("/power/{session}", get(power_session))
+        .route("/power/{session}/file/{*path}", get(power_file))
 }
 
 async fn compare(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
@@ -47,7 +62,48 @@ async fn history(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Resu
     .await
 }
 
-fn suggestions(hub: &Hub) -> Result<(Suggestions, crate::workspace::Workspace), PageError> {
+async fn power_sessions(State(hub): State<Arc<Hub>>) -> Result<Response, PageError> {
+    computed(hub, move |hub| {
+        let rows = hub.read(|reader| reader.store().power_sessions())?;
+        Ok((None, power_list_page::page(&rows)))
+    })
+    .await
+}
+
+async fn power_session(
+    State(hub): State<Arc<Hub>>,
+    Path(session): Path<String>,
+) -> Result<Response, PageError> {
+    computed(hub, move |hub| {
+        let (store, workspace) = own_store(hub)?;
+        let view = SessionView::read(&session, &store, &workspace)?;
+        let view = view.ok_or_else(|| PageError::not_found("there is no such power session"))?;
+        Ok((None, power_page::page(&view)))
+    })
+    .await
+}
+
+async fn power_file(
+    State(hub): State<Arc<Hub>>,
+    Path((session, path)): Path<(String, String)>,
+) -> Result<Response, PageError> {
+    let opened = tokio::task::spawn_blocking(move || {
+        let (store, workspace) = own_store(&hub)?;
+        power_page::file(&session, &path, &store, &workspace)
+    })
+    .await;
+    Ok(opened
+        .unwrap_or_else(|_| Err(PageError::internal()))?
+        .into_response())
+}
+
+/// A connection for work that would make live pages wait.
+fn own_store(hub: &Hub) -> Result<(Store, Workspace), PageError> {
+    let workspace = hub.read(|reader| reader.workspace().clone());
+    Ok((Store::open(&workspace.database())?, workspace))
+}
+
+fn suggestions(hub: &Hub) -> Result<(Suggestions, Workspace), PageError> {
     hub.read(|reader| Ok((Suggestions::read(reader.store())?, reader.workspace().clone())))
 }
 

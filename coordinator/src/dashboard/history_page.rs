@@ -88,7 +88,7 @@ fn overview(query: &HistoryQuery, histories: &[&History]) -> Markup {
             tbody role="rowgroup" {
                 @for history in histories.iter().take(MOST_LISTED) {
                     tr role="row" {
-                        th role="rowheader" scope="row" data-title="Device" { a href=(link(query, history)) { (shown(&history.device, NAME)) } }
+                        th role="rowheader" scope="row" data-title="Device" { @if let Some(link) = link(query, history) { a href=(link) { (shown(&history.device, NAME)) } } @else { (shown(&history.device, NAME)) } }
                         td role="cell" data-title="Benchmark" { (shown(&history.combination.short_text(), SENTENCE)) }
                         td .number role="cell" data-title="Runs" { (history.points.len()) }
                         td .number role="cell" data-title="Median" { (series::figure(history, history.median)) }
@@ -107,8 +107,11 @@ fn overview(query: &HistoryQuery, histories: &[&History]) -> Markup {
     }
 }
 
-/// The page of one device, benchmark and scenario.
-fn link(query: &HistoryQuery, history: &History) -> String {
+/// The page of one device, benchmark and scenario. `None` for a device whose name cannot be a condition.
+fn link(query: &HistoryQuery, history: &History) -> Option<String> {
+    if history.device.contains('+') || shown(&history.device, NAME) != history.device {
+        return None;
+    }
     let mut narrowed = query.clone();
     let device = format!("device:{}", history.device);
     narrowed.runs = match query.runs.trim() {
@@ -124,5 +127,5 @@ fn link(query: &HistoryQuery, history: &History) -> String {
     narrowed.conditions.scenario = super::condition_query::scenarios()
         .into_iter()
         .find(|scenario| *scenario == history.combination.scenario);
-    format!("/history?{}", narrowed.to_query())
+    Some(format!("/history?{}", narrowed.to_query()))
 }

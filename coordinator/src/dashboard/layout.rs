@@ -9,12 +9,13 @@ use maud::{DOCTYPE, Markup, html};
 use super::static_files::{ICON, SCRIPT, STYLE};
 
 /// The pages of the navigation: title and path.
-const PAGES: [(&str, &str); 6] = [
+const PAGES: [(&str, &str); 7] = [
     ("Fleet", "/"),
     ("Runs", "/runs"),
     ("Campaigns", "/campaigns"),
     ("Compare", "/compare"),
     ("History", "/history"),
+    ("Power", "/power"),
     ("Submission", "/submission"),
 ];
 

@@ -15,6 +15,9 @@ use crate::{documents::campaign_summary, store::Store, workspace::Workspace};
 /// The media type of the text format.
 pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// A Grafana dashboard whose panels query these metrics.
+pub(super) const GRAFANA_DASHBOARD: &str = include_str!("../../../packaging/grafana-dashboard.json");
+
 /// The states and healths of devices. Each has a number, also 0.
 const STATES: [&str; 4] = ["busy", "idle", "offline", "duplicated"];
 const HEALTHS: [&str; 4] = ["good", "suspect", "quarantined", "maintenance"];

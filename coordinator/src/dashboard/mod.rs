@@ -10,11 +10,14 @@
 //! GET /campaign/NAME     a campaign with the state of each cell
 //! GET /compare           two selections of runs, compared; `a`, `b`, `benchmark`, `scenario`, `since`, `short`, `simulated`, `floor`
 //! GET /history           the figures of devices over time; `runs`, and the conditions of /compare
+//! GET /power             the power sessions
+//! GET /power/ID          a power session
+//! GET /power/ID/file/... one of its files, as a download
 //! GET /submission        what the runs are ready for, and the staged trees
 //! GET /submission/TREE   the strict check of a staged tree
 //! GET /live/...          fleet, runs and campaigns as server-sent events; the fleet's is /live/fleet
 //! GET /api/v1/...        devices, runs, campaigns and comparisons as JSON; /api/v1/openapi.json describes them
-//! GET /metrics           the lab for Prometheus
+//! GET /metrics           the lab for Prometheus; /metrics/grafana.json is a dashboard of it
 //! GET /static/...        style, script and icon
 //! ```
 
@@ -26,6 +29,7 @@ mod compare_query;
 mod comparison_form;
 mod computed_pages;
 mod condition_query;
+mod download;
 mod fleet_page;
 mod fleet_query;
 mod fleet_snapshot;
@@ -40,6 +44,8 @@ mod outside_text;
 mod page_error;
 mod pieces;
 mod plot;
+mod power_list_page;
+mod power_page;
 mod protection;
 mod query_words;
 mod recent_results;

@@ -49,6 +49,7 @@ pub(super) fn routes(hub: Arc<Hub>, port: Port) -> Router {
         .route("/submission", get(submission))
         .route("/submission/{tree}", get(staged_tree))
         .route("/metrics", get(lab_metrics))
+        .route("/metrics/grafana.json", get(grafana_dashboard))
         .merge(computed_pages::routes())
         .merge(api::routes())
         .fallback(async || PageError::not_found("there is no such page"))
@@ -200,6 +201,14 @@ async fn lab_metrics(State(hub): State<Arc<Hub>>) -> Answer<Response> {
         })
     });
     Ok(([(header::CONTENT_TYPE, metrics::MEDIA_TYPE)], text.await?).into_response())
+}
+
+async fn grafana_dashboard() -> Response {
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        metrics::GRAFANA_DASHBOARD,
+    )
+        .into_response()
 }
 
 async fn static_file(Path(name): Path<String>) -> Response {

@@ -170,8 +170,8 @@ fn run_row(id: &str, row: &RunRow, now: Timestamp) -> Markup {
                 (badge(row))
                 @if let Some(waits) = waits { span .detail { (shown(&waits, NOTE)) } }
             }
-            td .number role="cell" data-title="Figure" { (run_text::figure(row).unwrap_or_default()) }
-            td .number role="cell" data-title="Accuracy" { (run_text::accuracy(row).unwrap_or_default()) }
+            td .number role="cell" data-title="Figure" { (shown(&run_text::figure(row).unwrap_or_default(), WORD)) }
+            td .number role="cell" data-title="Accuracy" { (shown(&run_text::accuracy(row).unwrap_or_default(), WORD)) }
             td role="cell" data-title="Note" { (shown(&note, NOTE)) }
         }
     }

@@ -1,6 +1,7 @@
 //! The pages of submissions: what the lab's runs are ready for, with each missing thing and its remedy, and the strict check of every tree
 //! that was staged. The judgement is the one of `regatta submission stage` and `check`.
 
+mod folding;
 mod readiness;
 mod tree_report;
 
@@ -11,6 +12,7 @@ use regatta_submission::{
 };
 use regatta_types::RunId;
 
+use self::folding::folded;
 pub(super) use self::{readiness::Readiness, tree_report::TreeReport};
 use super::{
     layout::{self, Page},
@@ -18,7 +20,7 @@ use super::{
 };
 use crate::tables;
 
-/// The number of findings that are listed.
+/// The number of different findings that are listed.
 const MOST_FINDINGS: usize = 300;
 
 /// Renders what the lab is ready for.
@@ -70,17 +72,19 @@ fn results(readiness: &Readiness) -> Markup {
 }
 
 fn staging_findings(findings: &[&StagingFinding]) -> Markup {
+    let words = |finding: &&StagingFinding| (finding.what.clone(), finding.fix.clone());
+    let rows = folded(findings, words, |finding| finding.place.clone());
     html! {
         (table("Findings", &["Where", "What", "Remedy"], &html! {
-            @for finding in findings.iter().take(MOST_FINDINGS) {
+            @for ((what, fix), places) in rows.iter().take(MOST_FINDINGS) {
                 tr role="row" {
-                    th role="rowheader" scope="row" data-title="Where" { (shown(&finding.place, SENTENCE)) }
-                    td role="cell" data-title="What" { (shown(&finding.what, SENTENCE)) }
-                    td role="cell" data-title="Remedy" { (shown(&finding.fix, SENTENCE)) }
+                    th role="rowheader" scope="row" data-title="Where" { (folding::places(places)) }
+                    td role="cell" data-title="What" { (shown(what, SENTENCE)) }
+                    td role="cell" data-title="Remedy" { (shown(fix, SENTENCE)) }
                 }
             }
         }))
-        (more(findings.len()))
+        (more(rows.len()))
     }
 }
 
@@ -141,28 +145,30 @@ fn findings(findings: &[Finding]) -> Markup {
         Severity::Warning => ("warn", "warning"),
         Severity::Note => ("plain", "note"),
     };
+    let words = |finding: &Finding| (severity(finding), finding.message.clone(), finding.fix.clone());
+    let place = |finding: &Finding| match finding.line {
+        Some(line) => format!("{}, line {line}", finding.path),
+        None => finding.path.clone(),
+    };
+    let rows = folded(findings, words, place);
     html! {
         (table("Findings", &["Severity", "Where", "What", "Remedy"], &html! {
-            @for finding in findings.iter().take(MOST_FINDINGS) {
-                @let (class, word) = severity(finding);
+            @for (((class, word), message, fix), places) in rows.iter().take(MOST_FINDINGS) {
                 tr role="row" {
                     th role="rowheader" scope="row" data-title="Severity" { span class={ "badge v-" (class) } { (word) } }
-                    td role="cell" data-title="Where" {
-                        (shown(&finding.path, SENTENCE))
-                        @if let Some(line) = finding.line { ", line " (line) }
-                    }
-                    td role="cell" data-title="What" { (shown(&finding.message, SENTENCE)) }
-                    td role="cell" data-title="Remedy" { (shown(&finding.fix, SENTENCE)) }
+                    td role="cell" data-title="Where" { (folding::places(places)) }
+                    td role="cell" data-title="What" { (shown(message, SENTENCE)) }
+                    td role="cell" data-title="Remedy" { (shown(fix, SENTENCE)) }
                 }
             }
         }))
-        (more(findings.len()))
+        (more(rows.len()))
     }
 }
 
 fn more(count: usize) -> Markup {
     html! {
-        @if count > MOST_FINDINGS { p .note { (count - MOST_FINDINGS) " more are not listed." } }
+        @if count > MOST_FINDINGS { p .note { (count - MOST_FINDINGS) " other findings are not listed." } }
     }
 }
 

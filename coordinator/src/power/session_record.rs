@@ -19,6 +19,11 @@ use crate::{
 /// The largest file whose hash is recorded; the official programs' logs of a day are smaller.
 const LARGEST: u64 = 1 << 30;
 
+/// The record's name in the session's directory.
+const FILE: &str = "session.json";
+/// The largest record that is read.
+const LARGEST_RECORD: u64 = 16 << 20;
+
 /// A recorded session.
 pub(crate) struct SessionRecord {
     document: Value,
@@ -101,8 +106,19 @@ impl SessionRecord {
         }
         let mut text = serde_json::to_string_pretty(&document)?;
         text.push('\n');
-        AtomicFile::new(&directory.join("session.json")).write(text.as_bytes())?;
+        AtomicFile::new(&directory.join(FILE)).write(text.as_bytes())?;
         Ok(Self { document, energy })
+    }
+
+    /// Reads the record of the session in `directory`. `None` when there is none that can be read: the session goes on, or ended without one.
+    pub(crate) fn read(directory: &Path) -> Option<Self> {
+        let bytes = regular_file::read(&directory.join(FILE), LARGEST_RECORD).ok()?;
+        let document: Value = serde_json::from_slice(&bytes).ok().filter(Value::is_object)?;
+        let energy = document.get("energy").cloned();
+        Some(Self {
+            energy: energy.and_then(|energy| serde_json::from_value(energy).ok()),
+            document,
+        })
     }
 
     /// The document.

@@ -7,6 +7,7 @@ mod machines;
 mod run;
 mod session_report;
 mod sessions;
+mod show;
 mod simulate;
 mod simulate_ptd;
 
@@ -27,6 +28,8 @@ pub(super) enum Command {
     Run(Box<run::RunArgs>),
     /// Lists the sessions, also those that failed
     List,
+    /// Shows a session: what both checkers said, its energy and its files
+    Show(show::ShowArgs),
     /// Rehearses a session on this machine: official client and server, a simulated PTDaemon, no measurement
     #[command(disable_version_flag = true)]
     Simulate(Box<simulate::SimulateArgs>),
@@ -41,6 +44,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Lint(args) => lint::lint(args, context),
         Command::Run(args) => run::run(args, context),
         Command::List => list::list(context),
+        Command::Show(args) => show::show(args, context),
         Command::Simulate(args) => simulate::simulate(args, context),
         Command::SimulatePtd(args) => simulate_ptd::serve(args),
     }

@@ -3,13 +3,13 @@
 //! Idle power is not subtracted, as in the round's rules.
 
 use regatta_types::Scenario;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::samples::{self, Reading};
 use crate::{check::run_log::RunLog, tree::Tree};
 
 /// Power and energy between `power_begin` and `power_end` of the testing run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SessionEnergy {
     /// The mean of the positive samples in watts: the metric of Offline, Server and Interactive.
     pub watts: f64,

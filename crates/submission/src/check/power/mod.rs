@@ -11,11 +11,14 @@ mod ptd_log;
 mod results;
 pub(crate) mod samples;
 mod session;
+mod timeline;
 
 use std::cell::RefCell;
 
 pub use energy::{SessionEnergy, energy};
 pub use overlooked::overlooked;
+pub use samples::PowerSample;
+pub use timeline::{PowerTimeline, timelines};
 
 use regatta_config::round::{PowerRules, SIMULATION_MARK};
 use serde::Serialize;

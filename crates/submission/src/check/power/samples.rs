@@ -44,6 +44,47 @@ pub(crate) struct MeanPower {
     pub(crate) disordered: bool,
 }
 
+/// One sample of the power.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PowerSample {
+    /// The time in seconds since 1970, as the director's clock had it.
+    pub seconds: f64,
+    /// The power in watts. PTDaemon writes -1 where it has none.
+    pub watts: f64,
+}
+
+/// The largest number of samples that [`all`] reads: two days of them.
+const MOST: usize = 172_800;
+
+/// Returns the samples of a file in their order. Lines that are no samples are skipped, and a file that cannot be read has none.
+pub(super) fn all(tree: &Tree, path: &str) -> Vec<PowerSample> {
+    let mut found = Vec::new();
+    let Ok(file) = tree.open(path) else {
+        return found;
+    };
+    let mut lines = Lines::new(file, LONGEST_LINE);
+    while let Ok(Some(line)) = lines.next()
+        && found.len() < MOST
+    {
+        found.extend(sample(line));
+    }
+    found
+}
+
+/// Parses a line `Time,<time>,Watts,<watts>,...`.
+fn sample(line: &[u8]) -> Option<PowerSample> {
+    let text = std::str::from_utf8(line).ok()?;
+    let mut fields = text.split(',');
+    let is_sample = fields.next() == Some("Time");
+    let time = fields.next().filter(|_| is_sample)?;
+    let watts: f64 = fields.nth(1)?.trim().parse().ok()?;
+    Some(PowerSample {
+        seconds: unix_seconds(time)?,
+        watts,
+    })
+    .filter(|sample| sample.watts.is_finite())
+}
+
 /// Checks that PTDaemon's samples cover the whole window in order, about one per second. Returns the fault.
 pub(crate) fn finding(mean: Option<MeanPower>) -> Option<String> {
     match mean {

@@ -1,0 +1,45 @@
+//! `regatta power show`: one session with what both checkers said, its energy and its files.
+
+use super::super::Context;
+use crate::{
+    documents,
+    exit::{self, CommandResult, Failure},
+    power::SessionRecord,
+    store::{PowerSessionRow, Store},
+    tables,
+};
+
+/// The name of the session that began last.
+const LAST: &str = "last";
+
+/// Flags of `power show`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ShowArgs {
+    /// The session's id, or `last`
+    session: String,
+}
+
+pub(super) fn show(args: &ShowArgs, context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let row = session(&store, &args.session)?;
+    let record = SessionRecord::read(&workspace.power_session(&row.id));
+    context.print(
+        &documents::shown_power_session(&row, record.as_ref()),
+        || match &record {
+            Some(record) => tables::power_session(record),
+            None => tables::power_sessions(std::slice::from_ref(&row)),
+        },
+    )?;
+    Ok(exit::OK)
+}
+
+fn session(store: &Store, name: &str) -> Result<PowerSessionRow, Failure> {
+    let found = match name {
+        LAST => store.power_sessions()?.into_iter().next(),
+        id => store.power_session(id)?,
+    };
+    found.ok_or_else(|| {
+        Failure::misuse(format!("unknown power session `{name}`"))
+            .hint("`regatta power list` shows them; `last` names the last one")
+    })
+}

@@ -1,0 +1,73 @@
+//! Findings that say the same of many places, as one: fifty systems lack the same fields of their descriptions.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use crate::dashboard::outside_text::{SENTENCE, shown};
+
+/// The number of places that are shown at once, and of those that are listed.
+const MOST_AT_ONCE: usize = 3;
+const MOST_LISTED: usize = 20;
+
+/// Equal findings, in the order of the first of each, with all their places.
+pub(super) fn folded<'a, T: 'a, K: Ord + Clone>(
+    findings: impl IntoIterator<Item = &'a T>,
+    words: impl Fn(&'a T) -> K,
+    place: impl Fn(&'a T) -> String,
+) -> Vec<(K, Vec<String>)> {
+    let mut folded: Vec<(K, Vec<String>)> = Vec::new();
+    let mut rows: BTreeMap<K, usize> = BTreeMap::new();
+    for finding in findings {
+        let key = words(finding);
+        let row = *rows.entry(key.clone()).or_insert(folded.len());
+        match folded.get_mut(row) {
+            Some((_, places)) => places.push(place(finding)),
+            None => folded.push((key, vec![place(finding)])),
+        }
+    }
+    folded
+}
+
+/// Renders the places of a finding.
+pub(super) fn places(places: &[String]) -> Markup {
+    html! {
+        @if places.len() <= MOST_AT_ONCE {
+            @for (number, place) in places.iter().enumerate() { @if number > 0 { br; } (shown(place, SENTENCE)) }
+        } @else {
+            details {
+                summary { (places.len()) " places" }
+                ul .notes { @for place in places.iter().take(MOST_LISTED) { li { (shown(place, SENTENCE)) } } }
+                @if places.len() > MOST_LISTED { (places.len() - MOST_LISTED) " more are not listed." }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_findings_of_many_places_are_one_row() {
+        let findings: Vec<(String, String)> = (0..50)
+            .flat_map(|system| {
+                ["hw_notes", "sw_notes"].map(|field| (format!("system boat-{system}"), field.to_owned()))
+            })
+            .chain([("answers".to_owned(), "submitter".to_owned())])
+            .collect();
+        let rows = folded(&findings, |(_, field)| field.clone(), |(place, _)| place.clone());
+        let counts: Vec<(&str, usize)> = rows
+            .iter()
+            .map(|(field, places)| (field.as_str(), places.len()))
+            .collect();
+        assert_eq!(counts, [("hw_notes", 50), ("sw_notes", 50), ("submitter", 1)]);
+        let many = places(&rows[0].1).into_string();
+        assert!(
+            many.contains("50 places") && many.contains("boat-19<") && !many.contains("boat-20<"),
+            "{many}"
+        );
+        assert!(many.contains("30 more are not listed"), "{many}");
+        assert_eq!(places(&rows[2].1).into_string(), "answers");
+    }
+}

@@ -1,0 +1,441 @@
+//! The computed pages of the live page over a filled store: comparisons and histories as the commands have them, power sessions, and hostile
+//! texts on every page.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+use std::fs;
+
+use regatta_tests::{
+    Broker, Lab,
+    browser_client::{PageEvents, get_page},
+    filled_store::{FilledStore, LATENCY},
+    html_check::read_page,
+    succeed_output,
+};
+use serde_json::{Value, json};
+
+/// The id of the power session.
+const SESSION: &str = "01a1fd91-2a94-7230-9870-000000000001";
+
+/// A serving lab with its device, and its store.
+fn filled_lab() -> (Lab, FilledStore, String) {
+    let mut lab = Lab::new(Broker::Embedded).expect("it needs nothing that could be missing");
+    let config = lab.workspace().join("regatta.toml");
+    let text = fs::read_to_string(&config).expect("regatta.toml");
+    fs::write(&config, format!("{text}dashboard_listen = \"127.0.0.1:0\"\n")).expect("regatta.toml");
+    let filled = FilledStore::new(&mut lab);
+    let url = lab.page_url();
+    (lab, filled, url)
+}
+
+/// Encodes a text for a URL.
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+/// Returns what a command prints as JSON, with any exit code.
+fn printed(lab: &Lab, words: &[&str]) -> Value {
+    let output = lab.regatta().args(words).args(["--format", "json"]).output();
+    let output = output.expect("regatta runs");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| unreachable!("{words:?}: {output:?}"))
+}
+
+fn read(url: &str, path: &str) -> Value {
+    let answer = get_page(url, path);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    serde_json::from_str(&answer.body).expect("JSON")
+}
+
+#[test]
+fn comparisons_and_histories_are_those_of_the_commands() {
+    let (lab, mut filled, url) = filled_lab();
+    let empty = get_page(&url, "/compare");
+    assert!(
+        empty.status == 200 && !empty.body.contains("<svg"),
+        "{}",
+        empty.body
+    );
+    let none = get_page(&url, "/history");
+    assert!(
+        none.status == 200 && none.body.contains("no run has a figure that counts"),
+        "{}",
+        none.body
+    );
+
+    filled.add_pairs(9, 0.03);
+    let compared = get_page(
+        &url,
+        "/compare?a=set%3Abatch%3D1&b=set%3Abatch%3D2&benchmark=digits&since=2026-01-01",
+    );
+    let text = read_page(&compared.body).text;
+    for part in [
+        "worse by 3.3 %",
+        "1.033",
+        "1.026 to 1.033",
+        "A: set:batch=1, 9 runs",
+        "digits SingleStream",
+        "1 worse",
+        "regatta compare set:batch=1 set:batch=2 --benchmark digits --since 2026-01-01",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // The form keeps what it was given, and the plot has the interval of the only row.
+    for part in [
+        "value=\"set:batch=2\"",
+        "<option value=\"digits\" selected>",
+        "whisker f-worse",
+        "smaller is better",
+    ] {
+        assert!(compared.body.contains(part), "{part}: {}", compared.body);
+    }
+    assert_eq!(
+        compared.body.matches("/run/01a1fd91").count(),
+        18,
+        "the runs of each pair"
+    );
+    assert!(compared.body.len() < 40_000, "{}", compared.body.len());
+    assert_eq!(
+        read(&url, "/api/v1/comparison?a=set%3Abatch%3D1&b=set%3Abatch%3D2"),
+        printed(&lab, &["compare", "set:batch=1", "set:batch=2"])
+    );
+    let only = get_page(
+        &url,
+        "/compare?a=set%3Abatch%3D1&b=set%3Abatch%3D2&different=1&floor=50",
+    )
+    .body;
+    assert!(only.contains("Nothing is better or worse"), "{only}");
+
+    for (query, words) in [
+        ("a=set%3Abatch%3D1", "one selection is nothing to compare with"),
+        ("a=x%3Ay&b=last", "`x` is no kind of selection"),
+        ("a=label%3Anone&b=last", "no device has the label `none`"),
+        ("a=last&b=last", "there is nothing to compare"),
+        ("a=last&b=last&floor=0", "write a percentage from 1 to 99"),
+        ("a=last&b=last&since=tomorrow", "write how long ago"),
+        ("a=last&b=last&benchmark=nothing", "nothing"),
+    ] {
+        let refused = get_page(&url, &format!("/compare?{query}"));
+        assert!(
+            refused.status == 400 && refused.body.contains(words),
+            "{query}: {}",
+            refused.body
+        );
+        assert!(refused.body.contains("name=\"a\""), "the form is still there");
+        let refused = get_page(&url, &format!("/api/v1/comparison?{query}"));
+        assert!(
+            refused.status == 400 && refused.body.contains(words),
+            "{query}: {}",
+            refused.body
+        );
+    }
+    assert_eq!(get_page(&url, "/compare?scenario=Nothing").status, 400);
+    let long = format!("/compare?a={}&b=last", "x".repeat(3_000));
+    assert!(get_page(&url, &long).body.contains("at most 2000 characters"));
+
+    let first = filled.add("3", LATENCY);
+    let second = filled.add("4", LATENCY * 1.5);
+    let single = get_page(&url, &format!("/compare?a={first}&b={second}"));
+    assert!(
+        single.body.contains("A ratio of two single runs says nothing")
+            && single.body.contains("one run each is not a comparison"),
+        "{}",
+        single.body
+    );
+
+    histories(&lab, &mut filled, &url);
+}
+
+/// The history of 27 runs: the batch changes, and with it the level.
+fn histories(lab: &Lab, filled: &mut FilledStore, url: &str) {
+    filled
+        .store
+        .execute("DELETE FROM runs", [])
+        .expect("the store is writable");
+    for number in 0..27_u32 {
+        let is_new = number >= 15;
+        let effect = if is_new { 1.05 } else { 1.0 };
+        let noise = f64::from(number % 5) * 0.001;
+        filled.add(if is_new { "2" } else { "1" }, LATENCY * (effect + noise));
+    }
+    let page = get_page(url, "/history?scenario=SingleStream");
+    let text = read_page(&page.body).text;
+    for part in [
+        "setting batch: 1 → 2",
+        "after change 1",
+        "change 1",
+        "worse +5.0 %",
+        "1.052 ms",
+        "regatta history --scenario SingleStream",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(page.body.matches("<circle").count(), 27);
+    assert_eq!(
+        read(url, "/api/v1/histories?benchmark=digits"),
+        printed(lab, &["history", "--benchmark", "digits"])
+    );
+    let refused = get_page(url, "/history?runs=device%3Anobody");
+    assert!(
+        refused.status == 400 && refused.body.contains("unknown device `nobody`"),
+        "{}",
+        refused.body
+    );
+}
+
+#[test]
+fn a_power_session_shows_watts_phases_verdicts_and_files() {
+    let (lab, filled, url) = filled_lab();
+    assert!(get_page(&url, "/power").body.contains("No session yet"));
+    let record = json!({
+        "schema": 1, "session": SESSION, "meter": { "name": "wt310", "settings": { "device_type": 49 } }, "device": filled.device(),
+        "machine": "me@boat", "benchmark": "digits", "scenario": "SingleStream", "round": "v6.1", "state": null, "simulated": true,
+        "obstacles": ["short: it took 3 min"], "runs": {}, "directory": "power", "verdict": "rehearsal",
+        "sha256": { "run_1/spl.txt": "aa11", "power/missing.json": "bb22" },
+        "official_checks": [{ "name": "Check UUID", "passed": true }, { "name": "Check power", "passed": false }],
+        "official_summary": "1 of 11 checks passed", "findings": ["Check power: too much"],
+        "energy": { "watts": 21.0, "seconds": 120.0, "joules": 2520.0 },
+    });
+    filled.add_power_session(SESSION, "wt310", &record);
+    let list = get_page(&url, "/power").body;
+    assert!(
+        list.contains(&format!("href=\"/power/{SESSION}\"")) && list.contains(">rehearsal<"),
+        "{list}"
+    );
+    let page = get_page(&url, &format!("/power/{SESSION}")).body;
+    let text = read_page(&page).text;
+    for part in [
+        "21.000 W over 120.0 s, 2520.0 J",
+        "PTDaemon is simulated",
+        "1 of 11 checks passed",
+        "Check power: too much",
+        "testing, while LoadGen ran",
+        "2026-11-22 10:05:20 UTC",
+        "me@boat",
+        "aa11",
+        "ranging",
+        "21.00 W",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(
+        (
+            page.matches("class=\"shade\"").count(),
+            page.matches("<svg class=\"plot\"").count()
+        ),
+        (2, 1)
+    );
+    assert!(page.len() < 40_000, "{}", page.len());
+    let shown = printed(&lab, &["power", "show", SESSION]);
+    assert_eq!(read(&url, &format!("/api/v1/power-sessions/{SESSION}")), shown);
+    assert_eq!(shown["record"]["machine"], "me@boat");
+    assert_eq!(
+        read(&url, "/api/v1/power-sessions"),
+        printed(&lab, &["power", "list"])
+    );
+    let words = succeed_output(lab.regatta().args(["power", "show", "last"]));
+    assert!(String::from_utf8_lossy(&words.stdout).contains("official checker: 1 of 11 checks passed"));
+
+    let file = |path: &str| get_page(&url, &format!("/power/{SESSION}/file/{path}"));
+    let samples = file("run_1/spl.txt");
+    assert!(
+        samples.status == 200 && samples.body.starts_with("Time,11-22-2026 10:05:00"),
+        "{}",
+        samples.body
+    );
+    assert_eq!(
+        samples.header("content-disposition"),
+        Some("attachment; filename=\"spl.txt\"")
+    );
+    for path in [
+        "power/missing.json",
+        "ranging/spl.txt",
+        "../session.json",
+        "%2e%2e/session.json",
+        "run_1/../run_1/spl.txt",
+        "/etc/passwd",
+    ] {
+        assert_eq!(file(path).status, 404, "{path}");
+    }
+    for path in ["/power/none", "/power/..", "/api/v1/power-sessions/none"] {
+        assert_eq!(get_page(&url, path).status, 404, "{path}");
+    }
+}
+
+/// Texts that devices, logs or users of other programs could bring.
+const HOSTILE: [&str; 12] = [
+    "<script>window.hostile=1</script>",
+    "\"><img src=x onerror=window.hostile=1>",
+    "'><svg onload=window.hostile=1>",
+    "</title></textarea></script><b>x",
+    "javascript:window.hostile=1//",
+    "\u{202e}evil\u{2066}\u{200b}\u{feff}",
+    "\u{1b}[2J\u{7}\u{0}\u{85}",
+    "%c0%ae%ff%00\\xff\\ud800&#0;&#x202e;&lt;b&gt;",
+    "a+b&c=d;e|f`$(reboot)",
+    "{{x}}${y}<%z%>",
+    "]]><!--<!DOCTYPE x>",
+    "\r\nSet-Cookie: x=y\r\n\r\n",
+];
+
+/// A hostile text of 10 kB.
+fn hostile(number: usize) -> String {
+    format!("{}{}", HOSTILE[number % HOSTILE.len()], "W".repeat(10_240))
+}
+
+/// Puts hostile texts wherever the store has texts, and returns the paths of pages that show them.
+fn fill_with_hostile_texts(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
+    let mut paths: Vec<String> = [
+        "/",
+        "/runs",
+        "/campaigns",
+        "/compare",
+        "/history",
+        "/power",
+        "/submission",
+    ]
+    .map(str::to_owned)
+    .into();
+    let device = filled.device();
+    for number in 0..HOSTILE.len() {
+        let text = hostile(number);
+        let run = filled.add_changed(LATENCY * (1.0 + number as f64 / 1e3), |draft, outcome| {
+            draft["spec"]["round"] = json!(text);
+            draft["spec"]["engine"]["settings"] =
+                json!({ text.as_str(): text, "batch": (number % 2).to_string() });
+            draft["user_settings"] = json!({ text.as_str(): text });
+            for field in ["reasons", "contradictions", "not_judged"] {
+                outcome[field] = json!([text, text]);
+            }
+            outcome["judged"]["name"] = json!(text);
+            outcome["valid"] = json!(number != 0);
+            if number == 1 {
+                outcome["not_a_measurement"] = json!([text]);
+                outcome["judged"]["unit"] = json!(text);
+            }
+        });
+        filled
+            .store
+            .execute("UPDATE runs SET reason = ?1 WHERE id = ?2", [&text, &run])
+            .expect("the reason");
+        paths.push(format!("/run/{run}"));
+        let id = format!("01a1fd91-2a94-7230-9870-0000000000{number:02}");
+        let record = json!({
+            "meter": { "settings": { text.as_str(): text } }, "machine": text, "round": text, "verdict": text, "official_summary": text,
+            "official_checks": [{ "name": text, "passed": true }], "findings": [text], "sha256": { text.as_str(): text },
+            "obstacles": [text], "directory": text,
+        });
+        filled.add_power_session(&id, &text, &record);
+        paths.push(format!("/power/{id}"));
+    }
+    let text = |number: usize| HOSTILE[number].to_owned();
+    filled
+        .store
+        .execute(
+            "UPDATE devices SET name = ?1, agent = ?1, engines = '[]'",
+            [&hostile(0)],
+        )
+        .expect("the name");
+    for (number, words) in HOSTILE.iter().enumerate() {
+        filled
+            .store
+            .execute(
+                "INSERT INTO device_labels VALUES (?1, ?2)",
+                [&device, &format!("x{number}")],
+            )
+            .expect("a label");
+        filled
+            .store
+            .execute(
+                "INSERT INTO campaigns VALUES (?1, ?1, '', 1, 0, 0, 60, NULL, 'paused', '2026-11-22T00:00:00Z', NULL, 0)",
+                [words],
+            )
+            .expect("a campaign");
+        paths.push(format!("/campaign/{}", encoded(words)));
+        for path in [
+            "/compare?a={}&b={}&since={}&floor={}",
+            "/compare?a=set%3Abatch%3D0&b=set%3Abatch%3D1%2Bset%3A{}%3D",
+            "/history?runs={}",
+            "/?text={}&label={}",
+            "/runs?device={}&benchmark={}",
+            "/nothing/{}",
+            "/run/{}",
+            "/campaign/x{}",
+            "/power/{}",
+            "/submission/{}",
+            "/compare?scenario={}",
+        ] {
+            paths.push(path.replace("{}", &encoded(words)));
+        }
+    }
+    paths.push("/compare?a=set%3Abatch%3D0&b=set%3Abatch%3D1".to_owned());
+    filled
+        .store
+        .execute(
+            "INSERT OR REPLACE INTO device_health VALUES (?1, 'quarantined', ?2, '2026-11-22T00:00:00Z', ?2, 3, 1, '2026-11-22T00:00:00Z', ?2, ?2)",
+            [&device, &hostile(1)],
+        )
+        .expect("the health");
+    let tree = lab.scratch().join(text(0).replace('/', "_"));
+    fs::create_dir_all(&tree).expect("a tree");
+    filled
+        .store
+        .execute("INSERT INTO staged_runs VALUES ('01a1fd91-2a94-7230-9870-463700000001', ?1, '2026-11-22T00:00:00Z')", [tree.to_string_lossy()])
+        .expect("a staged run");
+    paths
+}
+
+#[test]
+fn hostile_texts_stay_texts_on_every_page() {
+    let (lab, mut filled, url) = filled_lab();
+    let paths = fill_with_hostile_texts(&lab, &mut filled);
+    let mut shown = 0;
+    for path in &paths {
+        let page = get_page(&url, path);
+        assert!(
+            page.status < 500 || path.starts_with("/submission"),
+            "{path}: {}",
+            page.body
+        );
+        println!("{path}");
+        let read = read_page(&page.body);
+        assert!(
+            read.longest < 5_000 && read.longest_attribute < 700,
+            "{path}: {} {}",
+            read.longest,
+            read.longest_attribute
+        );
+        assert!(page.body.len() < 150_000, "{path}: {} bytes", page.body.len());
+        shown += usize::from(read.text.contains("<script>window.hostile=1</script>"));
+        if ["/", "/runs", "/campaigns"].contains(&path.as_str())
+            || path.starts_with("/run/01a1")
+            || path.starts_with("/campaign/%")
+        {
+            let live = match path.as_str() {
+                "/" => "/live/fleet".to_owned(),
+                path => format!("/live{path}"),
+            };
+            let data = PageEvents::open(&url, &live).next_data();
+            let change: Value = serde_json::from_str(&data).expect("JSON");
+            for piece in change["set"].as_array().expect("pieces") {
+                let _ = read_page(piece[1].as_str().expect("HTML"));
+            }
+        }
+    }
+    assert!(shown > 10, "the texts are on {shown} pages");
+    for path in [
+        "/metrics",
+        "/api/v1/devices",
+        "/api/v1/runs",
+        "/api/v1/campaigns",
+        "/api/v1/power-sessions",
+        "/api/v1/histories",
+    ] {
+        let answer = get_page(&url, path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        let is_hiding = |c: char| {
+            (c.is_control() && c != '\n')
+                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}')
+        };
+        assert!(!answer.body.contains(is_hiding), "{path}");
+    }
+}
