@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_clocks_and_no_samples_are_said() {
+    fn wrong_clocks_and_no_samples_are_reported() {
         let mut apart = [part("ranging", 1_000, 10, None), part("testing", 2_000, 10, None)];
         for sample in &mut apart[1].samples {
             sample.seconds += 1e9;
