@@ -17,7 +17,7 @@ pub(crate) struct DescriptorBudget {
     pub(crate) asset_connections: usize,
     /// Open streams of logs.
     pub(crate) open_streams: usize,
-    /// Connections of browsers to the live page.
+    /// Connections of browsers to the live page. Over TLS half of them are handshakes.
     pub(crate) page_connections: usize,
 }
 
@@ -27,7 +27,7 @@ const LARGEST: DescriptorBudget = DescriptorBudget {
     broker_connections: 4096,
     asset_connections: 256,
     open_streams: 512,
-    page_connections: 128,
+    page_connections: 256,
 };
 
 impl DescriptorBudget {

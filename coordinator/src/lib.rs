@@ -23,6 +23,7 @@ mod ingest;
 mod keys;
 mod link;
 mod lookup;
+mod operations;
 mod port_holder;
 mod power;
 mod runs;
@@ -33,4 +34,5 @@ mod token_bucket;
 mod workspace;
 
 pub use cli::run;
+pub use dashboard::page_routes;
 pub use exit::{CommandResult, Failure};

@@ -53,6 +53,11 @@ impl<K: Eq + Hash> TokenBuckets<K> {
         })
     }
 
+    /// Returns whether there is a token. It takes none.
+    pub(crate) fn has_one(&self, key: K) -> bool {
+        self.change(key, Instant::now(), |level| *level >= 1.0)
+    }
+
     /// Takes a token, and waits until it is available.
     pub(crate) async fn take(&self, key: K) {
         let wait = self.reserve(key, Instant::now());

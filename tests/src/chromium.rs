@@ -40,12 +40,27 @@ impl Chromium {
     /// Panics when it does not answer.
     #[must_use]
     pub fn start() -> Option<Self> {
+        Self::start_trusting(None)
+    }
+
+    /// Does the same as [`Self::start`], and trusts an authority's certificate as a user's import makes it trusted.
+    ///
+    /// # Panics
+    /// Panics when it does not answer, or the certificate cannot be imported.
+    #[must_use]
+    pub fn start_trusting(certificate: Option<&Path>) -> Option<Self> {
         if Command::new("chromium").arg("--version").output().is_err() {
             left_out("chromium is not installed (Debian: chromium)");
             return None;
         }
         let profile = tempfile::tempdir().expect("a directory");
+        if let Some(certificate) = certificate
+            && !import(certificate, profile.path())
+        {
+            return None;
+        }
         let mut process = Command::new("sh")
+            .env("HOME", profile.path())
             .args(["-c", "exec chromium \"$@\" 3<&0 4>&1 </dev/null >/dev/null", "sh"])
             .args([
                 "--headless=new",
@@ -151,6 +166,41 @@ impl Chromium {
         std::fs::write(path, data).expect("the picture is written");
     }
 
+    /// Waits until the page that a form or link leads to has loaded, and `script` is true in it.
+    ///
+    /// # Panics
+    /// Panics when it does not become true.
+    pub fn wait_for(&mut self, script: &str) {
+        crate::eventually(script, 30, || self.evaluate(script) == true);
+    }
+
+    /// Switches JavaScript of pages on or off. The test's own still runs.
+    pub fn allow_scripts(&mut self, is_allowed: bool) {
+        let params = json!({ "value": !is_allowed });
+        self.call("Emulation.setScriptExecutionDisabled", &params);
+    }
+
+    /// Presses and releases a key, by its name in the DOM and its text.
+    pub fn press(&mut self, key: &str, text: &str) {
+        let code = match key {
+            "Tab" => 9,
+            "Enter" => 13,
+            _ => 0,
+        };
+        let mut event = json!({ "type": "keyDown", "key": key, "code": key, "windowsVirtualKeyCode": code });
+        if !text.is_empty() {
+            event["text"] = json!(text);
+        }
+        self.call("Input.dispatchKeyEvent", &event);
+        event["type"] = json!("keyUp");
+        self.call("Input.dispatchKeyEvent", &event);
+    }
+
+    /// Types a text into the element with the focus.
+    pub fn type_text(&mut self, text: &str) {
+        self.call("Input.insertText", &json!({ "text": text }));
+    }
+
     /// Returns the URLs that pages requested so far.
     #[must_use]
     pub fn requested_urls(&self) -> Vec<String> {
@@ -198,6 +248,26 @@ impl Chromium {
             self.events.push(message);
         }
     }
+}
+
+/// Imports a certificate into the user's database below a home directory. `false`, with the reason printed, where there is no tool for it.
+fn import(certificate: &Path, home: &Path) -> bool {
+    let database = home.join(".pki/nssdb");
+    std::fs::create_dir_all(&database).expect("a directory");
+    let database = format!("sql:{}", database.display());
+    let run = |words: &[&str]| Command::new("certutil").args(words).output();
+    match run(&["-N", "-d", &database, "--empty-password"]) {
+        Err(_) => {
+            left_out("certutil is not installed (Debian: libnss3-tools)");
+            return false;
+        }
+        Ok(made) => assert!(made.status.success(), "{made:?}"),
+    }
+    let path = certificate.to_str().expect("a path");
+    let imported = run(&["-A", "-d", &database, "-n", "lab", "-t", "C,,", "-i", path]);
+    let imported = imported.expect("certutil runs");
+    assert!(imported.status.success(), "{imported:?}");
+    true
 }
 
 impl Drop for Chromium {

@@ -547,7 +547,7 @@ fn the_page_answers_only_readers_of_this_machine_and_forbids_foreign_content() {
     }
     assert!(!policy.contains("unsafe"), "{policy}");
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
-    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(page.header("referrer-policy"), Some("same-origin"));
     assert_eq!(page.header("cache-control"), Some("no-store"));
     assert!(!page.body.contains("style=") && !page.body.contains("onclick"));
     // Everything that the page loads is from this server, and small.
@@ -617,5 +617,5 @@ fn the_page_needs_a_free_port_and_says_who_has_it() {
         .expect("regatta runs");
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{text}");
-    assert!(text.contains("the live page has no login"), "{text}");
+    assert!(text.contains("this workspace has no TLS for a login"), "{text}");
 }

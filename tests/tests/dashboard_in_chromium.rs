@@ -140,8 +140,12 @@ fn every_page_works_in_a_browser_and_for_everybody() {
     browser.open(&format!("{}/submission", busy.url));
     let tree = browser.evaluate("document.querySelector('a[href^=\"/submission/\"]').getAttribute('href')");
     let tree = tree.as_str().expect("a staged tree").to_owned();
+    browser.open(&format!("{}/?text=sim-0007", busy.url));
+    let device = browser.evaluate("document.querySelector('a[href^=\"/device/\"]').getAttribute('href')");
+    let device = device.as_str().expect("a device").to_owned();
     let pages = [
         ("fleet", "/"),
+        ("device", device.as_str()),
         ("runs", "/runs"),
         ("run", run.as_str()),
         ("campaigns", "/campaigns"),

@@ -432,7 +432,7 @@ mod tests {
                     3 => end(&store, cell, None),
                     4 => end(&store, cell, Some(EndCause::Device)),
                     5 => end(&store, cell, Some(EndCause::Workload)),
-                    6 => drop(store.retry_cells(NAME, EndCause::Workload).unwrap()),
+                    6 => drop(store.retry_cells(NAME, EndCause::Workload, "operator").unwrap()),
                     _ => {
                         update(&mut progress, &store);
                     }

@@ -4,11 +4,13 @@
 use super::{
     Context,
     health_text::{described, remedy, user},
+    operations::unless_permitted,
 };
 use crate::{
     documents::HealthDocument,
     exit::Failure,
     lookup,
+    operations::{drain_device, resume_device},
     store::{DeviceRow, HealthChange, Store},
     tables,
 };
@@ -44,11 +46,7 @@ pub(super) fn drain(
 ) -> Result<(), Failure> {
     let row = lookup::device(store, Some(device))?;
     let name = &row.name;
-    if row.health.maintenance.is_some() {
-        return Err(Failure::misuse(format!("{name} is {}", described(&row.health)))
-            .hint(format!("`regatta device resume {name}` ends the maintenance")));
-    }
-    change(&row, HealthChange::Drained(note), store)?;
+    drain_device(&row, note, &user(), store).map_err(unless_permitted)?;
     print(&row, context, store, |_| {
         let run = row
             .open_run
@@ -63,14 +61,7 @@ pub(super) fn drain(
 pub(super) fn resume(device: &str, context: &Context, store: &Store) -> Result<(), Failure> {
     let row = lookup::device(store, Some(device))?;
     let name = &row.name;
-    if row.health.maintenance.is_none() {
-        return Err(Failure::misuse(format!(
-            "{name} is not in maintenance; it is {}",
-            described(&row.health)
-        ))
-        .hint(remedy(&row)));
-    }
-    change(&row, HealthChange::Resumed, store)?;
+    resume_device(&row, &user(), store).map_err(unless_permitted)?;
     print(&row, context, store, |after| {
         let before = described(&row.health);
         if after.health.can_take_runs() {

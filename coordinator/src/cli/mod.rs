@@ -11,6 +11,7 @@ mod completions;
 mod confirm;
 mod context;
 mod csv;
+mod dashboard;
 mod data;
 mod deploy;
 mod device;
@@ -30,6 +31,7 @@ mod interrupts;
 mod label;
 mod membership;
 mod meter;
+mod operations;
 mod power;
 mod prep;
 mod progress;
@@ -107,6 +109,9 @@ enum Command {
     /// Adds, shows and removes devices
     #[command(subcommand)]
     Device(device::Command),
+    /// Manages who may use the live page
+    #[command(subcommand)]
+    Dashboard(dashboard::Command),
     /// Runs benchmarks on devices
     Run(Box<run::Args>),
     /// Runs many cells on many devices, for days, unattended
@@ -203,6 +208,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Serve => serve::run(context),
         Command::Status => status::run(context),
         Command::Device(command) => device::run(&command, context),
+        Command::Dashboard(command) => dashboard::run(&command, context),
         Command::Run(args) => run::run(&args, context),
         Command::Campaign(command) => campaign::run(&command, context),
         Command::Runs(command) => runs::run(&command, context),

@@ -59,6 +59,9 @@ fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
             format!(", because {holder} has {DEFAULT_PAGE}")
         });
         lines.push(format!("live page at {}{why}", page.url()));
+        if page.lacks_tokens() {
+            lines.push("nobody can log in to it yet: `regatta dashboard token add NAME`".to_owned());
+        }
     }
     if daemon.enrollment().is_some() {
         lines.push(format!(

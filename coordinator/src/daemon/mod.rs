@@ -73,7 +73,7 @@ impl Daemon {
             .take_enrollments(workspace, broker.as_ref().map(Broker::address), budget)
             .await?;
         let assets = security.serve_assets(workspace, budget).await?;
-        let page = PageServer::start(workspace, budget).await?;
+        let page = PageServer::start(workspace, security.page_tls(workspace)?, budget).await?;
         let link = Link::start(address.clone(), way, inbox).await?;
         tokio::spawn(follow_broker(workspace.database(), link.connected()));
         let notifier = ChangeNotifier::new();

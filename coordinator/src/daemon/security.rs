@@ -10,13 +10,14 @@ use regatta_types::BrokerAddress;
 use crate::{
     assets,
     broker::Acceptor,
+    dashboard::PageTls,
     descriptors::DescriptorBudget,
     enrollment::{Desk, Listener, Place},
     fleet::Admission,
-    keys::{self, Keys},
+    keys::{self, Keys, PAGE_CERTIFICATE, PageAuthority},
     link::Transport,
     store::Store,
-    workspace::Workspace,
+    workspace::{PageChoice, Workspace},
 };
 
 /// The lab's keys, if it has any, and the admission.
@@ -65,6 +66,32 @@ impl Security {
         })
     }
 
+    /// The TLS of the live page, where its readers log in.
+    pub(super) fn page_tls(&self, workspace: &Workspace) -> anyhow::Result<Option<PageTls>> {
+        let config = workspace.config();
+        if self.keys.is_none() || !config.page_login {
+            return Ok(None);
+        }
+        let mut hosts = self.hosts.clone();
+        if let PageChoice::At(address) = config.page
+            && !address.ip().is_unspecified()
+        {
+            add_host(&mut hosts, &address.ip().to_string());
+        }
+        let (authority, is_again) = PageAuthority::open(&workspace.keys(), &hosts)?;
+        if is_again {
+            let certificate = workspace.keys().join(PAGE_CERTIFICATE);
+            tracing::warn!(
+                "browsers must import {} again, because this machine has other names or the former certificate ends soon",
+                certificate.display()
+            );
+        }
+        Ok(Some(PageTls {
+            config: authority.server(&hosts)?,
+            hosts,
+        }))
+    }
+
     /// Starts the asset server, if the lab has keys and is configured for it.
     pub(super) async fn serve_assets(
         &self,
@@ -108,10 +135,14 @@ impl Security {
 /// The host names for a server certificate of this lab, besides the name that devices request.
 pub(crate) fn server_hosts(host: &str) -> Vec<String> {
     let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+    add_host(&mut hosts, host);
+    hosts
+}
+
+fn add_host(hosts: &mut Vec<String>, host: &str) {
     if !hosts.iter().any(|known| known == host) {
         hosts.push(host.to_owned());
     }
-    hosts
 }
 
 fn host_and_port(host: &str, port: u16) -> String {

@@ -9,7 +9,6 @@ mod power;
 use std::sync::Arc;
 
 use axum::{
-    Router,
     extract::{RawPathParams, RawQuery, State},
     http::{StatusCode, header},
     response::{IntoResponse as _, Response},
@@ -21,7 +20,8 @@ use serde_json::{Value, json};
 
 use self::operation::{ApiRequest, DocumentReader, Operation, Parameter, value};
 use super::{
-    hub::Hub, page_error::PageError, run_list_page::RunList, run_list_query::RunListQuery, view::Reader,
+    hub::Hub, page_error::PageError, route_table::Routes, run_list_page::RunList,
+    run_list_query::RunListQuery, view::Reader,
 };
 use crate::{
     documents::{DeviceDocument, DeviceList, campaign_status, campaign_summary, run_document, shown_run},
@@ -90,9 +90,9 @@ fn operations() -> Vec<Operation> {
     [&STORED[..], &comparison::OPERATIONS, &power::OPERATIONS].concat()
 }
 
-/// Returns the routes.
-pub(super) fn routes() -> Router<Arc<Hub>> {
-    let mut router = Router::new().route(
+/// Adds the routes.
+pub(super) fn add_routes(routes: Routes) -> Routes {
+    let mut routes = routes.route(
         OPENAPI,
         get(async || answer(StatusCode::OK, &openapi::document(&operations()))),
     );
@@ -107,16 +107,21 @@ pub(super) fn routes() -> Router<Arc<Hub>> {
                         tokio::task::spawn_blocking(move || read(reader, &hub, &ApiRequest { name, query }));
                     match reading.await.unwrap_or_else(|_| Err(PageError::internal())) {
                         Ok(document) => answer(StatusCode::OK, &document),
-                        Err(error) => answer(
-                            error.status,
-                            &json!({ "error": error.message, "hint": error.hint }),
-                        ),
+                        Err(failure) => error(&failure),
                     }
                 }
             };
-        router = router.route(operation.path, get(handler));
+        routes = routes.route(operation.path, get(handler));
     }
-    router
+    routes
+}
+
+/// Returns an error as a document.
+pub(super) fn error(error: &PageError) -> Response {
+    answer(
+        error.status,
+        &json!({ "error": error.message, "hint": error.hint }),
+    )
 }
 
 fn read(reader: DocumentReader, hub: &Hub, request: &ApiRequest) -> Result<Value, PageError> {

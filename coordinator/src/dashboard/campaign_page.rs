@@ -1,5 +1,6 @@
 //! The page of a campaign: its progress, a matrix of devices and combinations with the state of every cell, and why cells failed.
 
+mod control;
 mod matrix;
 mod snapshot;
 
@@ -7,6 +8,7 @@ use maud::{Markup, PreEscaped, html};
 
 pub(super) use self::snapshot::CampaignSnapshot;
 use super::{
+    access::Controls,
     campaign_list_page::{badge, progress},
     layout::{self, Page},
     outside_text::{NAME, SENTENCE, path_segment, shown},
@@ -22,12 +24,13 @@ pub(super) fn pieces(snapshot: &CampaignSnapshot) -> Pieces {
     let mut pieces = Pieces::default();
     pieces.add("progress", summary(&snapshot.status));
     pieces.add("failed", failed(snapshot));
+    pieces.add("log", control::log(snapshot));
     matrix::add_rows(snapshot, &mut pieces);
     pieces
 }
 
 /// Renders the page around the pieces.
-pub(super) fn page(snapshot: &CampaignSnapshot, pieces: &Pieces) -> Page {
+pub(super) fn page(snapshot: &CampaignSnapshot, pieces: &Pieces, controls: &Controls) -> Page {
     let name = &snapshot.status.summary.campaign;
     let title = format!("Campaign {}", shown(name, NAME));
     let live = format!("/live/campaign/{}", path_segment(name));
@@ -48,6 +51,8 @@ pub(super) fn page(snapshot: &CampaignSnapshot, pieces: &Pieces) -> Page {
             }
         }
         (PreEscaped(pieces.html("failed")))
+        (control::actions(snapshot, controls))
+        (PreEscaped(pieces.html("log")))
         p .note #live role="status" { "Reload the page for newer values." }
     };
     layout::page(&title, Some("/campaigns"), Some(&live), &content)

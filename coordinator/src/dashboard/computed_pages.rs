@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{
-    Router,
     extract::{Path, RawQuery, State},
     http::StatusCode,
     response::{IntoResponse as _, Response},
@@ -21,6 +20,7 @@ use super::{
     page_error::PageError,
     power_list_page,
     power_page::{self, SessionView},
+    route_table::Routes,
 };
 use crate::{
     exit::{self, Failure},
@@ -28,9 +28,9 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Returns the routes.
-pub(super) fn routes() -> Router<Arc<Hub>> {
-    Router::new()
+/// Adds the routes.
+pub(super) fn add_routes(routes: Routes) -> Routes {
+    routes
         .route("/compare", get(compare))
         .route("/history", get(history))
         .route("/power", get(power_sessions))

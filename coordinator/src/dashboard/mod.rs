@@ -1,8 +1,9 @@
 //! The live page: what the lab does, in a browser on this machine. Pages are complete without JavaScript; a small script replaces what
-//! changes. It only reads the store, and listens on loopback only, because it has no login.
+//! changes. On loopback everybody reads; elsewhere [`access`] requires TLS and a login. Operators change the lab by a few actions.
 //!
 //! ```text
 //! GET /                  the fleet; `sort`, `order`, `text`, `state`, `health` and `label` select and sort
+//! GET /device/ID         a device
 //! GET /runs              the runs, newest first; `device`, `benchmark`, `verdict` and `before` select
 //! GET /run/ID            a run
 //! GET /run/ID/file/NAME  one of its files, as a download
@@ -19,9 +20,16 @@
 //! GET /api/v1/...        devices, runs, campaigns and comparisons as JSON; /api/v1/openapi.json describes them
 //! GET /metrics           the lab for Prometheus; /metrics/grafana.json is a dashboard of it
 //! GET /static/...        style, script and icon
+//! GET /login             the form; POST begins a session, POST /logout ends it
+//! POST /device/ID/...    drain, resume
+//! POST /campaign/NAME/.. pause, resume, retry
 //! ```
 
+mod access;
+mod action_forms;
+mod actions;
 mod api;
+mod blocking;
 mod campaign_list_page;
 mod campaign_page;
 mod compare_page;
@@ -29,6 +37,8 @@ mod compare_query;
 mod comparison_form;
 mod computed_pages;
 mod condition_query;
+mod connections;
+mod device_page;
 mod download;
 mod fleet_page;
 mod fleet_query;
@@ -49,6 +59,7 @@ mod power_page;
 mod protection;
 mod query_words;
 mod recent_results;
+mod route_table;
 mod routes;
 mod run_list_page;
 mod run_list_query;
@@ -56,6 +67,17 @@ mod run_page;
 mod server;
 mod static_files;
 mod submission_page;
+#[cfg(test)]
+mod tests;
 mod view;
 
-pub(crate) use server::{PageServer, PageServerError};
+pub(crate) use access::{PageTokenError, issue as issue_page_token};
+pub(crate) use server::{PageServer, PageServerError, PageTls};
+
+/// Returns every route of the live page: method, path, and who may use it (`everybody`, `reader` or `operator`).
+#[must_use]
+pub fn page_routes() -> Vec<[String; 3]> {
+    let (_, table) = routes::all_routes();
+    let rows = table.rows();
+    rows.into_iter().map(|row| row.map(str::to_owned)).collect()
+}

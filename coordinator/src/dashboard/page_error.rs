@@ -45,6 +45,34 @@ impl PageError {
 }
 
 impl PageError {
+    /// The lab has no such device.
+    pub(super) fn no_device() -> Self {
+        Self::not_found("there is no such device")
+    }
+
+    /// The lab has no such campaign.
+    pub(super) fn no_campaign() -> Self {
+        Self::not_found("there is no such campaign")
+    }
+
+    /// The state of the lab does not permit an action.
+    pub(super) fn conflict(message: impl ToString) -> Self {
+        Self {
+            status: StatusCode::CONFLICT,
+            message: message.to_string(),
+            hint: "Go back and reload the page: the lab has changed.",
+        }
+    }
+
+    /// The page has other requests for this address.
+    pub(super) fn wrong_method() -> Self {
+        Self {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            message: "this address has no such request".to_owned(),
+            hint: "The links at the top lead to every page.",
+        }
+    }
+
     /// Too many different views are open.
     pub(super) fn too_busy() -> Self {
         Self {

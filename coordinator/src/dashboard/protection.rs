@@ -1,11 +1,9 @@
-//! What protects the page and its reader: only the page's own host names are answered, only reading is possible, and browsers get strict
-//! rules. The rules forbid scripts, styles and requests from anywhere but this server.
+//! What protects every reader: only the page's own host names are answered, and browsers get strict rules. The rules forbid scripts, styles
+//! and requests from anywhere but this server. [`super::access`] decides who may read.
 
 use axum::{
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
-    middleware::Next,
-    response::{IntoResponse as _, Response},
 };
 
 use super::page_error::PageError;
@@ -18,7 +16,8 @@ const HEADERS: [(HeaderName, &str); 5] = [
          base-uri 'none'; frame-ancestors 'none'",
     ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    // With `no-referrer`, browsers would not tell whose form they send.
+    (header::REFERRER_POLICY, "same-origin"),
     (
         HeaderName::from_static("cross-origin-resource-policy"),
         "same-origin",
@@ -29,76 +28,83 @@ const HEADERS: [(HeaderName, &str); 5] = [
     ),
 ];
 
-/// The port on which the page listens.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Port(pub(super) u16);
+/// The names of this server. Requests for others are refused.
+#[derive(Debug, Clone)]
+pub(super) struct HostNames {
+    names: Vec<String>,
+    /// The page's URL.
+    url: String,
+}
 
-/// Refuses requests for other hosts and methods, and adds the rules for browsers to every answer.
-pub(super) async fn protect(State(port): State<Port>, request: Request, next: Next) -> Response {
-    let is_head = request.method() == Method::HEAD;
-    let mut response = match refusal(&request, port) {
-        Some(refusal) => refusal.into_response(),
-        None => next.run(request).await,
-    };
-    let headers = response.headers_mut();
+impl HostNames {
+    /// The names of a server that only this machine reaches.
+    pub(super) fn loopback(url: &str) -> Self {
+        let names = ["127.0.0.1", "localhost", "::1"].map(str::to_owned);
+        Self::of(&names, url)
+    }
+
+    /// The names that a server's certificate has.
+    pub(super) fn of(hosts: &[String], url: &str) -> Self {
+        let in_url = |host: &String| match host.contains(':') {
+            true => format!("[{host}]"),
+            false => host.to_ascii_lowercase(),
+        };
+        Self {
+            names: hosts.iter().map(in_url).collect(),
+            url: url.to_owned(),
+        }
+    }
+
+    /// Returns why a request is refused before anybody looks at its sender.
+    pub(super) fn refusal(&self, request: &Request) -> Option<PageError> {
+        if !self.is_own(request.headers()) || request.uri().authority().is_some() {
+            // A page elsewhere whose name an attacker resolves to this machine must not read the lab.
+            return Some(PageError {
+                status: StatusCode::MISDIRECTED_REQUEST,
+                message: format!("this server is {}", self.url),
+                hint: "Open that address, or 127.0.0.1 or localhost at the near end of an SSH tunnel.",
+            });
+        }
+        if ![Method::GET, Method::HEAD, Method::POST].contains(request.method()) {
+            return Some(PageError {
+                status: StatusCode::METHOD_NOT_ALLOWED,
+                message: "the page has no such request".to_owned(),
+                hint: "Change the lab with the commands of `regatta`.",
+            });
+        }
+        None
+    }
+
+    /// Whether the request names this server. The port may be that of a tunnel's near end.
+    fn is_own(&self, headers: &HeaderMap) -> bool {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return false;
+        };
+        let Ok(host) = host.to_str() else {
+            return false;
+        };
+        let host = host.to_ascii_lowercase();
+        self.names
+            .iter()
+            .any(|name| match host.strip_prefix(name.as_str()) {
+                Some("") => true,
+                Some(rest) => rest
+                    .strip_prefix(':')
+                    .is_some_and(|port| port.parse::<u16>().is_ok()),
+                None => false,
+            })
+    }
+}
+
+/// Adds the rules for browsers to an answer.
+pub(super) fn add_rules(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed = HeaderValue::from_static("GET, HEAD");
-        response.headers_mut().insert(header::ALLOW, allowed);
-    }
     // What a device reported now is not true later.
     let fresh = HeaderValue::from_static("no-store");
-    response
-        .headers_mut()
-        .entry(header::CACHE_CONTROL)
-        .or_insert(fresh);
-    if is_head {
-        *response.body_mut() = axum::body::Body::empty();
-    }
-    response
-}
-
-fn refusal(request: &Request, port: Port) -> Option<PageError> {
-    if !is_own_host(request.headers()) || request.uri().authority().is_some() {
-        // A page elsewhere whose name an attacker resolves to this machine must not read the lab.
-        return Some(PageError {
-            status: StatusCode::MISDIRECTED_REQUEST,
-            message: format!(
-                "this server is only http://127.0.0.1:{0} and http://localhost:{0}",
-                port.0
-            ),
-            hint: "Open one of these addresses, also at the near end of an SSH tunnel.",
-        });
-    }
-    if ![Method::GET, Method::HEAD].contains(request.method()) {
-        return Some(PageError {
-            status: StatusCode::METHOD_NOT_ALLOWED,
-            message: "the page only shows the lab".to_owned(),
-            hint: "Change it with the commands of `regatta`.",
-        });
-    }
-    None
-}
-
-/// Whether the request names this machine by a loopback name. The port may be that of a tunnel's near end.
-fn is_own_host(headers: &HeaderMap) -> bool {
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let (Some(host), None) = (hosts.next(), hosts.next()) else {
-        return false;
-    };
-    let Ok(host) = host.to_str() else {
-        return false;
-    };
-    let names = ["127.0.0.1", "localhost", "[::1]"];
-    names.iter().any(|name| match host.strip_prefix(name) {
-        Some("") => true,
-        Some(rest) => rest
-            .strip_prefix(':')
-            .is_some_and(|port| port.parse::<u16>().is_ok()),
-        None => false,
-    })
+    headers.entry(header::CACHE_CONTROL).or_insert(fresh);
 }
 
 #[cfg(test)]
@@ -110,7 +116,7 @@ mod tests {
         for host in hosts {
             headers.append(header::HOST, host.parse().unwrap());
         }
-        is_own_host(&headers)
+        HostNames::loopback("http://127.0.0.1:8886").is_own(&headers)
     }
 
     #[test]
@@ -138,5 +144,22 @@ mod tests {
         }
         assert!(!is_own(&[]));
         assert!(!is_own(&["localhost", "evil.example"]));
+    }
+
+    #[test]
+    fn a_server_answers_to_the_names_in_its_certificate() {
+        let hosts = ["Lab", "192.0.2.7", "2001:db8::7"].map(str::to_owned);
+        let names = HostNames::of(&hosts, "https://lab:8886");
+        let is_own = |host: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().unwrap());
+            names.is_own(&headers)
+        };
+        for host in ["lab:8886", "LAB", "192.0.2.7:8886", "[2001:db8::7]:8886"] {
+            assert!(is_own(host), "{host}");
+        }
+        for host in ["labor:8886", "lab.evil.example", "127.0.0.1:8886", "2001:db8::7"] {
+            assert!(!is_own(host), "{host}");
+        }
     }
 }

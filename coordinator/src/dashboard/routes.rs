@@ -3,25 +3,31 @@
 use std::sync::Arc;
 
 use axum::{
-    Router,
+    Extension, Router,
     extract::{Path, RawQuery, State},
     http::header,
     middleware,
     response::{IntoResponse as _, Response},
-    routing::get,
+    routing::{get, post},
 };
 use regatta_types::RunId;
 
 use super::{
-    api, campaign_list_page,
+    access::{self, Access, Gate, Visitor, guard},
+    actions, api,
+    blocking::blocking,
+    campaign_list_page,
     campaign_page::{self, CampaignSnapshot},
-    computed_pages, fleet_page,
+    computed_pages,
+    device_page::{self, DeviceSnapshot},
+    fleet_page,
     fleet_query::FleetQuery,
     hub::Hub,
     layout::Page,
     live, metrics,
     page_error::PageError,
-    protection::{Port, protect},
+    protection::HostNames,
+    route_table::{RouteTable, RouteUse, Routes},
     run_list_page,
     run_list_query::RunListQuery,
     run_page, static_files,
@@ -31,10 +37,26 @@ use super::{
 
 type Answer<T> = Result<T, PageError>;
 
-/// Returns the routes.
-pub(super) fn routes(hub: Arc<Hub>, port: Port) -> Router {
-    Router::new()
+/// Returns the routes behind the gate.
+pub(super) fn routes(hub: Arc<Hub>, hosts: HostNames, access: Arc<Access>) -> Router {
+    let (router, table) = all_routes();
+    let gate = Arc::new(Gate { hosts, access, table });
+    router
+        .fallback(async || PageError::not_found("there is no such page"))
+        .method_not_allowed_fallback(async || PageError::wrong_method())
+        .layer(middleware::from_fn_with_state(gate, guard))
+        .with_state(hub)
+}
+
+/// Returns every route with its use.
+pub(super) fn all_routes() -> (Router<Arc<Hub>>, RouteTable) {
+    let routes = Routes::new()
+        .public("/static/{name}", get(static_file))
+        .public("/login", get(access::show_login))
+        .account("/login", RouteUse::Everybody, post(access::log_in))
+        .account("/logout", RouteUse::Reader, post(access::log_out))
         .route("/", get(fleet))
+        .route("/device/{device}", get(device))
         .route("/runs", get(runs))
         .route("/run/{run}", get(run))
         .route("/run/{run}/file/{name}", get(run_file))
@@ -42,19 +64,20 @@ pub(super) fn routes(hub: Arc<Hub>, port: Port) -> Router {
         .route("/campaign/{name}", get(campaign))
         .route("/live/campaigns", get(live_campaigns))
         .route("/live/campaign/{name}", get(live_campaign))
+        .route("/live/device/{device}", get(live_device))
         .route("/live/fleet", get(live_fleet))
         .route("/live/runs", get(live_runs))
         .route("/live/run/{run}", get(live_run))
-        .route("/static/{name}", get(static_file))
         .route("/submission", get(submission))
         .route("/submission/{tree}", get(staged_tree))
         .route("/metrics", get(lab_metrics))
         .route("/metrics/grafana.json", get(grafana_dashboard))
-        .merge(computed_pages::routes())
-        .merge(api::routes())
-        .fallback(async || PageError::not_found("there is no such page"))
-        .layer(middleware::from_fn_with_state(port, protect))
-        .with_state(hub)
+        .action("/device/{device}/drain", post(actions::drain))
+        .action("/device/{device}/resume", post(actions::resume))
+        .action("/campaign/{name}/pause", post(actions::pause))
+        .action("/campaign/{name}/resume", post(actions::resume_campaign))
+        .action("/campaign/{name}/retry", post(actions::retry));
+    api::add_routes(computed_pages::add_routes(routes)).finish()
 }
 
 async fn fleet(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Page> {
@@ -77,6 +100,30 @@ async fn fleet(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer
 async fn live_fleet(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Response> {
     let view = View::Fleet(fleet_query(query)?);
     watched(hub, view).await
+}
+
+async fn device(
+    State(hub): State<Arc<Hub>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(device): Path<String>,
+) -> Answer<Page> {
+    blocking(hub, move |hub| {
+        hub.read(|reader| {
+            let snapshot = DeviceSnapshot::read(&device, reader.store())?;
+            let snapshot = snapshot.ok_or_else(PageError::no_device)?;
+            Ok(device_page::page(&snapshot, &visitor.controls()))
+        })
+    })
+    .await
+}
+
+async fn live_device(State(hub): State<Arc<Hub>>, Path(device): Path<String>) -> Answer<Response> {
+    let known = device.clone();
+    let found = blocking(Arc::clone(&hub), move |hub| {
+        Ok(hub.read(|reader| DeviceSnapshot::read(&known, reader.store()))?)
+    });
+    let id = found.await?.ok_or_else(PageError::no_device)?.row.id;
+    watched(hub, View::Device(id)).await
 }
 
 async fn runs(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Page> {
@@ -136,13 +183,18 @@ async fn live_campaigns(State(hub): State<Arc<Hub>>) -> Answer<Response> {
     watched(hub, View::Campaigns).await
 }
 
-async fn campaign(State(hub): State<Arc<Hub>>, Path(name): Path<String>) -> Answer<Page> {
+async fn campaign(
+    State(hub): State<Arc<Hub>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(name): Path<String>,
+) -> Answer<Page> {
     blocking(hub, move |hub| {
         hub.read(|reader| {
             let store = reader.store();
-            let row = store.campaign(&name)?.ok_or_else(no_campaign)?;
+            let row = store.campaign(&name)?.ok_or_else(PageError::no_campaign)?;
             let snapshot = CampaignSnapshot::read(&row, store)?;
-            Ok(campaign_page::page(&snapshot, &campaign_page::pieces(&snapshot)))
+            let pieces = campaign_page::pieces(&snapshot);
+            Ok(campaign_page::page(&snapshot, &pieces, &visitor.controls()))
         })
     })
     .await
@@ -155,12 +207,8 @@ async fn live_campaign(State(hub): State<Arc<Hub>>, Path(name): Path<String>) ->
     });
     match found.await? {
         true => watched(hub, View::Campaign(name)).await,
-        false => Err(no_campaign()),
+        false => Err(PageError::no_campaign()),
     }
-}
-
-fn no_campaign() -> PageError {
-    PageError::not_found("there is no such campaign")
 }
 
 fn run_id(text: &str) -> Answer<RunId> {
@@ -224,14 +272,4 @@ fn fleet_query(query: Option<String>) -> Answer<FleetQuery> {
 async fn watched(hub: Arc<Hub>, view: View) -> Answer<Response> {
     let receiver = blocking(hub, move |hub| Ok(hub.watch(&view)?)).await?;
     receiver.map(live::events).ok_or_else(PageError::too_busy)
-}
-
-/// Does work that waits for the store on a blocking thread.
-async fn blocking<T: Send + 'static>(
-    hub: Arc<Hub>,
-    work: impl FnOnce(&Hub) -> Answer<T> + Send + 'static,
-) -> Answer<T> {
-    tokio::task::spawn_blocking(move || work(&hub))
-        .await
-        .unwrap_or_else(|_| Err(PageError::internal()))
 }

@@ -1,28 +1,17 @@
-//! Listens for browsers on loopback and serves the page over HTTP/1.1. Connections, headers and their time are limited.
+//! Listens for browsers and serves the page: on loopback over HTTP, elsewhere over TLS with a login.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc};
 
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    net::TcpListener,
-    sync::Semaphore,
-    task::{JoinHandle, JoinSet},
-};
-use tower_service::Service as _;
+use rustls::ServerConfig;
+use tokio::{net::TcpListener, task::JoinHandle};
 
-use super::{hub::Hub, protection::Port, routes::routes, view::Reader};
+use super::{access::Access, connections, hub::Hub, protection::HostNames, routes::routes, view::Reader};
 use crate::{
     descriptors::DescriptorBudget,
     port_holder::PortHolder,
     store::Store,
     workspace::{DEFAULT_PAGE, PageChoice, Workspace},
 };
-
-/// The longest time for receiving a request's header.
-const HEADER_PATIENCE: Duration = Duration::from_secs(10);
-/// The largest header of a request in bytes.
-const LARGEST_HEADER: usize = 32 * 1024;
 
 /// The reason why the live page cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -41,12 +30,22 @@ pub(crate) enum PageServerError {
     },
 }
 
+/// The TLS of a page whose readers log in.
+pub(crate) struct PageTls {
+    /// The configuration, with the certificate.
+    pub(crate) config: Arc<ServerConfig>,
+    /// The names and addresses in the certificate.
+    pub(crate) hosts: Vec<String>,
+}
+
 /// The running live page.
 pub(crate) struct PageServer {
-    address: SocketAddr,
+    url: String,
+    /// Whether readers log in and nobody has a token.
+    lacks_tokens: bool,
     /// The program that has the default port, if the page is at another one.
     displaced: Option<PortHolder>,
-    tasks: [JoinHandle<()>; 2],
+    tasks: [JoinHandle<()>; 3],
 }
 
 impl PageServer {
@@ -56,6 +55,7 @@ impl PageServer {
     /// Returns [`PageServerError`] when the configured address is not free, or an error of the store.
     pub(crate) async fn start(
         workspace: &Workspace,
+        tls: Option<PageTls>,
         budget: DescriptorBudget,
     ) -> anyhow::Result<Option<Self>> {
         let (listener, displaced) = match workspace.config().page {
@@ -71,22 +71,52 @@ impl PageServer {
             },
         };
         let address = listener.local_addr()?;
-        let store = Store::open(&workspace.database())?;
-        store.page_is_served(&url(address))?;
+        let url = url(address, tls.is_some(), workspace);
+        let hosts = match &tls {
+            Some(tls) => HostNames::of(&tls.hosts, &url),
+            None => HostNames::loopback(&url),
+        };
+        let open = || Store::open(&workspace.database());
+        let store = open()?;
+        store.page_is_served(&url)?;
+        let lacks_tokens = tls.is_some() && store.page_tokens()?.is_empty();
         let hub = Hub::new(Reader::new(store, workspace.clone()));
-        let router = routes(Arc::clone(&hub), Port(address.port()));
-        let accepting = tokio::spawn(accept(listener, router, budget.page_connections));
-        let following = tokio::spawn(hub.follow());
+        let access = Access::new(open()?, tls.is_some())?;
+        let router = routes(Arc::clone(&hub), hosts, Arc::clone(&access));
+        let accepting = match tls {
+            Some(tls) => tokio::spawn(connections::accept_tls(
+                listener,
+                tls.config,
+                router,
+                budget.page_connections,
+            )),
+            None => tokio::spawn(connections::accept_plain(
+                listener,
+                router,
+                budget.page_connections,
+            )),
+        };
+        let tasks = [
+            accepting,
+            tokio::spawn(hub.follow()),
+            tokio::spawn(access.follow()),
+        ];
         Ok(Some(Self {
-            address,
+            url,
+            lacks_tokens,
             displaced,
-            tasks: [accepting, following],
+            tasks,
         }))
     }
 
     /// The page's URL.
-    pub(crate) fn url(&self) -> String {
-        url(self.address)
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether readers log in and nobody has a token.
+    pub(crate) const fn lacks_tokens(&self) -> bool {
+        self.lacks_tokens
     }
 
     /// The program that has the default port, if the page is at another one for that reason.
@@ -102,8 +132,15 @@ impl PageServer {
     }
 }
 
-fn url(address: SocketAddr) -> String {
-    format!("http://{address}")
+/// Returns the page's URL. A listener on every address is known by the name of this machine.
+fn url(address: SocketAddr, has_tls: bool, workspace: &Workspace) -> String {
+    let host = &workspace.config().host;
+    match (has_tls, address.ip().is_unspecified()) {
+        (false, _) => format!("http://{address}"),
+        (true, false) => format!("https://{address}"),
+        (true, true) if host.contains(':') => format!("https://[{host}]:{}", address.port()),
+        (true, true) => format!("https://{host}:{}", address.port()),
+    }
 }
 
 /// Listens on the default port. Nobody chose it, so a second coordinator on this machine takes a free one; then the program that has the
@@ -124,42 +161,4 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, PageServerError> {
             io::ErrorKind::AddrInUse => PageServerError::PortInUse(address, PortHolder::of(address)),
             _ => PageServerError::Listen { address, source },
         })
-}
-
-/// Accepts connections. They end with this task.
-async fn accept(listener: TcpListener, router: axum::Router, most: usize) {
-    let slots = Arc::new(Semaphore::new(most));
-    let mut connections = JoinSet::new();
-    loop {
-        // The semaphore is never closed. Further browsers wait in the socket's queue.
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
-            return;
-        };
-        while connections.try_join_next().is_some() {}
-        let (stream, from) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!("the live page cannot accept a connection: {error}");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let router = router.clone();
-        connections.spawn(async move {
-            let answer = service_fn(move |request| {
-                let answering = router.clone().call(request);
-                async move { Ok::<_, Infallible>(answering.await.unwrap_or_else(|never| match never {})) }
-            });
-            let served = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_PATIENCE)
-                .max_buf_size(LARGEST_HEADER)
-                .serve_connection(TokioIo::new(stream), answer)
-                .await;
-            if let Err(error) = served {
-                tracing::debug!(%from, "a connection to the live page ended: {error}");
-            }
-            drop(slot);
-        });
-    }
 }

@@ -6,11 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_types::RunId;
+use regatta_types::{DeviceId, RunId};
 
 use super::{
     campaign_list_page,
     campaign_page::{self, CampaignSnapshot},
+    device_page::{self, DeviceSnapshot},
     fleet_page,
     fleet_query::FleetQuery,
     fleet_snapshot::FleetSnapshot,
@@ -34,6 +35,8 @@ const MOST_CHARTS: usize = 16;
 pub(super) enum View {
     /// The devices.
     Fleet(FleetQuery),
+    /// One device.
+    Device(DeviceId),
     /// A page of runs.
     Runs(RunListQuery),
     /// One run.
@@ -95,6 +98,10 @@ impl Reader {
     pub(super) fn render(&mut self, view: &View) -> anyhow::Result<Pieces> {
         match view {
             View::Fleet(query) => Ok(fleet_page::pieces(query, &*self.fleet()?)),
+            View::Device(device) => Ok(match DeviceSnapshot::read(device.as_str(), &self.store)? {
+                Some(snapshot) => device_page::pieces(&snapshot),
+                None => Pieces::default(),
+            }),
             View::Runs(query) => Ok(run_list_page::pieces(query, &RunList::read(query, &self.store)?)),
             View::Run(run) => match self.store.run(*run)? {
                 Some(row) => Ok(self.render_run(&row)?),

@@ -89,7 +89,7 @@ pub(crate) fn evicted() -> io::Error {
 }
 
 /// The network of one owner: an IPv4 address, or the first 64 bits of an IPv6 one.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
         address @ IpAddr::V4(_) => address,

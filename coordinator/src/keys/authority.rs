@@ -41,6 +41,7 @@ macro_rules! midnight {
         )
     }};
 }
+pub(super) use midnight;
 
 /// An error of issuing a certificate.
 #[derive(Debug, thiserror::Error)]
@@ -280,7 +281,7 @@ fn this_year() -> i16 {
 }
 
 /// Generates an unpredictable serial number: 16 bytes, positive, of full length.
-fn serial() -> Result<Vec<u8>, IssueError> {
+pub(super) fn serial() -> Result<Vec<u8>, IssueError> {
     let mut serial = random::<16>()?.to_vec();
     if let Some(first) = serial.first_mut() {
         *first = (*first & 0x7f) | 0x40;

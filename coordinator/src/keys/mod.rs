@@ -8,9 +8,10 @@
 //! ```
 //!
 //! Certificates of the coordinator and of the embedded broker are issued at every start. They therefore cannot expire unnoticed, and none
-//! is stored on disk. All keys are Ed25519.
+//! is stored on disk. All keys are Ed25519; [`page_authority`] has the one that browsers need.
 
 mod authority;
+mod page_authority;
 mod private_key;
 mod tls;
 mod validity;
@@ -23,6 +24,7 @@ use std::{
 };
 
 pub(crate) use authority::{Authority, COORDINATOR, Identity, IssueError, Issued};
+pub(crate) use page_authority::{PAGE_CERTIFICATE, PageAuthority};
 use regatta_fsutil::{atomic_file::sync_directory, regular_file};
 use regatta_types::{DeviceId, RunId};
 use regatta_wire::signed_command::SignedCommand;

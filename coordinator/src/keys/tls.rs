@@ -96,6 +96,7 @@ fn roots(keys: &Keys) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-fn provider() -> Arc<CryptoProvider> {
+/// The cryptography of every connection.
+pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }

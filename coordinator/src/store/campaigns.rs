@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension as _, Row, params};
 
-use super::{CampaignState, CellState, Combination, Result, Store, cells::NewCell, values};
+use super::{CampaignChange, CampaignState, CellState, Combination, Result, Store, cells::NewCell, values};
 
 /// One campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,17 +120,23 @@ impl Store {
         Ok(statement.query_row([name], campaign).optional()?)
     }
 
-    /// Changes the requested state of a campaign that has not ended. Returns `false` when it has ended, was aborted, or has that state.
+    /// Changes the requested state of a campaign that has not ended, and logs it. Returns `false` when it has ended, was aborted, or has that
+    /// state.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn request_campaign_state(&self, name: &str, state: CampaignState) -> Result<bool> {
-        let changed = self.connection.execute(
-            "UPDATE campaigns SET state = ?2, revision = revision + 1
-             WHERE name = ?1 AND ended IS NULL AND state <> ?2 AND state <> 'aborted'",
-            [name, state.as_str()],
-        )?;
-        Ok(changed > 0)
+    pub(crate) fn request_campaign_state(&self, name: &str, state: CampaignState, by: &str) -> Result<bool> {
+        self.all_or_nothing(|store| {
+            let changed = store.connection.execute(
+                "UPDATE campaigns SET state = ?2, revision = revision + 1
+                 WHERE name = ?1 AND ended IS NULL AND state <> ?2 AND state <> 'aborted'",
+                [name, state.as_str()],
+            )?;
+            if changed > 0 {
+                store.log_campaign_change(name, CampaignChange::to(state), by)?;
+            }
+            Ok(changed > 0)
+        })
     }
 
     /// Stores that a campaign has ended, if no cell waits and no attempt is open.

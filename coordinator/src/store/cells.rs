@@ -3,7 +3,7 @@
 use regatta_types::{DeviceId, documents::EndCause};
 use rusqlite::{Row, params};
 
-use super::{CampaignState, CellState, Placement, Result, Store, values};
+use super::{CampaignChange, CampaignState, CellState, Placement, Result, Store, values};
 
 /// A request of a campaign, with the devices that may take it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -287,11 +287,11 @@ impl Store {
     }
 
     /// Makes failed cells wait again, as if they had had no attempt, and the audits that were skipped because of them. `cause` selects the
-    /// failed cells. The campaign continues if it has ended, unless it was aborted. Returns how many wait again.
+    /// failed cells. The campaign continues if it has ended, unless it was aborted. The change is logged. Returns how many wait again.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn retry_cells(&self, campaign: &str, cause: EndCause) -> Result<usize> {
+    pub(crate) fn retry_cells(&self, campaign: &str, cause: EndCause, by: &str) -> Result<usize> {
         self.all_or_nothing(|store| {
             let retried = store.connection.execute(
                 "UPDATE cells SET state = ?3, cause = NULL, reason = NULL,
@@ -311,6 +311,7 @@ impl Store {
                 return Ok(0);
             }
             store.campaign_continues(campaign)?;
+            store.log_campaign_change(campaign, CampaignChange::Retried(cause), by)?;
             let audits = store.connection.execute(
                 "UPDATE cells SET state = ?2, reason = NULL, revision = (SELECT revision FROM campaigns WHERE name = ?1)
                  WHERE campaign = ?1 AND state = ?3 AND audited_performance IS NOT NULL AND NOT EXISTS (

@@ -8,6 +8,7 @@
 
 mod assets;
 mod attempts;
+mod campaign_log;
 mod campaign_words;
 mod campaigns;
 mod cells;
@@ -23,6 +24,7 @@ mod logins;
 mod members;
 mod meters;
 mod numbers;
+mod page_tokens;
 mod power_sessions;
 mod rebuilding;
 mod run_changes;
@@ -46,6 +48,7 @@ use std::{
 
 pub(crate) use assets::AssetRow;
 pub(crate) use attempts::{AttemptEnd, AttemptRow, NewAttempt};
+pub(crate) use campaign_log::{CampaignChange, CampaignLogEntry};
 pub(crate) use campaign_words::{CampaignState, CellState, Placement};
 pub(crate) use campaigns::{CampaignRow, NewCampaign};
 pub(crate) use cells::{AuditedCells, CellFailure, CellRow, Combination, NewCell};
@@ -58,6 +61,7 @@ pub(crate) use health::{DeviceHealth, HealthChange, HealthLogEntry, HealthRow};
 pub(crate) use labels::DeviceLabel;
 pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use meters::{Lease, LeaseState, Leased, MeterRow, MeterSettings};
+pub(crate) use page_tokens::{NewPageToken, PageRole, PageToken};
 pub(crate) use power_sessions::{NewPowerSession, PowerSessionEnd, PowerSessionRow};
 pub(crate) use rebuilding::RecordedDevice;
 pub(crate) use run_changes::RunChange;

@@ -308,6 +308,33 @@ CREATE INDEX audit_cells ON cells (campaign, state) WHERE audited_performance IS
 ALTER TABLE devices ADD COLUMN hottest_millicelsius INTEGER;  -- of its last heartbeat
 ALTER TABLE devices ADD COLUMN milliwatts INTEGER;
 ",
+    "
+CREATE TABLE page_tokens (
+    number         INTEGER PRIMARY KEY,
+    name           TEXT NOT NULL,        -- of the person or program that has it
+    role           TEXT NOT NULL,        -- reader or operator
+    secret_sha256  BLOB NOT NULL UNIQUE, -- the secret itself is nowhere on this disk
+    created        TEXT NOT NULL,
+    expires        TEXT NOT NULL,
+    last_used      TEXT,                 -- in whole hours
+    revoked        TEXT
+) STRICT;
+CREATE UNIQUE INDEX one_token_of_a_name ON page_tokens (name) WHERE revoked IS NULL;
+
+CREATE TABLE campaign_log (
+    number      INTEGER PRIMARY KEY,
+    campaign    TEXT NOT NULL,
+    at          TEXT NOT NULL,
+    change      TEXT NOT NULL,           -- paused, resumed, aborted or retried
+    cause       TEXT,                    -- of the cells that are tried again
+    changed_by  TEXT NOT NULL
+) STRICT;
+CREATE INDEX campaign_log_by_campaign ON campaign_log (campaign);
+CREATE TRIGGER campaign_log_has_no_updates BEFORE UPDATE ON campaign_log
+    BEGIN SELECT RAISE(ABORT, 'campaign_log is append-only'); END;
+CREATE TRIGGER campaign_log_has_no_deletes BEFORE DELETE ON campaign_log
+    BEGIN SELECT RAISE(ABORT, 'campaign_log is append-only'); END;
+",
 ];
 
 /// Migrates the database to the current version.

@@ -2,6 +2,7 @@
 
 mod assets;
 mod audits;
+mod campaign_log;
 mod campaigns;
 mod combination;
 mod comparisons;
@@ -11,6 +12,7 @@ pub(crate) mod figure;
 mod health;
 mod history;
 mod meters;
+mod page_tokens;
 mod power;
 mod quickstart;
 pub(crate) mod run_text;
@@ -25,6 +27,7 @@ use std::io;
 
 pub(crate) use assets::assets;
 pub(crate) use audits::{accuracy_delta, audit, compared_scores};
+pub(crate) use campaign_log::campaign_log;
 pub(crate) use campaigns::{
     CampaignDevice, CampaignPlanDocument, CampaignStatus, CampaignSummary, CellSubject, FailedCell,
     PlannedCombination, ReportLine, campaign_counts, campaign_plan, campaign_report, campaign_status,
@@ -43,6 +46,7 @@ pub(crate) use devices::{device, device_in_words, devices, labels};
 pub(crate) use health::{health, health_log};
 pub(crate) use history::{History, HistoryChange, HistoryPoint, HistoryReport, histories};
 pub(crate) use meters::meters;
+pub(crate) use page_tokens::page_tokens;
 pub(crate) use power::{energy, power_session, power_sessions, preflight};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};
 use regatta_text::escape;

@@ -41,12 +41,21 @@ pub(crate) enum ConfigError {
         "`dashboard_listen` is `{0}`: write an address of this machine with its port, such as \"{DEFAULT_PAGE}\", or \"off\""
     )]
     Page(String),
-    /// The live page has no login, so only this machine may reach it.
+    /// The live page would be served to others unencrypted.
     #[error(
-        "`dashboard_listen` is {0}, which other machines reach, and the live page has no login: \
-         listen on 127.0.0.1, and reach it from elsewhere through `ssh -L {port}:127.0.0.1:{port} HOST`", port = .0.port()
+        "`dashboard_listen` is {0}, which other machines reach, and this workspace has no TLS for a login: \
+         `regatta init` makes one with keys, or listen on 127.0.0.1 and use `ssh -L {port}:127.0.0.1:{port} HOST`", port = .0.port()
     )]
     PageExposed(SocketAddr),
+    /// A login is requested without TLS.
+    #[error("`dashboard_login` needs `tls = true` and the keys that `regatta init` makes")]
+    LoginWithoutKeys,
+    /// Nobody could name the live page.
+    #[error(
+        "`dashboard_listen` is {0}, and `host` is {1}, which other machines cannot reach: \
+         set `host` to the name or address of this machine, as browsers use it"
+    )]
+    PageWithoutName(SocketAddr, String),
     /// The host cannot be part of an address.
     #[error("`host` is `{0}`: write the name or address of this machine, without scheme and port")]
     Host(String),
@@ -92,6 +101,8 @@ pub(crate) struct Config {
     pub(crate) assets_listen: Option<SocketAddr>,
     /// Where the live page is.
     pub(crate) page: PageChoice,
+    /// Whether readers of the live page log in, over TLS. They always do where other machines reach it.
+    pub(crate) page_login: bool,
     /// The name or address of this machine, as devices reach it.
     pub(crate) host: String,
     /// The directory for data and models, relative to the workspace.
@@ -122,6 +133,8 @@ struct File {
     assets_listen: Option<SocketAddr>,
     #[serde(default)]
     dashboard_listen: Option<String>,
+    #[serde(default)]
+    dashboard_login: bool,
     #[serde(default = "default_host")]
     host: String,
     #[serde(default)]
@@ -220,12 +233,15 @@ impl Config {
         if !is_host(&file.host) {
             return Err(ConfigError::Host(file.host));
         }
+        let page = page(file.dashboard_listen)?;
+        let page_login = page_login(page, &file.host, file.tls, file.dashboard_login)?;
         Ok(Self {
             broker,
             tls: file.tls,
             enroll_listen: file.enroll_listen,
             assets_listen: file.assets_listen.filter(|_| file.tls),
-            page: page(file.dashboard_listen)?,
+            page,
+            page_login,
             host: file.host,
             scratch: file.scratch,
             keep_on_device: SignedDuration::from_hours(i64::from(file.keep_on_device_hours)),
@@ -267,7 +283,7 @@ impl Config {
              # Where enrolled devices get models and data (`regatta asset`), over HTTPS.\n\
              assets_listen = \"{assets_listen}\"\n\
              \n\
-             # The live page of the lab, for browsers on this machine; \"off\" for none.\n\
+             # The live page of the lab, for browsers on this machine; \"off\" for none. At another address readers log in.\n\
              # dashboard_listen = \"{DEFAULT_PAGE}\"\n"
         )
     }
@@ -309,9 +325,30 @@ fn page(listen: Option<String>) -> Result<PageChoice, ConfigError> {
     }
     match listen.parse::<SocketAddr>() {
         Err(_) => Err(ConfigError::Page(listen)),
-        Ok(address) if !address.ip().is_loopback() => Err(ConfigError::PageExposed(address)),
         Ok(address) => Ok(PageChoice::At(address)),
     }
+}
+
+/// Returns whether readers of the live page log in, if that is possible.
+fn page_login(page: PageChoice, host: &str, has_tls: bool, is_requested: bool) -> Result<bool, ConfigError> {
+    let exposed = match page {
+        PageChoice::At(address) if !address.ip().is_loopback() => Some(address),
+        _ => None,
+    };
+    match exposed {
+        Some(address) if !has_tls => Err(ConfigError::PageExposed(address)),
+        None if is_requested && !has_tls => Err(ConfigError::LoginWithoutKeys),
+        Some(address) if address.ip().is_unspecified() && is_loopback(host) => {
+            Err(ConfigError::PageWithoutName(address, host.to_owned()))
+        }
+        exposed => Ok(is_requested || exposed.is_some()),
+    }
+}
+
+/// Returns whether only this machine knows itself by a host.
+fn is_loopback(host: &str) -> bool {
+    let address = host.parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Returns whether a text can be the host in an address.
@@ -376,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn the_live_page_stays_on_loopback() {
+    fn the_live_page_leaves_loopback_only_with_tls_and_login() {
         let page = |value: &str| Config::from_toml(&format!("schema = 1\n{value}")).map(|config| config.page);
         assert_eq!(page("").unwrap(), PageChoice::Default);
         assert_eq!(page("dashboard_listen = \"off\"").unwrap(), PageChoice::Off);
@@ -393,6 +430,21 @@ mod tests {
                 "{refused}"
             );
         }
+        assert!(matches!(
+            page("dashboard_login = true"),
+            Err(ConfigError::LoginWithoutKeys)
+        ));
+        let login = |value: &str| {
+            Config::from_toml(&format!("schema = 1\ntls = true\n{value}")).map(|config| config.page_login)
+        };
+        assert!(!login("").unwrap());
+        assert!(login("dashboard_login = true").unwrap());
+        assert!(login("dashboard_listen = \"192.0.2.1:8886\"").unwrap());
+        assert!(login("dashboard_listen = \"0.0.0.0:8886\"\nhost = \"lab\"").unwrap());
+        assert!(matches!(
+            login("dashboard_listen = \"0.0.0.0:8886\""),
+            Err(ConfigError::PageWithoutName(..))
+        ));
         for word in ["on", "localhost:8886", "127.0.0.1"] {
             let refused = page(&format!("dashboard_listen = \"{word}\"")).unwrap_err();
             assert!(matches!(refused, ConfigError::Page(_)), "{refused}");

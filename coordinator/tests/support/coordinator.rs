@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{device::SimulatedDevice, eventually, free_port};
+use super::{device::SimulatedDevice, eventually, free_port, page_client::PageClient};
 
 /// A workspace, and the daemon that serves it while it runs.
 pub struct Coordinator {
@@ -54,6 +54,75 @@ impl Coordinator {
         let _device = coordinator.join(1);
         coordinator.kill();
         coordinator
+    }
+
+    /// A served lab with keys that knows one device, which is offline. Its page needs a login and is at a free port of every address.
+    pub fn with_a_login() -> Self {
+        let mut coordinator = Self::initialised();
+        coordinator.configure(&[("tls = true", "tls = false")]);
+        coordinator.serve();
+        let _device = coordinator.join(1);
+        coordinator.kill();
+        coordinator.configure(&[
+            ("tls = false", "tls = true"),
+            (
+                "# dashboard_listen = \"127.0.0.1:8886\"",
+                "dashboard_listen = \"0.0.0.0:0\"",
+            ),
+        ]);
+        coordinator.serve();
+        coordinator
+    }
+
+    /// A workspace of `regatta init`, whose broker has a free port; not served yet.
+    fn initialised() -> Self {
+        let port = free_port();
+        let dir = tempfile::tempdir().unwrap();
+        let coordinator = Self {
+            dir,
+            child: None,
+            port,
+        };
+        let listen = |port: u16| format!("127.0.0.1:{port}");
+        let (broker, enroll, assets) = (listen(port), listen(free_port()), listen(free_port()));
+        let init = coordinator.output(&[
+            "init",
+            "--host",
+            "lab.example",
+            "--listen",
+            &broker,
+            "--enroll-listen",
+            &enroll,
+            "--assets-listen",
+            &assets,
+        ]);
+        assert!(init.status.success(), "{init:?}");
+        coordinator
+    }
+
+    /// Replaces parts of the configuration.
+    pub fn configure(&self, changes: &[(&str, &str)]) {
+        let path = self.path("regatta.toml");
+        let mut text = fs::read_to_string(&path).unwrap();
+        for (before, after) in changes {
+            assert!(text.contains(before), "{before}: {text}");
+            text = text.replace(before, after);
+        }
+        fs::write(path, text).unwrap();
+    }
+
+    /// A client of the live page.
+    pub fn page(&self) -> PageClient {
+        let status = self.regatta(&["status", "--format", "json"]).output().unwrap();
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+        let url = status["coordinator"]["page"].as_str().unwrap().to_owned();
+        PageClient::new(&url, &self.path("keys/page-ca.pem"))
+    }
+
+    /// Adds a token of the live page.
+    pub fn page_token(&self, name: &str, role: &str) -> String {
+        let words = ["dashboard", "token", "add", name, "--role", role];
+        self.json(&words)["token"].as_str().unwrap().to_owned()
     }
 
     /// Connects a device, and waits until the coordinator knows it.

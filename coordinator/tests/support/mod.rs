@@ -15,6 +15,7 @@ pub mod coordinator;
 pub mod delivering;
 pub mod device;
 pub mod mosquitto;
+pub mod page_client;
 
 pub use regatta_test_support::{eventually, free_port};
 

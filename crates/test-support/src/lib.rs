@@ -27,6 +27,7 @@ pub mod small_disk;
 pub mod small_resnet50;
 #[cfg(feature = "tract")]
 pub mod small_retinanet;
+#[cfg(feature = "tract")]
 pub mod small_yolo;
 pub mod staging;
 pub mod strace;

@@ -199,7 +199,7 @@ fn an_aborted_campaign_ends_although_a_device_never_returns() {
     world.device(&lost).is_dead = true;
     world
         .store()
-        .request_campaign_state(CAMPAIGN, CampaignState::Aborted)
+        .request_campaign_state(CAMPAIGN, CampaignState::Aborted, "operator")
         .unwrap();
     for _ in 0..40 {
         world.run_devices();

@@ -3,9 +3,14 @@
 use regatta_types::documents::EndCause;
 use serde_json::json;
 
-use super::{super::confirm::confirm, Context, campaign, context::tell};
+use super::{
+    super::{confirm::confirm, health_text::user, operations::unless_permitted},
+    Context, campaign,
+    context::tell,
+};
 use crate::{
     exit::{self, CommandResult, Failure},
+    operations::{change_campaign, retry_cells},
     store::{CampaignRow, CampaignState, CellState, Store},
     workspace::Workspace,
 };
@@ -14,7 +19,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct NameArgs {
     /// The campaign
-    name: String,
+    pub(super) name: String,
 }
 
 /// Flags of `campaign abort`.
@@ -41,7 +46,7 @@ pub(in crate::cli) struct RetryArgs {
 pub(super) fn pause(args: &NameArgs, context: &Context) -> CommandResult {
     let (_, store) = context.open_store()?;
     let row = campaign(&store, Some(&args.name))?;
-    change(&row, CampaignState::Paused, context, &store)?;
+    change(&row, CampaignState::Paused, &store)?;
     let open = store.open_attempts()?;
     let running = open.iter().filter(|attempt| attempt.campaign == row.name).count();
     print(&row, CampaignState::Paused, context, &|| {
@@ -56,7 +61,7 @@ pub(super) fn pause(args: &NameArgs, context: &Context) -> CommandResult {
 pub(super) fn resume(args: &NameArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let row = campaign(&store, Some(&args.name))?;
-    change(&row, CampaignState::Running, context, &store)?;
+    change(&row, CampaignState::Running, &store)?;
     note_unserved(&workspace, context);
     print(&row, CampaignState::Running, context, &|| {
         format!("campaign {} continues", row.name)
@@ -77,7 +82,7 @@ pub(super) fn abort(args: &AbortArgs, context: &Context) -> CommandResult {
         );
         confirm(&question, args.yes)?;
     }
-    change(&row, CampaignState::Aborted, context, &store)?;
+    change(&row, CampaignState::Aborted, &store)?;
     note_unserved(&workspace, context);
     print(&row, CampaignState::Aborted, context, &|| {
         format!("campaign {} is aborted; its runs are requested to end", row.name)
@@ -88,25 +93,7 @@ pub(super) fn abort(args: &AbortArgs, context: &Context) -> CommandResult {
 pub(super) fn retry(args: &RetryArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let row = campaign(&store, Some(&args.name))?;
-    if row.state == CampaignState::Aborted {
-        return Err(Failure::misuse(format!("campaign {} was aborted", row.name))
-            .hint("start a plan with another name"));
-    }
-    if let Some(deadline) = row.deadline.as_ref().filter(|at| has_passed(at)) {
-        return Err(Failure::misuse(format!(
-            "the deadline of campaign {} passed at {deadline}",
-            row.name
-        ))
-        .hint("start a plan with another name and a later deadline"));
-    }
-    let retried = store.retry_cells(&row.name, args.cause)?;
-    if retried == 0 {
-        return Err(Failure::misuse(format!(
-            "no cell of campaign {} failed with the cause {}",
-            row.name, args.cause
-        ))
-        .hint(format!("`regatta campaign status {}` shows the causes", row.name)));
-    }
+    let retried = retry_cells(&row, args.cause, &user(), &store).map_err(unless_permitted)?;
     note_unserved(&workspace, context);
     let document = json!({ "campaign": row.name, "cause": args.cause, "retried": retried });
     context.print(&document, || {
@@ -115,22 +102,8 @@ pub(super) fn retry(args: &RetryArgs, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-fn has_passed(deadline: &str) -> bool {
-    let at: Result<jiff::Timestamp, _> = deadline.parse();
-    at.is_ok_and(|at| at <= jiff::Timestamp::now())
-}
-
-fn change(row: &CampaignRow, state: CampaignState, context: &Context, store: &Store) -> Result<(), Failure> {
-    if store.request_campaign_state(&row.name, state)? {
-        return Ok(());
-    }
-    let row = campaign(store, Some(&row.name))?;
-    let what = match (&row.ended, row.state) {
-        (Some(_), _) => "has ended".to_owned(),
-        (None, state) => format!("is {state} already"),
-    };
-    let status = context.command(&format!("campaign status {}", row.name));
-    Err(Failure::misuse(format!("campaign {} {what}", row.name)).hint(status))
+fn change(row: &CampaignRow, state: CampaignState, store: &Store) -> Result<(), Failure> {
+    change_campaign(row, state, &user(), store).map_err(unless_permitted)
 }
 
 fn note_unserved(workspace: &Workspace, context: &Context) {

@@ -2,6 +2,7 @@
 
 mod checked_plan;
 mod control;
+mod log;
 mod plan;
 mod report;
 mod start;
@@ -44,6 +45,8 @@ pub(super) enum Command {
     Abort(control::AbortArgs),
     /// Tries failed cells again
     Retry(control::RetryArgs),
+    /// Shows who paused, resumed, aborted or retried a campaign, and when
+    Log(control::NameArgs),
     /// Prints every cell with its attempts; exit code 1 unless every cell is good
     Report(report::ReportArgs),
 }
@@ -58,6 +61,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Resume(args) => control::resume(args, context),
         Command::Abort(args) => control::abort(args, context),
         Command::Retry(args) => control::retry(args, context),
+        Command::Log(args) => log::run(args, context),
         Command::Report(args) => report::run(args, context),
     }
 }

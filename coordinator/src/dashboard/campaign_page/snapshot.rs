@@ -6,7 +6,7 @@ use regatta_types::{DeviceId, RunId};
 
 use crate::{
     documents::{campaign_status, cell_subject, device_name},
-    store::{AttemptRow, CampaignRow, CellRow, CellState, Store},
+    store::{AttemptRow, CampaignLogEntry, CampaignRow, CampaignState, CellRow, CellState, Store},
     tables::{CampaignStatus, CellSubject},
 };
 
@@ -26,6 +26,10 @@ pub(in crate::dashboard) struct CampaignSnapshot {
     pub(super) status: CampaignStatus,
     /// What its combinations run, by number.
     pub(super) subjects: Vec<CellSubject>,
+    /// What users requested of it, oldest first.
+    pub(super) log: Vec<CampaignLogEntry>,
+    /// Whether a user aborted it.
+    pub(super) is_aborted: bool,
     /// Its cells, by number.
     cells: Vec<CellRow>,
     /// The newest attempt of each cell that has one.
@@ -57,6 +61,8 @@ impl CampaignSnapshot {
                 .iter()
                 .map(cell_subject)
                 .collect::<anyhow::Result<_>>()?,
+            log: store.campaign_log(&row.name)?,
+            is_aborted: row.state == CampaignState::Aborted,
             cells,
             // They come by cell and number, so the newest of a cell stays.
             newest: attempts.map(|attempt| (attempt.cell, attempt)).collect(),

@@ -1,6 +1,5 @@
 //! One device as a row of the fleet page.
 
-use form_urlencoded::Serializer;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use regatta_types::documents::RunPhase;
@@ -30,7 +29,7 @@ pub(super) fn device_row(id: &str, device: &FleetDevice, now: Timestamp) -> Mark
     html! {
         tr id=(id) role="row" {
             th role="rowheader" scope="row" data-title="Device" {
-                a .name href=(format!("/runs?{}", Serializer::new(String::new()).append_pair("device", row.id.as_str()).finish())) { (shown(&row.name, NAME)) }
+                a .name href={ "/device/" (row.id) } { (shown(&row.name, NAME)) }
                 span .detail { code title=(row.id.as_str()) { (row.id.as_str().get(..8).unwrap_or_default()) } }
                 @if !board.is_empty() { span .detail { (shown(board, BOARD)) } }
             }

@@ -55,7 +55,7 @@
       show("Live: changes appear by themselves.", false);
     });
     source.addEventListener("error", () => {
-      show("No connection to the coordinator: the page shows the last known state.", true);
+      show("No connection to the coordinator, or the login has ended: the page shows the last known state. Reload it.", true);
       // A refused stream is not retried by the browser.
       if (source && source.readyState === EventSource.CLOSED) {
         source = null;

@@ -1,0 +1,270 @@
+//! Decides about every request before a handler sees it: its host, its sender, its route, and for a form its origin, its token and the
+//! sender's role. After the handler it ends live streams whose reader may no longer read.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{MatchedPath, Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use futures_util::StreamExt as _;
+use subtle::ConstantTimeEq as _;
+
+use super::{
+    cookie,
+    denials::{foreign, only_reads, without_token, wrong_token},
+    form::Form,
+    guesses::Peer,
+    login::{login_page, unauthorized},
+    permissions::{Access, TokenRefusal},
+    visitor::{Operator, Visitor},
+};
+use crate::{
+    dashboard::{
+        api, layout,
+        page_error::PageError,
+        protection::{self, HostNames},
+        route_table::{RouteTable, RouteUse},
+    },
+    store::PageRole,
+};
+
+/// What every request passes.
+pub(in crate::dashboard) struct Gate {
+    pub(in crate::dashboard) hosts: HostNames,
+    pub(in crate::dashboard) access: Arc<Access>,
+    pub(in crate::dashboard) table: RouteTable,
+}
+
+/// Why a request does not reach its handler.
+enum Denial {
+    /// Its sender must log in first.
+    Login,
+    /// Its bearer token is not accepted.
+    Token(TokenRefusal),
+    /// Anything else.
+    Refused(PageError),
+}
+
+/// Answers a request, and adds the rules for browsers to the answer.
+pub(in crate::dashboard) async fn guard(
+    State(gate): State<Arc<Gate>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_head = request.method() == Method::HEAD;
+    let mut response = match gate.hosts.refusal(&request) {
+        Some(refusal) => layout::finish(refusal.into_response(), None),
+        None => gate.answer(request, next).await,
+    };
+    protection::add_rules(response.headers_mut());
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let known = HeaderValue::from_static("GET, HEAD, POST");
+        response.headers_mut().entry(header::ALLOW).or_insert(known);
+    }
+    if is_head {
+        *response.body_mut() = Body::empty();
+    }
+    response
+}
+
+impl Gate {
+    async fn answer(&self, request: Request, next: Next) -> Response {
+        let path = request.uri().path().to_owned();
+        let target = request.uri().path_and_query().map(ToString::to_string);
+        let from = request.extensions().get::<Peer>().copied();
+        let visitor = self.visitor(request.headers(), from).await;
+        let account = visitor.as_ref().ok().cloned();
+        let passed = match visitor {
+            Ok(visitor) => self.pass(visitor, request).await,
+            Err(refusal) => Err(Denial::Token(refusal)),
+        };
+        let response = match passed {
+            Ok((visitor, request)) => self.while_admitted(visitor, next.run(request).await),
+            Err(denial) => denied(denial, &path, target.as_deref().unwrap_or("/")),
+        };
+        layout::finish(response, account.as_ref().and_then(Visitor::account))
+    }
+
+    /// Returns who sends a request.
+    async fn visitor(&self, headers: &HeaderMap, from: Option<Peer>) -> Result<Visitor, TokenRefusal> {
+        if !self.access.requires_login {
+            return Ok(Visitor::Local);
+        }
+        if let Some(value) = headers.get(header::AUTHORIZATION) {
+            let text = value.to_str().ok().and_then(bearer).unwrap_or_default();
+            // The server adds the address to every request.
+            let from = from.ok_or(TokenRefusal::Internal)?;
+            let token = self.access.verify(text, from).await?;
+            return Ok(Visitor::Program(token));
+        }
+        let session = cookie::session_id(headers).and_then(|id| self.access.sessions.find(&id));
+        let visitor = session.map_or(Visitor::Unknown, Visitor::User);
+        Ok(match self.access.admits(&visitor) {
+            true => visitor,
+            false => Visitor::Unknown,
+        })
+    }
+
+    /// Lets a request pass, or returns why not.
+    async fn pass(&self, visitor: Visitor, mut request: Request) -> Result<(Visitor, Request), Denial> {
+        let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+        let route_use = self.table.find(request.method(), path);
+        let is_public = route_use == Some(RouteUse::Everybody);
+        if !is_public && !self.access.admits(&visitor) {
+            return Err(Denial::Login);
+        }
+        if request.method() == Method::POST
+            && let Some(route_use) = route_use
+        {
+            let from = request.extensions().get::<Peer>().copied();
+            let from = from.ok_or(Denial::Token(TokenRefusal::Internal))?;
+            let (mut parts, body) = request.into_parts();
+            if !is_same_origin(&parts.headers, self.scheme()) {
+                return Err(Denial::Refused(foreign()));
+            }
+            let form = Form::read(&parts.headers, body).await.map_err(Denial::Refused)?;
+            match route_use {
+                RouteUse::Everybody => {}
+                RouteUse::Reader => has_form_token(&visitor, &form).map_err(Denial::Refused)?,
+                RouteUse::Operator => {
+                    let operator = self.operator(&visitor, &form, from).await;
+                    parts.extensions.insert(operator.map_err(Denial::Refused)?);
+                }
+            }
+            parts.extensions.insert(form);
+            request = Request::from_parts(parts, Body::empty());
+        }
+        let extensions = request.extensions_mut();
+        extensions.insert(visitor.clone());
+        extensions.insert(Arc::clone(&self.access));
+        Ok((visitor, request))
+    }
+
+    /// Returns the operator who sends a form.
+    async fn operator(&self, visitor: &Visitor, form: &Form, from: Peer) -> Result<Operator, PageError> {
+        let (role, operator) = match visitor {
+            Visitor::Local => {
+                let verified = self.access.verify(form.field("token"), from).await;
+                let token = verified.map_err(wrong_token)?;
+                (token.role, Operator::of(&token.name))
+            }
+            Visitor::User(session) => {
+                has_form_token(visitor, form)?;
+                (session.role, Operator::of(&session.name))
+            }
+            Visitor::Unknown | Visitor::Program(_) => return Err(foreign()),
+        };
+        match role {
+            PageRole::Operator => Ok(operator),
+            PageRole::Reader => Err(only_reads()),
+        }
+    }
+
+    fn scheme(&self) -> &'static str {
+        match self.access.requires_login {
+            true => "https",
+            false => "http",
+        }
+    }
+
+    /// Ends a live stream when its reader may no longer read.
+    fn while_admitted(&self, visitor: Visitor, response: Response) -> Response {
+        let media_type = response.headers().get(header::CONTENT_TYPE);
+        let is_stream = media_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
+        if !is_stream || matches!(visitor, Visitor::Local) {
+            return response;
+        }
+        let ended = Box::pin(Arc::clone(&self.access).ended(visitor));
+        response.map(|body| Body::from_stream(body.into_data_stream().take_until(ended)))
+    }
+}
+
+/// Returns the answer to a request that does not pass.
+fn denied(denial: Denial, path: &str, target: &str) -> Response {
+    let is_page = !["/api/", "/live/", "/metrics"]
+        .iter()
+        .any(|other| path.starts_with(other));
+    match denial {
+        Denial::Login if is_page => unauthorized(login_page(target, None)),
+        Denial::Refused(error) if is_page => error.into_response(),
+        Denial::Token(refusal) if is_page => wrong_token(refusal).into_response(),
+        Denial::Login => unauthorized(api::error(&without_token())),
+        Denial::Token(refusal) => api::error(&wrong_token(refusal)),
+        Denial::Refused(error) => api::error(&error),
+    }
+}
+
+fn has_form_token(visitor: &Visitor, form: &Form) -> Result<(), PageError> {
+    let (_, expected) = visitor.account().ok_or_else(foreign)?;
+    let is_equal = form.field("csrf").as_bytes().ct_eq(expected.as_bytes());
+    match bool::from(is_equal) {
+        true => Ok(()),
+        false => Err(foreign()),
+    }
+}
+
+/// Whether a form comes from this page. Browsers send `Origin` with every form; a request without any proof is refused.
+fn is_same_origin(headers: &HeaderMap, scheme: &str) -> bool {
+    let only = |name: header::HeaderName| {
+        let mut values = headers.get_all(name).iter();
+        match (values.next(), values.next()) {
+            (Some(value), None) => Ok(Some(value.as_bytes())),
+            (None, _) => Ok(None),
+            (Some(_), Some(_)) => Err(()),
+        }
+    };
+    let site = header::HeaderName::from_static("sec-fetch-site");
+    let (Ok(origin), Ok(site), Ok(Some(host))) = (only(header::ORIGIN), only(site), only(header::HOST))
+    else {
+        return false;
+    };
+    let own = [scheme.as_bytes(), b"://", host].concat();
+    let fits = origin.is_none_or(|origin| origin == own) && site.is_none_or(|site| site == b"same-origin");
+    fits && (origin.is_some() || site.is_some())
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_proves_that_it_comes_from_the_page() {
+        let fits = |lines: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "lab:8886".parse().unwrap());
+            for (name, value) in lines {
+                headers.append(*name, value.parse().unwrap());
+            }
+            is_same_origin(&headers, "https")
+        };
+        for lines in [
+            &[("origin", "https://lab:8886")][..],
+            &[("sec-fetch-site", "same-origin")],
+            &[("origin", "https://lab:8886"), ("sec-fetch-site", "same-origin")],
+        ] {
+            assert!(fits(lines), "{lines:?}");
+        }
+        for lines in [
+            &[][..],
+            &[("origin", "null")],
+            &[("origin", "http://lab:8886")],
+            &[("origin", "https://lab:8887")],
+            &[("origin", "https://lab:8886.evil.example")],
+            &[("origin", "https://lab:8886"), ("origin", "https://lab:8886")],
+            &[("origin", "https://lab:8886"), ("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "same-site")],
+            &[("sec-fetch-site", "none")],
+        ] {
+            assert!(!fits(lines), "{lines:?}");
+        }
+    }
+}

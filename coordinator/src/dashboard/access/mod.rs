@@ -1,0 +1,32 @@
+//! Who may use the live page, and for what. [`gate`] decides about every request, by the [`route_table`](super::route_table); a route that
+//! is not in the table is for nobody. Handlers of actions get an [`Operator`], which only the gate makes.
+//!
+//! | listener | readers | actions |
+//! |---|---|---|
+//! | loopback without TLS | everybody | need an operator's token with each |
+//! | with TLS and login | need a session or a bearer token | need an operator's session and its form |
+//!
+//! The cookie of a session would reach every other server of the same host, so that there is none without TLS.
+
+mod cookie;
+mod denials;
+mod form;
+mod gate;
+mod guesses;
+mod login;
+mod permissions;
+mod secret;
+mod sessions;
+mod token_list;
+mod tokens;
+mod visitor;
+
+pub(crate) use self::tokens::{PageTokenError, issue};
+pub(super) use self::{
+    form::Form,
+    gate::{Gate, guard},
+    guesses::Peer,
+    login::{log_in, log_out, show_login},
+    permissions::Access,
+    visitor::{Controls, Operator, Visitor},
+};

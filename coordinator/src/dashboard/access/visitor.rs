@@ -1,0 +1,88 @@
+//! Who sends a request, and what the page offers to that person.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::sessions::Session;
+use crate::store::{PageRole, PageToken};
+
+/// The sender of a request.
+#[derive(Debug, Clone)]
+pub(in crate::dashboard) enum Visitor {
+    /// A reader of this machine, where nobody logs in.
+    Local,
+    /// Somebody who must log in first.
+    Unknown,
+    /// Somebody who has logged in.
+    User(Arc<Session>),
+    /// A program with a bearer token.
+    Program(PageToken),
+}
+
+/// Who performs an action. Only the gate makes one, after all its checks.
+#[derive(Debug, Clone)]
+pub(in crate::dashboard) struct Operator {
+    name: String,
+}
+
+/// How a visitor performs actions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::dashboard) enum Controls {
+    /// With forms of the session, which contain this.
+    Session(String),
+    /// With an operator's token in each form.
+    TokenEach,
+    /// Not at all: the visitor is a reader.
+    None,
+}
+
+impl Visitor {
+    /// The name and the form token of somebody who has logged in.
+    pub(in crate::dashboard) fn account(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::User(session) => Some((&session.name, &session.form_token)),
+            Self::Local | Self::Unknown | Self::Program(_) => None,
+        }
+    }
+
+    /// How this visitor performs actions.
+    pub(in crate::dashboard) fn controls(&self) -> Controls {
+        match self {
+            Self::Local => Controls::TokenEach,
+            Self::User(session) if session.role == PageRole::Operator => {
+                Controls::Session(session.form_token.clone())
+            }
+            Self::User(_) | Self::Unknown | Self::Program(_) => Controls::None,
+        }
+    }
+
+    /// When the right to read ends by itself.
+    pub(super) fn ends(&self) -> Option<Instant> {
+        match self {
+            Self::Local | Self::Unknown => None,
+            Self::User(session) => Some(session.ends),
+            Self::Program(token) => {
+                let left = token.expires.duration_since(Timestamp::now());
+                // An end in centuries is none for the clock of timers.
+                let left = Duration::try_from(left).unwrap_or_default();
+                Some(Instant::now() + left.min(Duration::from_hours(24)))
+            }
+        }
+    }
+}
+
+impl Operator {
+    /// The owner of an operator's token.
+    pub(super) fn of(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+        }
+    }
+
+    /// The author of a change in the logs of the lab. It cannot be mistaken for a user of the command line, or for the coordinator.
+    pub(in crate::dashboard) fn author(&self) -> String {
+        format!("{} (live page)", self.name)
+    }
+}

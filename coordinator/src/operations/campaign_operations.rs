@@ -1,0 +1,72 @@
+//! Pausing, continuing, aborting and retrying campaigns. The coordinator's scheduler acts on what is stored here.
+
+use jiff::Timestamp;
+use regatta_types::documents::EndCause;
+
+use super::OperationError;
+use crate::store::{CampaignRow, CampaignState, Store};
+
+/// Requests a state of a campaign in the name of `by`.
+///
+/// # Errors
+/// Returns [`OperationError::Refused`] when the campaign has ended or has that state.
+pub(crate) fn change_campaign(
+    row: &CampaignRow,
+    state: CampaignState,
+    by: &str,
+    store: &Store,
+) -> Result<(), OperationError> {
+    let name = &row.name;
+    if store.request_campaign_state(name, state, by)? {
+        return Ok(());
+    }
+    let row = store.campaign(name)?;
+    let row = row.as_ref();
+    let what = match row.map(|row| (&row.ended, row.state)) {
+        None => "no longer exists".to_owned(),
+        Some((Some(_), _)) => "has ended".to_owned(),
+        Some((None, state)) => format!("is {state} already"),
+    };
+    Err(OperationError::refused(
+        format!("campaign {name} {what}"),
+        format!("`regatta campaign status {name}` shows its state"),
+    ))
+}
+
+/// Makes the cells of a campaign that failed by a cause wait again, in the name of `by`. Returns how many.
+///
+/// # Errors
+/// Returns [`OperationError::Refused`] when the campaign was aborted, its deadline has passed, or no cell failed by the cause.
+pub(crate) fn retry_cells(
+    row: &CampaignRow,
+    cause: EndCause,
+    by: &str,
+    store: &Store,
+) -> Result<usize, OperationError> {
+    let name = &row.name;
+    if row.state == CampaignState::Aborted {
+        return Err(OperationError::refused(
+            format!("campaign {name} was aborted"),
+            "start a plan with another name",
+        ));
+    }
+    if let Some(deadline) = row.deadline.as_ref().filter(|at| has_passed(at)) {
+        return Err(OperationError::refused(
+            format!("the deadline of campaign {name} passed at {deadline}"),
+            "start a plan with another name and a later deadline",
+        ));
+    }
+    let retried = store.retry_cells(name, cause, by)?;
+    if retried == 0 {
+        return Err(OperationError::refused(
+            format!("no cell of campaign {name} failed with the cause {cause}"),
+            format!("`regatta campaign status {name}` shows the causes"),
+        ));
+    }
+    Ok(retried)
+}
+
+fn has_passed(deadline: &str) -> bool {
+    let at: Result<Timestamp, _> = deadline.parse();
+    at.is_ok_and(|at| at <= Timestamp::now())
+}

@@ -1,0 +1,33 @@
+//! Why a requested operation is not done.
+
+use crate::store::StoreError;
+
+/// An operation that the state of the lab does not permit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// Why, in a sentence.
+    pub(crate) sentence: String,
+    /// What a user can do instead.
+    pub(crate) hint: String,
+}
+
+/// The reason why an operation is not done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OperationError {
+    /// The state of the lab does not permit it.
+    #[error("{}", .0.sentence)]
+    Refused(Refusal),
+    /// The store failed.
+    #[error("the operation cannot be stored")]
+    Store(#[from] StoreError),
+}
+
+impl OperationError {
+    /// A refusal with a hint.
+    pub(super) fn refused(sentence: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused(Refusal {
+            sentence: sentence.into(),
+            hint: hint.into(),
+        })
+    }
+}

@@ -1,0 +1,22 @@
+//! The table of what users requested of a campaign.
+
+use super::{plain, words};
+use crate::store::CampaignLogEntry;
+
+/// Formats the log of a campaign's requests, oldest first.
+pub(crate) fn campaign_log(name: &str, log: &[CampaignLogEntry]) -> String {
+    if log.is_empty() {
+        return format!("{name}: nobody paused, resumed, aborted or retried it");
+    }
+    let lines = log.iter().map(|entry| {
+        [
+            words::time(&entry.at),
+            entry.change.clone(),
+            entry
+                .cause
+                .map_or_else(String::new, |cause| cause.as_str().to_owned()),
+            entry.by.clone(),
+        ]
+    });
+    plain(["time", "request", "cause", "by"], lines)
+}
