@@ -36,6 +36,18 @@ pub(crate) struct Event {
     pub(crate) text: String,
 }
 
+impl Event {
+    /// Returns the id of the changed thing. Ids of devices, runs and campaigns differ.
+    pub(crate) fn id(&self) -> &str {
+        let key = match self.event {
+            Subject::Device => "device",
+            Subject::Run => "run",
+            Subject::Campaign => "campaign",
+        };
+        self.document[key].as_str().unwrap_or_default()
+    }
+}
+
 /// Finds changes in the store.
 pub(crate) struct EventSource<'a> {
     store: &'a Store,

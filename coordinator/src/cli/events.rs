@@ -1,11 +1,13 @@
 //! `regatta events`: prints each change of devices, runs and campaigns as it happens, a line each.
 
 use std::{
+    collections::BTreeMap,
     io::{self, Write as _},
     thread,
     time::Duration,
 };
 
+use regatta_output::fit;
 use regatta_text::{escape_json, escape_lines};
 
 use super::{Context, context::Format};
@@ -31,15 +33,37 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let mut source = EventSource::new(&store);
     let present = source.look()?;
     let mut shown = if args.current { present } else { Vec::new() };
+    let mut words = LastWords::default();
     loop {
         for event in &shown {
-            match writeln!(io::stdout(), "{}", line(event, context.format)?) {
+            let is_text = context.format == Format::Text;
+            if is_text && !words.are_new(event) {
+                continue;
+            }
+            let line = line(event, context.format)?;
+            let line = if is_text {
+                fit(&line, &io::stdout())
+            } else {
+                line.into()
+            };
+            match writeln!(io::stdout(), "{line}") {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),
                 printed => printed?,
             }
         }
         thread::sleep(PAUSE);
         shown = source.look()?;
+    }
+}
+
+/// The last words about each thing. A change that text does not show is left out, such as another run on a busy device.
+#[derive(Default)]
+struct LastWords(BTreeMap<String, String>);
+
+impl LastWords {
+    fn are_new(&mut self, event: &Event) -> bool {
+        let last = self.0.insert(event.id().to_owned(), event.text.clone());
+        last.as_ref() != Some(&event.text)
     }
 }
 

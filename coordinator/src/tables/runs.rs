@@ -164,7 +164,9 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     if let Some(outcome) = &row.outcome {
         let loaded = outcome.loaded_engine.as_deref().map(escape);
         lines.extend(loaded.map(|engine| format!("loaded     {engine}")));
-        let agent = outcome.window.as_ref().map(words::window);
+        // Without a start, LoadGen did not run.
+        let measured = spec.task.is_measurement() && outcome.timing.is_some();
+        let agent = outcome.window.as_ref().filter(|_| measured).map(words::window);
         lines.extend(agent.map(|agent| format!("agent      {agent} while LoadGen ran")));
     }
     let contradictions = row.outcome.iter().flat_map(|outcome| &outcome.contradictions);
