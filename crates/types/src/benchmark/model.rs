@@ -1,0 +1,214 @@
+//! A model as a benchmark's file describes it: its file, inputs and response. Reads no model.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use super::detections::Detections;
+use crate::{UnknownWord, layout::Layout};
+
+/// A model file and its inputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Path below the scratch directory (`MLPERF_SCRATCH_PATH`).
+    pub file: String,
+    /// SHA-256 of the file, hexadecimal; `None` when users supply their own file.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// Shape of one sample of the first input, without the batch dimension.
+    pub input_shape: Vec<usize>,
+    /// Element type of the samples on disk and of the model's input.
+    pub input_dtype: Dtype,
+    /// Layout of samples on disk and in memory. `input_shape` is the input's own shape in every layout.
+    #[serde(default, skip_serializing_if = "Layout::is_linear")]
+    pub input_format: Layout,
+    /// The input's name in the model; required when the model has several inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_name: Option<String>,
+    /// Content of a response.
+    pub response: Response,
+    /// A number that is added to the class of an `argmax-int32` response. It is -1 for a model whose first class is background, because
+    /// labels count without it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub class_offset: i32,
+    /// How outputs become detections; for the response `detections` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detections: Option<Detections>,
+    /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
+    /// sample.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_inputs: Vec<FurtherInput>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &i32) -> bool {
+    *number == 0
+}
+
+/// A model input after the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FurtherInput {
+    /// Its name in the model.
+    pub name: String,
+    /// Shape of one sample, without the batch dimension.
+    pub shape: Vec<usize>,
+    /// Type of its elements.
+    pub dtype: Dtype,
+}
+
+/// One input of a model, with the layout of its samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelInput<'a> {
+    /// Its name, when the benchmark's file sets one.
+    pub name: Option<&'a str>,
+    /// Shape of one sample in the model, without the batch dimension.
+    pub shape: &'a [usize],
+    /// Type of its elements.
+    pub dtype: Dtype,
+    /// Layout of a sample.
+    pub layout: Layout,
+}
+
+impl ModelInput<'_> {
+    /// Returns the shape of a sample in memory. A single block of channels has no dimension of its own, as in NVIDIA's files. `None` when
+    /// the shape cannot have the layout.
+    #[must_use]
+    pub fn stored(&self) -> Option<Vec<usize>> {
+        let mut stored = self.layout.stored(self.shape, self.dtype.size())?;
+        if stored.len() > self.shape.len() && stored[0] == 1 {
+            stored.remove(0);
+        }
+        Some(stored)
+    }
+
+    /// Returns the bytes of one sample; `None` when the shape cannot have the layout or is empty.
+    #[must_use]
+    pub fn bytes(&self) -> Option<usize> {
+        let bytes = self
+            .stored()?
+            .iter()
+            .try_fold(self.dtype.size(), |bytes, dim| bytes.checked_mul(*dim));
+        bytes.filter(|&bytes| bytes > 0)
+    }
+}
+
+/// Formats as `int32 linear [384] input_ids`.
+impl fmt::Display for ModelInput<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:?}", self.dtype.word(), self.layout, self.shape)?;
+        self.name.map_or(Ok(()), |name| write!(f, " {name}"))
+    }
+}
+
+impl Model {
+    /// Returns the inputs in the order in which a sample has them.
+    pub fn inputs(&self) -> impl Iterator<Item = ModelInput<'_>> + Clone {
+        let first = ModelInput {
+            name: self.input_name.as_deref(),
+            shape: &self.input_shape,
+            dtype: self.input_dtype,
+            layout: self.input_format,
+        };
+        let further = self.further_inputs.iter().map(|input| ModelInput {
+            name: Some(&input.name),
+            shape: &input.shape,
+            dtype: input.dtype,
+            layout: Layout::Linear,
+        });
+        std::iter::once(first).chain(further)
+    }
+
+    /// Returns the bytes of a sample: the sum over its tensors. `None` when an input has no valid sample size.
+    #[must_use]
+    pub fn sample_bytes(&self) -> Option<usize> {
+        self.inputs()
+            .try_fold(0_usize, |sum, input| sum.checked_add(input.bytes()?))
+    }
+}
+
+/// Element types of samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    /// 32-bit IEEE float.
+    Float32,
+    /// 16-bit IEEE float.
+    Float16,
+    /// Signed byte.
+    Int8,
+    /// 32-bit signed integer.
+    Int32,
+    /// 64-bit signed integer.
+    Int64,
+}
+
+impl Dtype {
+    /// Returns the bytes of one element.
+    #[must_use]
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Int8 => 1,
+            Self::Float16 => 2,
+            Self::Float32 | Self::Int32 => 4,
+            Self::Int64 => 8,
+        }
+    }
+
+    /// Returns the type's name in NVIDIA's harness and in published measurements.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Float32 => "fp32",
+            Self::Float16 => "fp16",
+            Self::Int8 => "int8",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+        }
+    }
+
+    /// Returns numpy's name of the type. It is little-endian, as all supported machines are.
+    #[must_use]
+    pub const fn numpy(self) -> &'static str {
+        match self {
+            Self::Float32 => "<f4",
+            Self::Float16 => "<f2",
+            Self::Int8 => "|i1",
+            Self::Int32 => "<i4",
+            Self::Int64 => "<i8",
+        }
+    }
+}
+
+impl FromStr for Dtype {
+    type Err = UnknownWord;
+
+    /// Parses the name that [`Dtype::word`] returns.
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        [Self::Float32, Self::Float16, Self::Int8, Self::Int32, Self::Int64]
+            .into_iter()
+            .find(|dtype| dtype.word() == text)
+            .ok_or_else(|| UnknownWord {
+                kind: "type",
+                text: text.to_owned(),
+                known: "fp32, fp16, int8, int32, int64",
+            })
+    }
+}
+
+/// Content of a response's bytes. The accuracy log has the same bytes in hexadecimal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Response {
+    /// The index of the largest output, as a little-endian 32-bit integer.
+    ArgmaxInt32,
+    /// The first output tensor, unchanged.
+    Raw,
+    /// All output tensors, interleaved element by element, like `numpy.stack(outputs, axis=-1)`. The tensors have one shape and type.
+    /// `accuracy-squad.py` reads start and end in this form.
+    Stacked,
+    /// 7 floats for each detection: sample index, top, left, bottom and right as fractions of the image, score, class. Their number
+    /// differs between samples. `accuracy-openimages.py` and `accuracy-coco.py` read this form.
+    Detections,
+}

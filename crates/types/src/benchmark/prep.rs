@@ -1,0 +1,125 @@
+//! The kinds of published datasets, and how each becomes samples. `regatta-prep` makes the samples.
+
+use serde::{Deserialize, Serialize};
+
+/// How samples are made from a published dataset. A benchmark selects a kind; the code knows kinds, not benchmarks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Prep {
+    /// A gzipped table of images. Each line has the pixels of an image row by row, then its label, comma separated.
+    CsvImages {
+        /// The table's file name in the dataset's directory, conventionally `data/NAME` below the scratch directory. Samples are named
+        /// `STEM_ROW` after the file and their row, counted from 0.
+        source: String,
+        /// Leading rows that are not samples, for example rows that a model was trained on.
+        skip_rows: usize,
+        /// The number by which pixels are divided.
+        divisor: f32,
+    },
+    /// Classified JPEG images, prepared as the reference prepares ImageNet.
+    JpegImages(JpegImages),
+    /// Annotated JPEG images, prepared as the reference prepares OpenImages for RetinaNet.
+    DetectionImages(DetectionImages),
+    /// Annotated JPEG images, prepared as the reference prepares COCO for YOLO.
+    LetterboxImages(LetterboxImages),
+    /// Questions about texts, prepared as the reference prepares SQuAD for BERT.
+    Squad(Squad),
+    /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
+    /// `INPUT.npy` in the dataset's directory.
+    Arrays {},
+}
+
+/// How JPEG images become samples: decoded as OpenCV does, resized with `INTER_AREA`, cropped in the centre to the model's input, and
+/// normalised. The images are in the dataset's directory, with `val_map.txt` or `val.txt`: a line `NAME CLASS` per image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JpegImages {
+    /// The shorter side after resizing, in pixels.
+    pub short_side: usize,
+    /// Numbers that are subtracted from red, green and blue values between 0 and 255.
+    pub means: [f32; 3],
+    /// The number of classes. Labels count from 0.
+    pub classes: u32,
+    /// The published scale of `int8` samples, whose fractions are cut off; `None` when users state one.
+    #[serde(default)]
+    pub int8_scale: Option<f32>,
+    /// The size of all images together, as published; `None` when it is unknown.
+    #[serde(default)]
+    pub source_bytes: Option<u64>,
+}
+
+/// How annotated JPEG images become samples: decoded as OpenCV does, resized to the model's input, and divided by 255. The model
+/// normalises them itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionImages {
+    /// The annotations in COCO's JSON form, in the dataset's directory. Its images are the samples, in its order.
+    pub annotations: String,
+    /// The directory of the images in the dataset's directory.
+    pub images: String,
+    /// The directory of the images of calibration lists in the dataset's directory.
+    pub calibration_images: String,
+    /// Means of red, green and blue values between 0 and 1, for `int8` samples. NVIDIA's 8-bit models do not normalise.
+    pub int8_means: [f32; 3],
+    /// Standard deviations of these values.
+    pub int8_deviations: [f32; 3],
+    /// The published scale of `int8` samples, whose fractions are cut off; `None` when users state one.
+    #[serde(default)]
+    pub int8_scale: Option<f32>,
+}
+
+/// How annotated JPEG images become samples: decoded as OpenCV does, resized to fit into the model's input, padded around the centre, and
+/// divided by 255.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LetterboxImages {
+    /// The annotations in COCO's JSON form, in the dataset's directory.
+    pub annotations: String,
+    /// The directories that the images can be in, in the dataset's directory. The first that exists is used.
+    pub images: Vec<String>,
+    /// Images are samples if the address of their licence contains one of these texts, in the order of the annotations. When there is
+    /// none, all images are.
+    #[serde(default)]
+    pub licences: Vec<String>,
+    /// The directory of the images of calibration lists in the dataset's directory.
+    pub calibration_images: String,
+    /// The red, green and blue value of the padding, from 0 to 255.
+    pub padding: u8,
+}
+
+impl Prep {
+    /// Returns the annotations in COCO's JSON form, in the dataset's directory, for a kind that has them.
+    #[must_use]
+    pub fn annotations(&self) -> Option<&str> {
+        match self {
+            Self::DetectionImages(kind) => Some(&kind.annotations),
+            Self::LetterboxImages(kind) => Some(&kind.annotations),
+            _ => None,
+        }
+    }
+}
+
+/// How questions about texts become samples: WordPiece tokens of a question and of a window of its text. The model's inputs are token
+/// ids, mask and segments, in this order. Their length is the longest sequence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Squad {
+    /// The file of texts, questions and answers in the dataset's directory.
+    pub questions: String,
+    /// Its published SHA-256, hexadecimal; `None` accepts any file.
+    #[serde(default)]
+    pub questions_sha256: Option<String>,
+    /// The model's vocabulary in the dataset's directory: a token per line, lower case.
+    pub vocabulary: String,
+    /// Its published SHA-256, hexadecimal; `None` accepts any file.
+    #[serde(default)]
+    pub vocabulary_sha256: Option<String>,
+    /// The number of tokens in the vocabulary.
+    pub vocabulary_tokens: usize,
+    /// The distance between the beginnings of two windows, in tokens.
+    pub stride: usize,
+    /// The longest question, in tokens. The rest is cut off.
+    pub question_tokens: usize,
+    /// The longest answer that counts, in tokens.
+    pub answer_tokens: usize,
+}
