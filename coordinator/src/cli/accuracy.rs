@@ -132,10 +132,15 @@ fn text(judged: &Judged) -> String {
 
 /// Formats the official script's line, and whether the accuracy target is met.
 fn line(found: &AccuracyResult) -> String {
+    let target = found.target.unwrap_or(0.0);
+    let target = if found.is_fraction() {
+        format!("{target:.5}")
+    } else {
+        format!("{target:.3}%")
+    };
     format!(
-        "{}; target {:.3}%: {}",
+        "{}; target {target}: {}",
         found.official_line(),
-        found.target.unwrap_or(0.0),
         if found.is_reached() { "reached" } else { "missed" }
     )
 }

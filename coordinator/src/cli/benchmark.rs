@@ -7,7 +7,7 @@ use regatta_config::{
 };
 use regatta_types::{
     Scenario,
-    benchmark::{Benchmark, Metric, Response},
+    benchmark::{Accuracy, Benchmark, Metric, Response},
 };
 use serde_json::{Value, json};
 
@@ -146,9 +146,9 @@ impl<'a> Description<'a> {
         let mut lines = vec![
             format!("{}: {}", names.join(", "), benchmark.title),
             format!(
-                "target     {} of at least {} % ({} of {})",
+                "target     {} of at least {} ({} of {})",
                 metric(accuracy.metric),
-                rounded(accuracy.target()),
+                target(accuracy),
                 percent(accuracy.factor),
                 accuracy.reference
             ),
@@ -214,9 +214,9 @@ fn list(found: &[Description<'_>]) -> String {
             rounds,
             newest.map_or_else(|| "any".to_owned(), |rules| scenarios(rules.scenarios)),
             format!(
-                "{} {} %",
+                "{} {}",
                 metric(benchmark.accuracy.metric),
-                rounded(benchmark.accuracy.target())
+                target(&benchmark.accuracy)
             ),
             state(files.map(LocalFiles::model)),
             state(files.map(LocalFiles::samples)),
@@ -244,6 +244,7 @@ const fn metric(metric: Metric) -> &'static str {
         Metric::Top1 => "top-1",
         Metric::SquadF1 => "F1",
         Metric::CocoMap => "mAP",
+        Metric::Dice => "DICE",
     }
 }
 
@@ -256,6 +257,7 @@ fn response(response: Response, offset: i32) -> String {
         (Response::Raw, _) => "the first output, unchanged".to_owned(),
         (Response::Stacked, _) => "all outputs, interleaved".to_owned(),
         (Response::Detections, _) => "7 floats for each detection".to_owned(),
+        (Response::Segmentation, _) => "the class of each voxel, as a byte".to_owned(),
     }
 }
 
@@ -265,6 +267,15 @@ fn scenarios(scenarios: &[Scenario]) -> String {
     }
     let words: Vec<&str> = scenarios.iter().map(|scenario| scenario.as_str()).collect();
     words.join(", ")
+}
+
+/// Formats a benchmark's target with its unit.
+fn target(accuracy: &Accuracy) -> String {
+    let number = rounded(accuracy.target());
+    match accuracy.metric {
+        Metric::Dice => number,
+        Metric::Top1 | Metric::SquadF1 | Metric::CocoMap => format!("{number} %"),
+    }
 }
 
 /// Formats a target without the noise of its product.

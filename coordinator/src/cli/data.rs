@@ -166,7 +166,9 @@ impl DownloadPlace {
         };
         let is_empty = || fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
         let has_labels = matches!(benchmark.prep, Some(Prep::JpegImages(_)));
-        let has_images = has_labels || benchmark.prep.as_ref().and_then(Prep::annotations).is_some();
+        let has_volumes = matches!(benchmark.prep, Some(Prep::Volumes(_)));
+        let has_images =
+            has_labels || has_volumes || benchmark.prep.as_ref().and_then(Prep::annotations).is_some();
         match download.purpose {
             DownloadPurpose::Labels if has_labels => {
                 let found = path.parent().and_then(labels_among);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use regatta_config::catalogue::Catalogue;
 use regatta_prep::{
-    AnnotationError, ImageRequest, PrepError, PrepReport, SquadError, bundled, convert_samples, prepare,
-    prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
+    AnnotationError, ImageRequest, PrepError, PrepReport, SquadError, VolumeError, bundled, convert_samples,
+    prepare, prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -228,12 +228,18 @@ fn make(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, Failure> {
     let quantised = quantised(args, benchmark, form)?;
-    if let Some(Prep::JpegImages(_) | Prep::DetectionImages(_) | Prep::LetterboxImages(_)) = &benchmark.prep {
+    if let Some(
+        Prep::JpegImages(_) | Prep::DetectionImages(_) | Prep::LetterboxImages(_) | Prep::Volumes(_),
+    ) = &benchmark.prep
+    {
+        if args.labels.is_some() && matches!(benchmark.prep, Some(Prep::Volumes(_))) {
+            return Err(Failure::misuse("--labels is for benchmarks of images"));
+        }
         return make_of_images(args, benchmark, form, quantised.as_ref(), out, progress);
     }
     if args.labels.is_some() || args.calibration.is_some() {
         return Err(Failure::misuse(
-            "--labels and --calibration are for benchmarks of images",
+            "--labels and --calibration are for benchmarks of images or volumes",
         ));
     }
     let is_own = form == benchmark.form();
@@ -258,7 +264,7 @@ fn make(
     convert_samples(benchmark, form, quantised.as_ref(), out, progress).map_err(failure)
 }
 
-/// Makes samples of JPEG images in any form. Without the images, converts the 32-bit samples if they are there.
+/// Makes samples of JPEG images or volumes in any form. Without the images, converts the 32-bit samples if they are there.
 fn make_of_images(
     args: &Args,
     benchmark: &Benchmark,
@@ -344,6 +350,7 @@ fn failure(error: PrepError) -> Failure {
         | PrepError::Squad(_)
         | PrepError::Annotations(_)
         | PrepError::ImageName { .. }
+        | PrepError::Volume(VolumeError::MissingCases { .. } | VolumeError::CalibrationCase { .. })
         | PrepError::Cache(_) => Failure::usage(error),
         PrepError::Image { .. } => Failure::from(error)
             .hint("unpack this image again from the published archive, then run the same command"),

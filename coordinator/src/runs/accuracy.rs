@@ -30,6 +30,7 @@ pub(crate) fn judge(
         Metric::Top1 => "top1",
         Metric::SquadF1 => "f1",
         Metric::CocoMap => "mAP",
+        Metric::Dice => "DICE",
     };
     Ok(AccuracyResult {
         metric: metric.to_owned(),
@@ -37,6 +38,7 @@ pub(crate) fn judge(
         correct: figure.correct().map(|correct| correct as u64),
         total: figure.total() as u64,
         target: Some(target),
+        classes: figure.classes(),
     })
 }
 

@@ -308,6 +308,7 @@ mod tests {
             correct: Some(9),
             total: 10,
             target: Some(95.0),
+            classes: Vec::new(),
         };
         let outcomes = [
             (good.clone(), None),

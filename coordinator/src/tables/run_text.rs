@@ -81,15 +81,27 @@ pub(crate) fn figure(row: &RunRow) -> Option<String> {
     })
 }
 
-/// Returns the accuracy in percent with its target, if there is one: `99.61 ≥ 99.00 %`.
+/// Returns the accuracy with its target, if there is one: `99.61 ≥ 99.00 %`, or `0.8617 ≥ 0.8531` for a fraction.
 pub(crate) fn accuracy(row: &RunRow) -> Option<String> {
     let found = row.outcome.as_ref()?.accuracy.as_ref()?;
     let Some(target) = found.target else {
-        return Some(format!("{:.2} %", found.value));
+        return Some(if found.is_fraction() {
+            format!("{:.4}", found.value)
+        } else {
+            format!("{:.2} %", found.value)
+        });
     };
     let sign = if found.is_reached() { '≥' } else { '<' };
-    let [value, target] = words::distinct(found.value, target);
-    Some(format!("{value} {sign} {target} %"))
+    let [value, target, unit] = with_target(found, target);
+    Some(format!("{value} {sign} {target}{unit}"))
+}
+
+/// Returns an accuracy and its target in digits that tell them apart, and their unit.
+pub(super) fn with_target(found: &AccuracyResult, target: f64) -> [String; 3] {
+    // A fraction has two digits more before it is as exact as a percentage.
+    let (least, unit) = if found.is_fraction() { (4, "") } else { (2, " %") };
+    let [value, target] = words::distinct_from(least, found.value, target);
+    [value, target, unit.to_owned()]
 }
 
 /// Returns the target that an accuracy does not reach.

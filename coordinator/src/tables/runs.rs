@@ -266,8 +266,11 @@ pub(crate) fn why_repeated(row: &RunRow) -> String {
 
 /// Formats an accuracy below its target.
 fn too_low(found: &AccuracyResult) -> Option<String> {
-    let [value, target] = words::distinct(found.value, run_text::missed_target(found)?);
-    Some(format!("{} is {value} %, {target} % are needed", found.metric))
+    let [value, target, unit] = run_text::with_target(found, run_text::missed_target(found)?);
+    Some(format!(
+        "{} is {value}{unit}, {target}{unit} are needed",
+        found.metric
+    ))
 }
 
 /// Adds what to do here to a recommendation of LoadGen, which is written for users of its own `user.conf`.

@@ -97,6 +97,7 @@ fn some_runs() -> Vec<RunRow> {
             correct: Some(591),
             total: 597,
             target: Some(97.02),
+            classes: Vec::new(),
         }),
         samples: Some(597),
         ..complete()

@@ -61,11 +61,16 @@ pub(crate) fn window(cost: &WindowCost) -> String {
 
 /// Formats two percentages with as many decimals as it takes to tell them apart, two at least. Equal ones have two.
 pub(super) fn distinct(one: f64, other: f64) -> [String; 2] {
+    distinct_from(2, one, other)
+}
+
+/// Formats two numbers as [`distinct`] does, with at least this many decimals.
+pub(super) fn distinct_from(least: usize, one: f64, other: f64) -> [String; 2] {
     let formatted = |decimals: usize| [one, other].map(|value| format!("{value:.decimals$}"));
-    (2..6)
+    (least..least + 4)
         .map(formatted)
         .find(|[one, other]| one != other)
-        .unwrap_or_else(|| formatted(if one == other { 2 } else { 6 }))
+        .unwrap_or_else(|| formatted(if one == other { least } else { least + 4 }))
 }
 
 #[cfg(test)]

@@ -20,6 +20,14 @@ const BENCHMARKS: &[(&str, &str)] = &[
         include_str!("../../../configs/benchmarks/digits.toml"),
     ),
     (
+        "3d-unet-99.toml",
+        include_str!("../../../configs/benchmarks/3d-unet-99.toml"),
+    ),
+    (
+        "3d-unet-99.9.toml",
+        include_str!("../../../configs/benchmarks/3d-unet-99.9.toml"),
+    ),
+    (
         "bert-99.toml",
         include_str!("../../../configs/benchmarks/bert-99.toml"),
     ),

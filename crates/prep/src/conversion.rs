@@ -44,6 +44,14 @@ pub fn convert_samples(
                 .to_owned(),
         });
     }
+    if matches!(benchmark.prep, Some(Prep::Volumes(_))) {
+        return Err(PrepError::UnsupportedSettings {
+            benchmark: benchmark.name.clone(),
+            reason:
+                "samples of different sizes are made from the volumes; hint: name the dataset with --data"
+                    .to_owned(),
+        });
+    }
     if (form.dtype == Dtype::Int8) != quantised.is_some() {
         return Err(PrepError::Scale { form });
     }

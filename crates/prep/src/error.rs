@@ -7,7 +7,7 @@ use regatta_types::samples::{Form, FormError, NotWhole};
 
 use crate::{
     detection_images::AnnotationError, npy::NpyError, quantisation::ScaleError, squad::SquadError,
-    val_map::ValMapError,
+    val_map::ValMapError, volumes::VolumeError,
 };
 
 /// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.
@@ -152,6 +152,9 @@ pub enum PrepError {
         /// The image.
         name: String,
     },
+    /// A volume cannot be used.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
     /// Questions or vocabulary cannot be used.
     #[error(transparent)]
     Squad(#[from] SquadError),

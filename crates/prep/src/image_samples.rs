@@ -1,4 +1,4 @@
-//! Makes a benchmark's samples from its JPEG images, in any form and of either kind. All processors work; samples are recorded in the
+//! Makes a benchmark's samples from its images or volumes, in any form and of any kind. All processors work; samples are recorded in the
 //! order of the labels.
 
 use std::path::{Path, PathBuf};
@@ -14,9 +14,10 @@ use crate::{
     letterbox_images::{self, LetterboxSampleMaker, selected_annotations},
     report::PrepReport,
     samples::{MapFile, SampleWriter, make_dir},
+    volumes,
 };
 
-/// Makes the samples of a benchmark from its JPEG images below the scratch directory `out`, as [`prepare`](crate::prepare) does, but
+/// Makes the samples of a benchmark from its JPEG images or volumes below the scratch directory `out`, as [`prepare`](crate::prepare) does, but
 /// in any form.
 ///
 /// # Errors
@@ -55,6 +56,7 @@ pub fn prepare_images(
             }
             Ok(report)
         }
+        Some(Prep::Volumes(kind)) => volumes::prepare(request, kind, target, out, progress),
         _ => Err(no_images(benchmark)),
     }
 }
@@ -68,6 +70,7 @@ pub fn check_images(request: &ImageRequest<'_>) -> Result<(), PrepError> {
         Some(Prep::JpegImages(kind)) => ImageSource::open(request, kind).map(drop),
         Some(Prep::DetectionImages(kind)) => detection_images::open(request, kind).map(drop),
         Some(Prep::LetterboxImages(kind)) => letterbox_images::open(request, kind).map(drop),
+        Some(Prep::Volumes(kind)) => volumes::open(request, kind).map(drop),
         _ => Err(no_images(request.benchmark)),
     }
 }

@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-/// How many items may be computed but not handed over.
+/// How many items may be computed but not handed over, unless the caller bounds them.
 const AHEAD: usize = 64;
 
 /// Calls `make` for 0 to `total` on all processors, and `take` with each result on this thread, in order.
@@ -21,10 +21,24 @@ const AHEAD: usize = 64;
 pub(crate) fn in_order<T: Send, E: Send>(
     total: usize,
     make: impl Fn(usize) -> Result<T, E> + Sync,
+    take: impl FnMut(usize, T),
+) -> Result<(), E> {
+    in_order_at_once(AHEAD, total, make, take)
+}
+
+/// Like [`in_order`], with at most `at_once` items that are computed or not handed over. Bounds the memory of large items.
+///
+/// # Errors
+/// As for [`in_order`].
+pub(crate) fn in_order_at_once<T: Send, E: Send>(
+    at_once: usize,
+    total: usize,
+    make: impl Fn(usize) -> Result<T, E> + Sync,
     mut take: impl FnMut(usize, T),
 ) -> Result<(), E> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(total);
-    let (next, window) = (AtomicUsize::new(0), Window::default());
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = processors.min(total).min(at_once);
+    let (next, window) = (AtomicUsize::new(0), Window::new(at_once));
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -64,22 +78,22 @@ pub(crate) fn in_order<T: Send, E: Send>(
 struct Window {
     taken: Mutex<Option<usize>>,
     moved: Condvar,
-}
-
-impl Default for Window {
-    fn default() -> Self {
-        Self {
-            taken: Mutex::new(Some(0)),
-            moved: Condvar::new(),
-        }
-    }
+    ahead: usize,
 }
 
 impl Window {
+    const fn new(ahead: usize) -> Self {
+        Self {
+            taken: Mutex::new(Some(0)),
+            moved: Condvar::new(),
+            ahead,
+        }
+    }
+
     /// Waits until the item may be made. Returns `false` when it is not needed any more.
     fn wait_for(&self, index: usize) -> bool {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_far = |taken: &mut Option<usize>| taken.is_some_and(|taken| index >= taken + AHEAD);
+        let is_far = |taken: &mut Option<usize>| taken.is_some_and(|taken| index >= taken + self.ahead);
         let taken = self.moved.wait_while(taken, is_far);
         taken.unwrap_or_else(PoisonError::into_inner).is_some()
     }

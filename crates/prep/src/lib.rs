@@ -29,6 +29,7 @@ mod samples;
 mod squad;
 mod val_map;
 mod verification;
+mod volumes;
 
 pub use conversion::convert_samples;
 pub use detection_images::{AnnotationError, detection_directory, label_files};
@@ -42,3 +43,4 @@ pub use report::PrepReport;
 pub use squad::{SquadError, squad_feature_cache, squad_labels};
 pub use val_map::{ValMap, ValMapError};
 pub use verification::{Verification, verify_samples};
+pub use volumes::{VolumeError, segmentation_directory};

@@ -49,7 +49,9 @@ pub fn prepare(
         None => Err(PrepError::NoPrepSection {
             benchmark: benchmark.name.clone(),
         }),
-        Some(Prep::JpegImages(_) | Prep::DetectionImages(_) | Prep::LetterboxImages(_)) => {
+        Some(
+            Prep::JpegImages(_) | Prep::DetectionImages(_) | Prep::LetterboxImages(_) | Prep::Volumes(_),
+        ) => {
             let request = ImageRequest {
                 benchmark,
                 form: benchmark.form(),

@@ -39,11 +39,21 @@ pub(crate) struct StoredSample {
 impl SampleFiles {
     /// Stores the sample `name` with the same bytes as `numpy.save`.
     pub(crate) fn store(&self, name: &str, data: &[u8]) -> Result<StoredSample, PrepError> {
+        self.store_shaped(name, &self.shape, data)
+    }
+
+    /// Stores a sample with a shape of its own.
+    pub(crate) fn store_shaped(
+        &self,
+        name: &str,
+        shape: &[usize],
+        data: &[u8],
+    ) -> Result<StoredSample, PrepError> {
         let path = self.dir.join(format!("{name}.npy"));
         if let Some(parent) = path.parent().filter(|_| name.contains('/')) {
             make_dir(parent)?;
         }
-        let bytes = npy::array(self.descr, &self.shape, data);
+        let bytes = npy::array(self.descr, shape, data);
         let is_new = atomic::write(&path, &bytes).map_err(|source| PrepError::Write { path, source })?;
         Ok(StoredSample {
             sha256: sha256_hex(&bytes),

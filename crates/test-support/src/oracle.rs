@@ -53,6 +53,11 @@ pub fn ultralytics() -> Option<PathBuf> {
     installed("ultralytics")
 }
 
+/// Returns the Python that has the libraries of the reference of 3D-UNet, as [`opencv`] does.
+pub fn kits19() -> Option<PathBuf> {
+    installed("kits19")
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

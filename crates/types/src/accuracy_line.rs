@@ -12,6 +12,17 @@ pub fn map_line(percent: f64) -> String {
     format!("mAP={percent:.3}%")
 }
 
+/// Returns the line of `accuracy_kits.py` for the mean DICE and those of kidney and tumour, as fractions.
+#[must_use]
+pub fn dice_line(mean: f64, classes: &[f64]) -> String {
+    let of = |class: usize| classes.get(class).copied().unwrap_or(f64::NAN);
+    format!(
+        "Accuracy: mean = {mean:.5}, kidney = {:.4}, tumor = {:.4}",
+        of(0),
+        of(1)
+    )
+}
+
 /// Returns the line of `accuracy-squad.py` for the questions with an exact answer and the F1 in percent.
 #[must_use]
 pub fn squad_line(exact: usize, total: usize, f1: f64) -> String {

@@ -4,6 +4,7 @@ mod dataset;
 mod detections;
 mod model;
 mod prep;
+mod windows;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,8 @@ pub use self::{
     dataset::{Dataset, Download, DownloadPurpose},
     detections::{DetectionHeads, DetectionPredictions, Detections},
     model::{Dtype, FurtherInput, Model, ModelInput, Response},
-    prep::{DetectionImages, JpegImages, LetterboxImages, Prep, Squad},
+    prep::{DetectionImages, JpegImages, LetterboxImages, Prep, Squad, Volumes},
+    windows::SlidingWindows,
 };
 
 /// One benchmark: model, data, and accuracy metric.
@@ -83,6 +85,9 @@ pub enum Metric {
     /// Mean average precision of boxes by the rules of COCO, in percent. Regatta computes it for samples of the preparation kind
     /// `detection-images` and `letterbox-images`.
     CocoMap,
+    /// DICE of a segmentation, the mean of its classes without the first, as a fraction. Regatta computes it for samples of the
+    /// preparation kind `volumes`.
+    Dice,
 }
 
 impl Benchmark {

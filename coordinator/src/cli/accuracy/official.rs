@@ -149,8 +149,8 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
 }
 
-/// Returns whether a script's output has the figure that Regatta computed: `accuracy=` or `mAP=` with three decimal places, or `f1` in
-/// full.
+/// Returns whether a script's output has the figure that Regatta computed: `accuracy=` or `mAP=` with three decimal places, `mean =` of
+/// DICE with five, or `f1` in full.
 /// `None` when it has neither.
 pub(super) fn agrees(output: &[u8], own: &AccuracyResult) -> Option<bool> {
     let text = String::from_utf8_lossy(output);
@@ -160,7 +160,10 @@ pub(super) fn agrees(output: &[u8], own: &AccuracyResult) -> Option<bool> {
             .iter()
             .find_map(|name| line.strip_prefix(name));
         let rounded = named.map(|rest| (rest, 0.0011));
-        let (rest, tolerance) = rounded.or_else(|| Some((line.split_once("\"f1\": ")?.1, 1e-9)))?;
+        let dice = || Some((line.strip_prefix("Accuracy: mean = ")?, 0.000_011));
+        let (rest, tolerance) = rounded
+            .or_else(dice)
+            .or_else(|| Some((line.split_once("\"f1\": ")?.1, 1e-9)))?;
         let end = rest
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(rest.len());
@@ -181,6 +184,7 @@ mod tests {
             correct: None,
             total: 1,
             target: None,
+            classes: Vec::new(),
         };
         assert_eq!(
             agrees(b"accuracy=98.995%, good=591, total=597\n", &own(98.99497)),
@@ -191,6 +195,11 @@ mod tests {
         let openimages = b" Average Precision  (AP) @[ IoU=0.50:0.95 ] = 0.376\nmAP=37.552%\n";
         assert_eq!(agrees(openimages, &own(37.5517)), Some(true));
         assert_eq!(agrees(openimages, &own(37.54)), Some(false));
+        let kits =
+            b"Running evaluation...\nAccuracy: mean = 0.86170, kidney = 0.9347, tumor = 0.7887\nDone!\n";
+        assert_eq!(agrees(kits, &own(0.861_704)), Some(true));
+        assert_eq!(agrees(kits, &own(0.861_69)), Some(true), "rounded in two ways");
+        assert_eq!(agrees(kits, &own(0.861_6)), Some(false));
         let squad = b"Reading\n{\"exact_match\": 83.5, \"f1\": 90.87487229720105}\n";
         assert_eq!(agrees(squad, &own(90.874_872_297_201_05)), Some(true));
         assert_eq!(agrees(squad, &own(90.8749)), Some(false));

@@ -2,7 +2,9 @@
 
 use std::{ffi::OsString, path::Path};
 
-use regatta_prep::{accuracy::LabelType, detection_directory, squad_feature_cache, squad_labels};
+use regatta_prep::{
+    accuracy::LabelType, detection_directory, segmentation_directory, squad_feature_cache, squad_labels,
+};
 use regatta_types::benchmark::{Benchmark, Metric, Prep};
 
 /// The values of the placeholders in options.
@@ -54,6 +56,7 @@ pub(super) fn usual(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<Stri
         Metric::Top1 => top1(dtype.or_else(|| LabelType::of(benchmark.model.response))),
         Metric::SquadF1 => squad(dtype, benchmark),
         Metric::CocoMap => detections(benchmark),
+        Metric::Dice => segmentations(benchmark),
     }
 }
 
@@ -110,6 +113,18 @@ fn detections(benchmark: &Benchmark) -> Vec<String> {
         format!("{{scratch}}/{}", directory.display()),
         "--output-file".to_owned(),
         format!("{{out}}/{dataset}-results.json"),
+    ]
+}
+
+fn segmentations(benchmark: &Benchmark) -> Vec<String> {
+    let directory = segmentation_directory(benchmark).unwrap_or_default();
+    vec![
+        "--log_file".to_owned(),
+        "{log}".to_owned(),
+        "--preprocessed_data_dir".to_owned(),
+        format!("{{scratch}}/{}", directory.display()),
+        "--postprocessed_data_dir".to_owned(),
+        "{out}/predictions".to_owned(),
     ]
 }
 

@@ -46,7 +46,7 @@ impl LabelType {
     pub fn of(response: Response) -> Option<Self> {
         match response {
             Response::ArgmaxInt32 => Some(Self::Int32),
-            Response::Raw | Response::Stacked | Response::Detections => None,
+            Response::Raw | Response::Stacked | Response::Detections | Response::Segmentation => None,
         }
     }
 

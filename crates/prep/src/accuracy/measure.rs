@@ -6,10 +6,11 @@ use std::{
 };
 
 use regatta_mllog::read::accuracy_file;
-use regatta_types::benchmark::{Benchmark, Metric, Prep, Squad};
+use regatta_types::benchmark::{Benchmark, Metric, Prep, SlidingWindows, Squad};
 
 use super::{
     detection::{DetectionScore, DetectionScoreError, detection},
+    dice::{DiceError, DiceScore, dice},
     label::LabelType,
     squad::{SquadScore, SquadScoreError, squad},
     top1::{Top1, Top1Error, top1},
@@ -17,7 +18,8 @@ use super::{
 use crate::{
     detection_images::{AnnotationError, Annotations, annotations_file},
     squad::{SquadError, read_labels},
-    val_map::{ValMap, ValMapError},
+    val_map::{self, ValMap, ValMapError},
+    volumes::segmentation_directory,
 };
 
 /// The accuracy of a run, with the target that it must reach.
@@ -25,7 +27,7 @@ use crate::{
 pub struct MeasuredAccuracy {
     /// The accuracy in the benchmark's metric.
     pub figure: AccuracyFigure,
-    /// The target in percent.
+    /// The target in the value's unit.
     pub target: f64,
 }
 
@@ -47,16 +49,19 @@ pub enum AccuracyFigure {
     Squad(SquadScore),
     /// Detected objects.
     Detection(DetectionScore),
+    /// Segmented volumes.
+    Segmentation(DiceScore),
 }
 
 impl AccuracyFigure {
-    /// Returns the value in percent.
+    /// Returns the value in percent; for segmentations, as a fraction.
     #[must_use]
     pub fn value(&self) -> f64 {
         match self {
             Self::Top1(top1) => top1.percent(),
             Self::Squad(score) => score.f1,
             Self::Detection(score) => score.percent(),
+            Self::Segmentation(score) => score.mean,
         }
     }
 
@@ -66,7 +71,16 @@ impl AccuracyFigure {
         match self {
             Self::Top1(top1) => Some(top1.good),
             Self::Squad(score) => Some(score.exact),
-            Self::Detection(_) => None,
+            Self::Detection(_) | Self::Segmentation(_) => None,
+        }
+    }
+
+    /// Returns the values of single classes, for a metric that has them.
+    #[must_use]
+    pub fn classes(&self) -> Vec<f64> {
+        match self {
+            Self::Segmentation(score) => score.classes.clone(),
+            Self::Top1(_) | Self::Squad(_) | Self::Detection(_) => Vec::new(),
         }
     }
 
@@ -77,6 +91,7 @@ impl AccuracyFigure {
             Self::Top1(top1) => top1.total,
             Self::Squad(score) => score.total,
             Self::Detection(score) => score.images,
+            Self::Segmentation(score) => score.cases,
         }
     }
 
@@ -87,6 +102,7 @@ impl AccuracyFigure {
             Self::Top1(top1) => top1.duplicates,
             Self::Squad(score) => score.duplicates,
             Self::Detection(score) => score.duplicates,
+            Self::Segmentation(score) => score.duplicates,
         }
     }
 
@@ -97,6 +113,7 @@ impl AccuracyFigure {
             Self::Top1(top1) => &top1.missing,
             Self::Squad(score) => &score.missing,
             Self::Detection(score) => &score.missing,
+            Self::Segmentation(score) => &score.missing,
         }
     }
 }
@@ -107,6 +124,7 @@ impl fmt::Display for AccuracyFigure {
             Self::Top1(top1) => top1.fmt(f),
             Self::Squad(score) => score.fmt(f),
             Self::Detection(score) => score.fmt(f),
+            Self::Segmentation(score) => score.fmt(f),
         }
     }
 }
@@ -160,8 +178,8 @@ pub enum MeasureError {
         #[source]
         source: AnnotationError,
     },
-    /// A type of responses was named, but the metric reads detections.
-    #[error("the responses of benchmark {benchmark} are detections of 7 floats; hint: leave out --dtype")]
+    /// A type of responses was named, but the metric reads one type only.
+    #[error("the responses of benchmark {benchmark} have one type only; hint: leave out --dtype")]
     NoLabelType {
         /// The benchmark's name.
         benchmark: String,
@@ -202,6 +220,15 @@ pub enum MeasureError {
         #[source]
         source: DetectionScoreError,
     },
+    /// The log contains no segmentations.
+    #[error("no DICE can be computed from {path}", path = path.display())]
+    Segmentations {
+        /// The log.
+        path: PathBuf,
+        /// The cause, with its entry.
+        #[source]
+        source: DiceError,
+    },
 }
 
 /// Computes the accuracy of the log `log` with the labels below `scratch`. `label_type` overrides the response type of the
@@ -228,6 +255,20 @@ pub fn measure(
             let annotations = scratch.join(annotations);
             AccuracyFigure::Detection(measure_detection(benchmark, &annotations, label_type, log)?)
         }
+        (Metric::Dice, _) => match (&benchmark.model.windows, segmentation_directory(benchmark)) {
+            (Some(windows), Some(directory)) => {
+                let directory = scratch.join(directory);
+                AccuracyFigure::Segmentation(measure_dice(
+                    benchmark, windows, &directory, label_type, log, scratch,
+                )?)
+            }
+            _ => {
+                return Err(MeasureError::Elsewhere {
+                    benchmark: benchmark.name.clone(),
+                    script: "accuracy_kits.py",
+                });
+            }
+        },
         (Metric::SquadF1, _) => {
             return Err(MeasureError::Elsewhere {
                 benchmark: benchmark.name.clone(),
@@ -308,6 +349,33 @@ fn measure_detection(
         source,
     })?;
     detection(&annotations, entries).map_err(|source| MeasureError::Detections {
+        path: log.to_owned(),
+        source,
+    })
+}
+
+fn measure_dice(
+    benchmark: &Benchmark,
+    windows: &SlidingWindows,
+    directory: &Path,
+    dtype: Option<LabelType>,
+    log: &Path,
+    scratch: &Path,
+) -> Result<DiceScore, MeasureError> {
+    let name = || benchmark.name.clone();
+    if dtype.is_some() {
+        return Err(MeasureError::NoLabelType { benchmark: name() });
+    }
+    let names = val_map::names(&scratch.join(&benchmark.dataset.map));
+    let names = names.map_err(|source| MeasureError::Map {
+        benchmark: name(),
+        source,
+    })?;
+    let entries = accuracy_file(log).map_err(|source| MeasureError::Open {
+        path: log.to_owned(),
+        source,
+    })?;
+    dice(entries, &names, directory, windows.classes).map_err(|source| MeasureError::Segmentations {
         path: log.to_owned(),
         source,
     })

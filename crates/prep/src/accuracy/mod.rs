@@ -4,12 +4,14 @@
 //! type as arguments.
 
 mod detection;
+mod dice;
 mod label;
 mod measure;
 mod squad;
 mod top1;
 
 pub use detection::{DetectionScore, DetectionScoreError, DetectionsError};
+pub use dice::{DiceError, DiceScore};
 pub use label::{LabelError, LabelType};
 pub use measure::{AccuracyFigure, MeasureError, MeasuredAccuracy, measure};
 pub use squad::{LogitsError, SquadScore, SquadScoreError};

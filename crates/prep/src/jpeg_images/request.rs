@@ -1,4 +1,4 @@
-//! A request to prepare a dataset of JPEG images. It does not check anything.
+//! A request to prepare a dataset of JPEG images or volumes. It does not check anything.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use regatta_types::{
     samples::{Form, Quantised},
 };
 
-/// What to make of a dataset of JPEG images.
+/// What to make of a dataset of JPEG images or volumes.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageRequest<'a> {
     /// The benchmark, with its own form of samples and the preparation kind `jpeg-images`.

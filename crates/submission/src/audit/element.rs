@@ -34,7 +34,7 @@ impl Dtype {
     pub const fn of(response: Response) -> Self {
         match response {
             Response::ArgmaxInt32 => Self::Int32,
-            Response::Raw => Self::Byte,
+            Response::Raw | Response::Segmentation => Self::Byte,
             Response::Stacked | Response::Detections => Self::Float32,
         }
     }

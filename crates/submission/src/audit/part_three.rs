@@ -52,6 +52,7 @@ pub fn limits(round: &Round, benchmark: &Benchmark) -> Vec<Limit> {
             Metric::Top1 => "acc",
             Metric::SquadF1 => "F1",
             Metric::CocoMap => "mAP",
+            Metric::Dice => "DICE",
         };
         vec![Limit {
             metric: metric.to_owned(),

@@ -109,6 +109,7 @@ impl<'a> Staging<'a> {
             Metric::Top1 => "acc",
             Metric::SquadF1 => "F1",
             Metric::CocoMap => "mAP",
+            Metric::Dice => "DICE",
         };
         let mut official = self.request.round.submission.benchmarks.iter();
         let same = official.find(|(_, rules)| rules.accuracy.iter().any(|bound| bound.metric == metric));

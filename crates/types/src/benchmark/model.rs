@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use super::detections::Detections;
+use super::{detections::Detections, windows::SlidingWindows};
 use crate::{UnknownWord, layout::Layout};
 
 /// A model file and its inputs.
@@ -35,6 +35,10 @@ pub struct Model {
     /// How outputs become detections; for the response `detections` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detections: Option<Detections>,
+    /// Windows in which the model sees a sample; `None` for a model that takes whole samples. The shape of the input is then that of a
+    /// window, and each sample has its own size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<SlidingWindows>,
     /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
     /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -120,7 +124,8 @@ impl Model {
         std::iter::once(first).chain(further)
     }
 
-    /// Returns the bytes of a sample: the sum over its tensors. `None` when an input has no valid sample size.
+    /// Returns the bytes of a sample: the sum over its tensors. For a model with [`windows`](Self::windows), those of a window. `None` when
+    /// an input has no valid sample size.
     #[must_use]
     pub fn sample_bytes(&self) -> Option<usize> {
         self.inputs()
@@ -211,4 +216,6 @@ pub enum Response {
     /// 7 floats for each detection: sample index, top, left, bottom and right as fractions of the image, score, class. Their number
     /// differs between samples. `accuracy-openimages.py` and `accuracy-coco.py` read this form.
     Detections,
+    /// The class of each voxel of a sample, as an unsigned byte. Samples differ in size. `accuracy_kits.py` reads this form.
+    Segmentation,
 }

@@ -1,5 +1,7 @@
 //! The kinds of published datasets, and how each becomes samples. `regatta-prep` makes the samples.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// How samples are made from a published dataset. A benchmark selects a kind; the code knows kinds, not benchmarks.
@@ -24,6 +26,8 @@ pub enum Prep {
     LetterboxImages(LetterboxImages),
     /// Questions about texts, prepared as the reference prepares SQuAD for BERT.
     Squad(Squad),
+    /// Volumes with segmentations, prepared as the reference prepares KiTS19 for 3D-UNet.
+    Volumes(Volumes),
     /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
     /// `INPUT.npy` in the dataset's directory.
     Arrays {},
@@ -122,4 +126,32 @@ pub struct Squad {
     pub question_tokens: usize,
     /// The longest answer that counts, in tokens.
     pub answer_tokens: usize,
+}
+
+/// How volumes become samples: resampled to a common spacing, with clipped and normalised values, padded to the model's window, and padded
+/// or cropped so that windows cover them. Each case is a directory with two NIfTI files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Volumes {
+    /// The file of the values in a case's directory.
+    pub image: String,
+    /// The file of the classes in a case's directory.
+    pub labels: String,
+    /// The cases that are samples, in the order of their indices.
+    pub cases: Vec<String>,
+    /// Cases that are copies of published ones, and these.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub copies: BTreeMap<String, String>,
+    /// The spacing of voxels along each dimension, in millimetres.
+    pub spacing: [f64; 3],
+    /// The smallest value. Smaller ones are set to it.
+    pub lowest: f32,
+    /// The largest value. Larger ones are set to it.
+    pub highest: f32,
+    /// The number that is subtracted from values.
+    pub mean: f32,
+    /// The number by which the differences are divided.
+    pub deviation: f32,
+    /// The normalised value of voxels that are added around a volume.
+    pub padding: f32,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{AuditResult, RunState, WindowCost};
 use crate::{
     DeviceId, RunId, StreamName,
-    accuracy_line::{map_line, squad_line, top1_line},
+    accuracy_line::{dice_line, map_line, squad_line, top1_line},
 };
 
 /// The coordinator's record of a run.
@@ -81,9 +81,9 @@ pub struct StreamProof {
 /// An accuracy value and its basis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyResult {
-    /// The metric's name: `top1`, `f1` or `mAP`.
+    /// The metric's name: `top1`, `f1`, `mAP` or `DICE`.
     pub metric: String,
-    /// The value in percent.
+    /// The value in percent; `DICE` is a fraction.
     pub value: f64,
     /// Number of correct samples, or of questions with an exact answer.
     pub correct: Option<u64>,
@@ -91,6 +91,9 @@ pub struct AccuracyResult {
     pub total: u64,
     /// The benchmark's target, when it has one.
     pub target: Option<f64>,
+    /// The values of single classes, for `DICE`: kidney and tumour.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<f64>,
 }
 
 impl AccuracyResult {
@@ -101,8 +104,15 @@ impl AccuracyResult {
             ("f1", Some(exact)) => squad_line(exact as usize, self.total as usize, self.value),
             (_, Some(correct)) => top1_line(self.value, correct as usize, self.total as usize),
             ("mAP", None) => map_line(self.value),
+            ("DICE", None) => dice_line(self.value, &self.classes),
             (metric, None) => format!("{metric}={}", self.value),
         }
+    }
+
+    /// Whether value and target are fractions. Other metrics are in percent.
+    #[must_use]
+    pub fn is_fraction(&self) -> bool {
+        self.metric == "DICE"
     }
 
     /// Whether the value reaches the target. `true` without a target.

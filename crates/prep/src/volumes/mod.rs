@@ -1,0 +1,149 @@
+//! The preparation kind `volumes`: computed tomographies with segmentations, as KiTS19 publishes them, become samples of different sizes,
+//! with the bytes of the reference's `preprocess.py`. Beside the samples are the files that the reference's accuracy script reads.
+
+mod error;
+mod geometry;
+mod header;
+mod nifti;
+mod reference_files;
+mod sample;
+mod source;
+mod zoom;
+
+use std::path::Path;
+
+use regatta_types::benchmark::{Benchmark, Volumes};
+
+pub use self::{error::VolumeError, reference_files::segmentation_directory};
+pub(crate) use self::{
+    nifti::NiftiFile,
+    reference_files::{description_file, segmentation_path},
+    source::open,
+};
+use self::{
+    nifti::segmentation_file,
+    reference_files::{DescribedCase, description},
+    sample::VolumeSampleMaker,
+    source::Case,
+};
+use crate::{
+    atomic,
+    error::PrepError,
+    in_order::in_order_at_once,
+    jpeg_images::ImageRequest,
+    report::PrepReport,
+    samples::{MapFile, SampleFiles, SampleWriter, StoredSample, make_dir, remove},
+};
+
+/// The volumes that are processed at once. A large case takes 2 GB of memory.
+const AT_ONCE: usize = 4;
+
+/// Makes the samples of a benchmark from the cases that `request` names. `target` is the benchmark in the requested form.
+pub(crate) fn prepare(
+    request: &ImageRequest<'_>,
+    kind: &Volumes,
+    mut target: Benchmark,
+    out: &Path,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<PrepReport, PrepError> {
+    let cases = open(request, kind)?;
+    let total = cases.len();
+    target.dataset.total_samples = total;
+    let maker = VolumeSampleMaker::new(request.benchmark, kind, request.form, request.quantised)?;
+    // Classes of calibration samples are not needed.
+    let segmentations = segmentation_directory(request.benchmark)
+        .filter(|_| request.calibration.is_none())
+        .map(|directory| out.join(directory));
+    let described = description_file(request.benchmark).filter(|_| segmentations.is_some());
+    let described = described.map(|path| out.join(path));
+    let mut writer = SampleWriter::new(&target, out)?;
+    if let Some(path) = &described {
+        remove(path)?;
+    }
+    let making = Making {
+        maker,
+        files: writer.files(),
+        segmentations: segmentations.as_deref(),
+    };
+    let (mut clipped, mut lines, mut descriptions) = (0, String::new(), Vec::new());
+    in_order_at_once(
+        AT_ONCE,
+        total,
+        |index| making.make(&cases[index]),
+        |index, made| {
+            clipped += made.clipped;
+            let [depth, height, width] = made.case.size;
+            lines.push_str(&format!("{} {depth} {height} {width}\n", made.case.name));
+            writer.record(&made.case.name, &made.data, &made.stored);
+            descriptions.push(made.case);
+            progress(index + 1, total);
+        },
+    )?;
+    if let Some(path) = described {
+        let text = description(&descriptions).and_then(|bytes| atomic::write(&path, &bytes));
+        text.map_err(|source| PrepError::Write { path, source })?;
+    }
+    let map = MapFile::new(&target, out, &lines)?;
+    Ok(PrepReport {
+        samples: total,
+        unchanged: writer.unchanged,
+        clipped,
+        dir: writer.finish(&target, request.quantised.cloned())?,
+        map: map.finish()?,
+    })
+}
+
+/// What each thread needs to make a case.
+struct Making<'a> {
+    maker: VolumeSampleMaker<'a>,
+    files: SampleFiles,
+    segmentations: Option<&'a Path>,
+}
+
+/// A case whose files are written.
+struct MadeCase {
+    case: DescribedCase,
+    data: Vec<u8>,
+    clipped: u64,
+    stored: StoredSample,
+}
+
+impl Making<'_> {
+    fn make(&self, case: &Case) -> Result<MadeCase, PrepError> {
+        let affine = match self.segmentations {
+            Some(directory) => self.write_segmentation(case, directory)?,
+            None => Default::default(),
+        };
+        let sample = self.maker.sample(&case.directory)?;
+        let [depth, height, width] = sample.size;
+        let stored = self
+            .files
+            .store_shaped(&case.name, &[1, depth, height, width], &sample.data)?;
+        Ok(MadeCase {
+            case: DescribedCase {
+                name: case.name.clone(),
+                size: sample.size,
+                affine,
+            },
+            data: sample.data,
+            clipped: sample.clipped,
+            stored,
+        })
+    }
+
+    /// Writes the classes of a case at the common spacing, and returns their map to millimetres.
+    fn write_segmentation(&self, case: &Case, directory: &Path) -> Result<[[f64; 4]; 3], PrepError> {
+        let made = self.maker.segmentation(&case.directory)?;
+        let path = segmentation_path(directory, &case.name);
+        make_dir(path.parent().unwrap_or(directory))?;
+        let file = segmentation_file(
+            &made.classes.voxels,
+            made.classes.size,
+            self.maker.spacing(),
+            &made.affine,
+        );
+        let written = file.and_then(|bytes| atomic::write(&path, &bytes));
+        written.map_err(|source| PrepError::Write { path, source })?;
+        Ok(made.affine)
+    }
+}

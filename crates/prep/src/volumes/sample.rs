@@ -1,0 +1,238 @@
+//! Makes the sample and the classes of one case, with the values of the reference's `preprocess.py`. Writes no file.
+
+use std::path::Path;
+
+use regatta_types::{
+    benchmark::{Benchmark, Dtype, SlidingWindows, Volumes},
+    layout::Layout,
+    samples::{Form, Quantised},
+};
+
+use super::{
+    error::VolumeError,
+    geometry::Volume,
+    header::NiftiHeader,
+    nifti::NiftiFile,
+    zoom::{zoom_linear, zoom_nearest, zoomed_size},
+};
+use crate::{conversion::push_element, error::PrepError};
+
+/// Makes the samples of a benchmark in one form.
+#[derive(Debug)]
+pub(crate) struct VolumeSampleMaker<'a> {
+    kind: &'a Volumes,
+    windows: &'a SlidingWindows,
+    window: [usize; 3],
+    form: Form,
+    quantised: Option<&'a Quantised>,
+}
+
+/// A sample.
+#[derive(Debug)]
+pub(crate) struct VolumeSample {
+    /// The elements in the requested type.
+    pub(crate) data: Vec<u8>,
+    /// The voxels along each dimension.
+    pub(crate) size: [usize; 3],
+    /// The number of values beyond the range of their type.
+    pub(crate) clipped: u64,
+}
+
+/// The classes of a sample's voxels, with what the reference's accuracy script needs.
+#[derive(Debug)]
+pub(crate) struct Segmentation {
+    /// The classes.
+    pub(crate) classes: Volume<u8>,
+    /// The map from voxels to millimetres at the common spacing.
+    pub(crate) affine: [[f64; 4]; 3],
+}
+
+impl<'a> VolumeSampleMaker<'a> {
+    /// Prepares to make samples of `form`; `quantised` is for `int8` only.
+    pub(crate) fn new(
+        benchmark: &'a Benchmark,
+        kind: &'a Volumes,
+        form: Form,
+        quantised: Option<&'a Quantised>,
+    ) -> Result<Self, PrepError> {
+        let unsupported = |reason: &str| PrepError::UnsupportedSettings {
+            benchmark: benchmark.name.clone(),
+            reason: reason.to_owned(),
+        };
+        let (Some(windows), &[1, depth, height, width]) =
+            (&benchmark.model.windows, &benchmark.model.input_shape[..])
+        else {
+            return Err(unsupported(
+                "volumes are for a model with [model.windows] and an input of one channel and three dimensions",
+            ));
+        };
+        let window = [depth, height, width];
+        let has_windows = (0..3).all(|axis| (1..=window[axis]).contains(&windows.stride[axis]));
+        if !has_windows
+            || kind
+                .spacing
+                .iter()
+                .any(|&spacing| spacing <= 0.0 || !spacing.is_finite())
+        {
+            return Err(unsupported(
+                "a stride is from 1 to the window's size, and a spacing is a positive number of millimetres",
+            ));
+        }
+        if form.layout != Layout::Linear {
+            return Err(unsupported(
+                "samples of different sizes are made in linear layout only",
+            ));
+        }
+        if (form.dtype == Dtype::Int8) != quantised.is_some() {
+            return Err(PrepError::Scale { form });
+        }
+        Ok(Self {
+            kind,
+            windows,
+            window,
+            form,
+            quantised,
+        })
+    }
+
+    /// Returns the common spacing.
+    pub(crate) const fn spacing(&self) -> [f64; 3] {
+        self.kind.spacing
+    }
+
+    /// Reads the values of the case in `directory` and makes its sample.
+    pub(crate) fn sample(&self, directory: &Path) -> Result<VolumeSample, VolumeError> {
+        let path = directory.join(&self.kind.image);
+        let file = NiftiFile::open(&path)?;
+        let (from, to) = (file.header.size, self.zoomed(&file.header, &path)?);
+        let is_zoomed = file.header.spacing != self.kind.spacing;
+        let mut values = file.voxels(&path, finite)?;
+        if is_zoomed {
+            let lowest = values.iter().copied().fold(f32::INFINITY, f32::min);
+            values = zoom_linear(&values, from, to, lowest);
+        }
+        let Volumes {
+            lowest,
+            highest,
+            mean,
+            deviation,
+            padding,
+            ..
+        } = *self.kind;
+        for value in &mut values {
+            *value = (value.clamp(lowest, highest) - mean) / deviation;
+        }
+        let volume = Volume {
+            size: to,
+            voxels: values,
+        };
+        let volume = volume
+            .at_least(self.window)
+            .fitted(self.window, self.windows.stride, padding);
+        let mut data = Vec::with_capacity(volume.voxels.len() * self.form.dtype.size());
+        let mut clipped = 0;
+        for &value in &volume.voxels {
+            clipped += u64::from(push_element(value, self.form.dtype, self.quantised, &mut data));
+        }
+        Ok(VolumeSample {
+            data,
+            size: volume.size,
+            clipped,
+        })
+    }
+
+    /// Reads the classes of the case in `directory`, for its sample.
+    pub(crate) fn segmentation(&self, directory: &Path) -> Result<Segmentation, VolumeError> {
+        // The reference takes spacing and orientation from the values, not from the classes.
+        let image = directory.join(&self.kind.image);
+        let header = NiftiFile::open(&image)?.header;
+        let affine = self.affine(&header, &image)?;
+        let path = directory.join(&self.kind.labels);
+        let file = NiftiFile::open(&path)?;
+        if file.header.size != header.size {
+            return Err(VolumeError::Sizes {
+                path,
+                found: file.header.size,
+                expected: header.size,
+            });
+        }
+        let classes = self.windows.classes;
+        let mut voxels = file.voxels(&path, |value| class(value, classes))?;
+        let to = self.zoomed(&header, &image)?;
+        if header.spacing != self.kind.spacing {
+            let lowest = voxels.iter().copied().min().unwrap_or(0);
+            voxels = zoom_nearest(&voxels, header.size, to, lowest);
+        }
+        let volume = Volume { size: to, voxels };
+        Ok(Segmentation {
+            classes: volume
+                .at_least(self.window)
+                .fitted(self.window, self.windows.stride, 0),
+            affine,
+        })
+    }
+
+    /// Returns the size at the common spacing.
+    fn zoomed(&self, header: &NiftiHeader, path: &Path) -> Result<[usize; 3], VolumeError> {
+        if header.spacing == self.kind.spacing {
+            return Ok(header.size);
+        }
+        let factors = [0, 1, 2].map(|axis: usize| header.spacing[axis] / self.kind.spacing[axis]);
+        let size = zoomed_size(header.size, factors);
+        let voxels = size
+            .iter()
+            .try_fold(1_usize, |voxels, &side| voxels.checked_mul(side));
+        if voxels.is_some_and(|voxels| (1..=MOST_VOXELS).contains(&voxels)) {
+            return Ok(size);
+        }
+        Err(VolumeError::Form {
+            path: path.to_owned(),
+            reason: format!(
+                "its {:?} voxels at distances of {:?} millimetres become {size:?}",
+                header.size, header.spacing
+            ),
+        })
+    }
+
+    /// Returns the map to millimetres at the common spacing: each axis keeps its direction.
+    fn affine(&self, header: &NiftiHeader, path: &Path) -> Result<[[f64; 4]; 3], VolumeError> {
+        let mut affine = header.affine;
+        for row in &mut affine {
+            let axes: Vec<usize> = (0..3).filter(|&axis| row[axis] != 0.0).collect();
+            match axes[..] {
+                [] => {}
+                [axis] => row[axis] = self.kind.spacing[axis].copysign(row[axis]),
+                _ => {
+                    return Err(VolumeError::Form {
+                        path: path.to_owned(),
+                        reason: "its axes are rotated, which the reference does not read either".to_owned(),
+                    });
+                }
+            }
+        }
+        Ok(affine)
+    }
+}
+
+/// The most voxels of a sample.
+const MOST_VOXELS: usize = 1 << 30;
+
+/// Returns a value as a 32-bit float.
+fn finite(value: f64) -> Result<f32, String> {
+    let value = value as f32;
+    if value.is_finite() {
+        return Ok(value);
+    }
+    Err("a value is not a finite number".to_owned())
+}
+
+/// Returns a class, which is a whole number.
+fn class(value: f64, classes: usize) -> Result<u8, String> {
+    let class = value as u8;
+    if f64::from(class) == value && usize::from(class) < classes {
+        return Ok(class);
+    }
+    Err(format!(
+        "a voxel has the class {value}, but there are {classes}, from 0"
+    ))
+}
