@@ -140,6 +140,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             response: Response::Raw,
             class_offset: 0,
             detections: None,
+            windows: None,
             further_inputs: Vec::new(),
         },
         dataset: Dataset {

@@ -10,6 +10,9 @@ mod predictions;
 mod resources;
 mod samples;
 pub(crate) mod subjects;
+#[cfg(feature = "tract")]
+mod volumes;
+mod windows;
 
 use regatta_loadgen::sut::{QuerySample, ResponseId};
 use regatta_test_support::fixture::{self, Fixture};

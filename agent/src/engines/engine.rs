@@ -25,6 +25,11 @@ pub(crate) trait Engine: Send {
         format!("unit{}", self.unit())
     }
 
+    /// Returns the bytes of the largest answer, for engines whose answers are large. Their memory is then reserved before a run.
+    fn answer_bytes(&self) -> usize {
+        0
+    }
+
     /// Computes the answers of a batch of 1 to [`max_batch`](Self::max_batch) samples. Adds one answer per sample to
     /// `answers`, in the batch's order. Equal inputs give equal answers in any batch.
     ///

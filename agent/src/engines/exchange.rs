@@ -123,6 +123,19 @@ impl Answers {
         self.ends.clear();
     }
 
+    /// Reserves memory for `bytes` bytes of answers.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
+    /// Adds an answer of `bytes` zeros for the next sample, and returns it.
+    pub(crate) fn add(&mut self, bytes: usize) -> &mut [u8] {
+        let begin = self.bytes.len();
+        self.bytes.resize(begin + bytes, 0);
+        self.ends.push(self.bytes.len());
+        &mut self.bytes[begin..]
+    }
+
     /// Adds the next sample's answer.
     pub(crate) fn push(&mut self, answer: &[u8]) {
         self.bytes.extend_from_slice(answer);

@@ -17,8 +17,10 @@ pub(crate) struct LoadRequest<'a> {
     pub(crate) model_file: PathBuf,
     /// Width and height of each sample's original image, in the order of the samples, when detections are fractions of them; else empty.
     pub(crate) image_sizes: Arc<[[u32; 2]]>,
+    /// The voxels of each sample along each dimension, in the order of the samples, when they differ; else empty.
+    pub(crate) volumes: Arc<[[usize; 3]]>,
     /// Batch sizes that the engine must be fast at, each at least 1; never empty. Other sizes up to the largest work
-    /// too.
+    /// too. With sliding windows, these are windows.
     pub(crate) batch_sizes: &'a [usize],
     /// Whether the user set the largest batch size. A smaller one is then not acceptable.
     #[cfg_attr(

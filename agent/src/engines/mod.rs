@@ -16,6 +16,7 @@ pub(crate) mod sim;
 pub(crate) mod tensorrt;
 #[cfg(feature = "tract")]
 mod tract;
+mod windows;
 
 use detections::DetectionDecoder;
 pub(crate) use engine::{Description, Engine, Loaded};
@@ -29,6 +30,13 @@ use regatta_types::documents::EngineKind;
 /// # Errors
 /// [`EngineError`] when this build lacks the engine, or the model is missing, damaged, or does not match the samples.
 pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+    match &request.benchmark.model.windows {
+        Some(windows) if request.kind.computes() => windows::load(request, windows, load_kind),
+        _ => load_kind(request),
+    }
+}
+
+fn load_kind(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     match request.kind {
         EngineKind::Null => Ok(null::load(request)),
         EngineKind::Sim => Ok(sim::load(request)),

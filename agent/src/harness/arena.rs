@@ -15,14 +15,51 @@ pub(crate) struct Arena {
     length: usize,
     /// Allocator of the memory, if the engine reads samples without a copy.
     shared: Option<Arc<SharedSamples>>,
-    sample_bytes: usize,
+    sizes: SampleSizes,
     /// The sample in each slot.
     order: Vec<QuerySampleIndex>,
+    /// The position of each slot, for samples of different sizes.
+    begins: Vec<usize>,
     /// The first slot of each sample of the dataset. `NOT_LOADED` if it has none.
     slots: Vec<u32>,
 }
 
 const NOT_LOADED: u32 = u32::MAX;
+
+/// The bytes of samples.
+#[derive(Debug, Clone)]
+pub(crate) enum SampleSizes {
+    /// All samples have the same size.
+    Equal(usize),
+    /// The size of each sample of the dataset, at least one.
+    Each(Arc<[usize]>),
+}
+
+impl SampleSizes {
+    /// Returns the bytes of a sample.
+    pub(crate) fn of(&self, index: QuerySampleIndex) -> usize {
+        match self {
+            Self::Equal(bytes) => *bytes,
+            Self::Each(sizes) => sizes.get(index).copied().unwrap_or(0),
+        }
+    }
+
+    /// Returns the bytes of the largest sample.
+    pub(crate) fn largest(&self) -> usize {
+        match self {
+            Self::Equal(bytes) => *bytes,
+            Self::Each(sizes) => sizes.iter().copied().max().unwrap_or(0),
+        }
+    }
+
+    /// Returns the sample that a blank sample stands for: the smallest.
+    pub(crate) fn smallest_sample(&self) -> QuerySampleIndex {
+        match self {
+            Self::Equal(_) => 0,
+            Self::Each(sizes) => (0..sizes.len()).min_by_key(|&index| sizes[index]).unwrap_or(0),
+        }
+    }
+}
 
 /// The samples' memory: private, or shared with a device.
 enum Memory {
@@ -47,14 +84,15 @@ impl Memory {
 }
 
 impl Arena {
-    /// Returns an empty arena for samples of `sample_bytes` bytes from a dataset of `total` samples.
-    pub(crate) fn new(total: usize, sample_bytes: usize) -> Self {
+    /// Returns an empty arena for samples of these sizes from a dataset of `total` samples.
+    pub(crate) fn new(total: usize, sizes: SampleSizes) -> Self {
         Self {
             memory: Memory::Own(Vec::new()),
             length: 0,
             shared: None,
-            sample_bytes,
+            sizes,
             order: Vec::new(),
+            begins: Vec::new(),
             slots: vec![NOT_LOADED; total],
         }
     }
@@ -72,13 +110,21 @@ impl Arena {
             self.slots[index] = NOT_LOADED;
         }
         self.order.clear();
+        self.begins.clear();
     }
 
-    /// Drops the samples and returns space for `samples` new ones. Returns `None` if there is not enough memory.
-    pub(crate) fn free_space(&mut self, samples: usize) -> Option<&mut [u8]> {
+    /// Drops the samples and returns space for these. Returns `None` if there is not enough memory.
+    pub(crate) fn free_space(&mut self, samples: &[QuerySampleIndex]) -> Option<&mut [u8]> {
         self.clear();
-        u32::try_from(samples).ok().filter(|&slots| slots < NOT_LOADED)?;
-        let length = samples.checked_mul(self.sample_bytes)?;
+        u32::try_from(samples.len())
+            .ok()
+            .filter(|&slots| slots < NOT_LOADED)?;
+        let length = match &self.sizes {
+            SampleSizes::Equal(bytes) => samples.len().checked_mul(*bytes)?,
+            SampleSizes::Each(_) => samples
+                .iter()
+                .try_fold(0_usize, |sum, &index| sum.checked_add(self.sizes.of(index)))?,
+        };
         match (&mut self.memory, &self.shared) {
             (Memory::Shared(memory), _) if memory.bytes().len() >= length => {}
             (memory, Some(shared)) => {
@@ -104,7 +150,8 @@ impl Arena {
     /// Returns the first `samples` samples of the arena for the warm-up; their contents do not matter. They are in the
     /// memory of loaded samples, so that an engine which reads that memory directly is warmed up too.
     pub(crate) fn blank(&self, samples: usize) -> Input<'_> {
-        match self.bytes().get(..samples * self.sample_bytes) {
+        let bytes = samples * self.sizes.of(self.sizes.smallest_sample());
+        match self.bytes().get(..bytes) {
             Some(bytes) => Input::Contiguous(bytes),
             None => Input::Absent,
         }
@@ -113,6 +160,14 @@ impl Arena {
     /// Records which samples the space now contains. All of them must be in the dataset.
     pub(crate) fn fill(&mut self, samples: &[QuerySampleIndex]) {
         self.order.extend_from_slice(samples);
+        if let SampleSizes::Each(_) = self.sizes {
+            let sizes = samples.iter().map(|&index| self.sizes.of(index));
+            self.begins.extend(sizes.scan(0, |end, bytes| {
+                let begin = *end;
+                *end += bytes;
+                Some(begin)
+            }));
+        }
         for (slot, &index) in (0_u32..).zip(samples) {
             // If a sample has several slots, the first one is used. A query that continues into the padding after the
             // set begins before it.
@@ -142,10 +197,18 @@ impl Arena {
                 .zip(samples)
                 .all(|(loaded, sample)| *loaded == sample.index)
         }) {
-            let begin = slot * self.sample_bytes;
-            return Ok(Input::Contiguous(
-                &self.bytes()[begin..begin + samples.len() * self.sample_bytes],
-            ));
+            let bytes = match &self.sizes {
+                SampleSizes::Equal(bytes) => slot * bytes..(slot + samples.len()) * bytes,
+                SampleSizes::Each(_) => {
+                    let sizes = samples.iter().map(|sample| self.sizes.of(sample.index));
+                    self.begins[slot]..self.begins[slot] + sizes.sum::<usize>()
+                }
+            };
+            return Ok(Input::Contiguous(&self.bytes()[bytes]));
+        }
+        if let SampleSizes::Each(_) = self.sizes {
+            // Engines for such samples take one at a time, which is always contiguous.
+            return Ok(Input::Absent);
         }
         slots.clear();
         for sample in samples {

@@ -29,10 +29,12 @@ impl Lane {
     /// Returns a lane for an engine.
     pub(crate) fn new(engine: Box<dyn Engine>, library: Arc<Library>) -> Self {
         let most = engine.max_batch();
+        let mut answers = Answers::default();
+        answers.reserve(most * engine.answer_bytes());
         Self {
             engine,
             library,
-            answers: Answers::default(),
+            answers,
             slots: Vec::with_capacity(most),
             responses: ResponseBuffer(Vec::with_capacity(most)),
             log: None,
@@ -94,7 +96,7 @@ impl Lane {
     ) -> Result<(), HarnessError> {
         let blank_sample = QuerySample {
             id: ResponseId(0),
-            index: 0,
+            index: self.library.blank_sample(),
         };
         let samples = vec![blank_sample; size];
         let loaded = self.library.loaded();

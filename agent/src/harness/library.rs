@@ -19,11 +19,12 @@ use regatta_types::{
 };
 
 use super::{
-    arena::Arena,
+    arena::{Arena, SampleSizes},
     array_set::ArraySet,
     fault::FirstFault,
     map_file::{MapFileError, read_image_sizes, read_sample_names},
     npy::{SampleError, read_sample},
+    volumes::read_volumes,
 };
 use crate::engines::tensorrt::SharedSamples;
 
@@ -127,7 +128,9 @@ struct NpyData {
     benchmark: String,
     files: Files,
     model: Model,
-    sample_bytes: usize,
+    sizes: SampleSizes,
+    /// The voxels of each sample, when they differ; else empty.
+    volumes: Arc<[[usize; 3]]>,
     loaded: RwLock<Arena>,
 }
 
@@ -174,12 +177,29 @@ impl Library {
                 source,
             })?)
         };
-        let loaded = RwLock::new(Arena::new(dataset.total_samples, sample_bytes));
+        let volumes = match (&files, &model.windows) {
+            (Files::OneEach(files), Some(windows)) => {
+                read_volumes(files, model, windows).map_err(|source| LibraryError::Sample {
+                    benchmark: benchmark.name.clone(),
+                    source,
+                })?
+            }
+            _ => Arc::default(),
+        };
+        let sizes = if volumes.is_empty() {
+            SampleSizes::Equal(sample_bytes)
+        } else {
+            let voxel = model.input_shape[0] * model.input_dtype.size();
+            let bytes = |volume: &[usize; 3]| volume.iter().product::<usize>() * voxel;
+            SampleSizes::Each(volumes.iter().map(bytes).collect())
+        };
+        let loaded = RwLock::new(Arena::new(dataset.total_samples, sizes.clone()));
         let data = NpyData {
             benchmark: benchmark.name.clone(),
             files,
             model: model.clone(),
-            sample_bytes,
+            sizes,
+            volumes,
             loaded,
         };
         Ok(Self {
@@ -188,9 +208,22 @@ impl Library {
         })
     }
 
-    /// Returns the bytes of a sample. 0 if samples are only counted.
+    /// Returns the bytes of the largest sample. 0 if samples are only counted.
     pub(crate) fn sample_bytes(&self) -> usize {
-        self.data.as_ref().map_or(0, |data| data.sample_bytes)
+        self.data.as_ref().map_or(0, |data| data.sizes.largest())
+    }
+
+    /// Returns the voxels of each sample along each dimension, when they differ; else nothing.
+    pub(crate) fn volumes(&self) -> Arc<[[usize; 3]]> {
+        self.data
+            .as_ref()
+            .map(|data| Arc::clone(&data.volumes))
+            .unwrap_or_default()
+    }
+
+    /// Returns the sample that a blank sample stands for.
+    pub(crate) fn blank_sample(&self) -> QuerySampleIndex {
+        self.data.as_ref().map_or(0, |data| data.sizes.smallest_sample())
     }
 
     /// Sets the allocator of the memory that the engine shares.
@@ -210,9 +243,10 @@ impl Library {
             return Ok(());
         };
         let mut arena = data.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        let space = arena.free_space(samples).ok_or(LibraryError::Memory {
+        let blank = vec![data.sizes.smallest_sample(); samples];
+        let space = arena.free_space(&blank).ok_or(LibraryError::Memory {
             samples,
-            sample_bytes: data.sample_bytes,
+            sample_bytes: data.sizes.largest(),
         })?;
         space.fill(0);
         Ok(())
@@ -334,14 +368,33 @@ fn check_present(file: &Path, sample_bytes: usize) -> Result<(), SampleError> {
 }
 
 impl NpyData {
+    /// Returns the shape of a sample on disk.
+    fn shape(&self, index: QuerySampleIndex) -> Vec<usize> {
+        match self.volumes.get(index) {
+            Some(volume) => self.model.input_shape[..1]
+                .iter()
+                .chain(volume)
+                .copied()
+                .collect(),
+            None => {
+                let first = self.model.inputs().next();
+                first.and_then(|input| input.stored()).unwrap_or_default()
+            }
+        }
+    }
+
     /// Replaces the loaded samples.
     fn load(&self, samples: &[QuerySampleIndex]) -> Result<(), LibraryError> {
         let mut arena = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        let space = arena.free_space(samples.len()).ok_or(LibraryError::Memory {
+        let mut space = arena.free_space(samples).ok_or(LibraryError::Memory {
             samples: samples.len(),
-            sample_bytes: self.sample_bytes,
+            sample_bytes: self.sizes.largest(),
         })?;
-        for (place, &index) in space.chunks_exact_mut(self.sample_bytes).zip(samples) {
+        for &index in samples {
+            let Some((place, behind)) = space.split_at_mut_checked(self.sizes.of(index)) else {
+                break;
+            };
+            space = behind;
             let read = match &self.files {
                 Files::PerInput(arrays) => arrays.read(index, place),
                 Files::OneEach(files) => {
@@ -349,7 +402,7 @@ impl NpyData {
                         benchmark: self.benchmark.clone(),
                         problem: "LoadGen requests a sample after the last one",
                     })?;
-                    read_sample(file, &self.model, place)
+                    read_sample(file, self.model.input_dtype, &self.shape(index), place)
                 }
             };
             read.map_err(|source| LibraryError::Sample {

@@ -24,6 +24,7 @@ mod tensorrt_request;
 mod tests;
 mod unit_log;
 mod units;
+mod volumes;
 mod warm_up;
 
 use std::{io, path::Path, sync::Arc, time::Duration};
@@ -31,7 +32,7 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 pub(crate) use fault::HarnessError;
 pub(crate) use issue_log::IssueLog;
 pub(crate) use library::LibraryError;
-pub(crate) use plan::{ServingError, ServingPlan};
+pub(crate) use plan::{ServedSamples, ServingError, ServingPlan};
 use regatta_conf::TestSettings;
 use regatta_config::engine_settings::Dispatch;
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
@@ -113,7 +114,12 @@ impl Harness {
         test: &TestSettings,
         scratch: Option<&Path>,
     ) -> Result<Self, SetUpError> {
-        let engine_request = tensorrt_request::engine_request(&settings.engine, test.scenario, scratch);
+        let engine_request = tensorrt_request::engine_request(
+            &settings.engine,
+            test.scenario,
+            benchmark.model.windows.is_some(),
+            scratch,
+        );
         Self::with_request(benchmark, kind, settings, test, scratch, &engine_request)
     }
 
@@ -147,12 +153,17 @@ impl Harness {
         } else {
             engine_request
         };
-        let plan = ServingPlan::new(kind, settings, engine_request, test, library.sample_bytes())?;
+        let samples = ServedSamples {
+            bytes: library.sample_bytes(),
+            has_windows: benchmark.model.windows.is_some() && kind.computes(),
+        };
+        let plan = ServingPlan::new(kind, settings, engine_request, test, samples)?;
         let loaded = engines::load(&LoadRequest {
             kind,
             benchmark,
             model_file,
             image_sizes,
+            volumes: library.volumes(),
             batch_sizes: &plan.batch_sizes,
             batch_size_is_request: plan.batch_size_is_request,
             takes_any_batch: test.scenario == Scenario::Offline,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use regatta_fsutil::regular_file;
-use regatta_types::benchmark::Model;
+use regatta_types::benchmark::Dtype;
 
 use crate::npy_header::{NpyHeader, NpyHeaderError};
 
@@ -53,11 +53,16 @@ pub(crate) enum SampleError {
     },
 }
 
-/// Reads the sample at `path` into `place`, which has the length of a sample of `model`.
+/// Reads the sample at `path` into `place`, which has the length of this array of elements of `dtype`.
 ///
 /// # Errors
 /// [`SampleError`], which names the file and the expected contents.
-pub(crate) fn read_sample(path: &Path, model: &Model, place: &mut [u8]) -> Result<(), SampleError> {
+pub(crate) fn read_sample(
+    path: &Path,
+    dtype: Dtype,
+    shape: &[usize],
+    place: &mut [u8],
+) -> Result<(), SampleError> {
     let unreadable = |source| SampleError::Unreadable {
         path: path.to_owned(),
         source,
@@ -67,8 +72,7 @@ pub(crate) fn read_sample(path: &Path, model: &Model, place: &mut [u8]) -> Resul
         path: path.to_owned(),
         source,
     })?;
-    let shape = model.inputs().next().and_then(|input| input.stored());
-    let expected = NpyHeader::in_c_order(model.input_dtype.numpy(), shape.unwrap_or_default());
+    let expected = NpyHeader::in_c_order(dtype.numpy(), shape.iter().copied());
     if found != expected {
         return Err(SampleError::Other {
             path: path.to_owned(),
@@ -117,10 +121,9 @@ mod tests {
         let fixture = Fixture::new();
         fixture.write_sample(0, file);
         let mut place = vec![0; fixture::PIXELS * 4];
-        let model = fixture.benchmark().model;
         let path = fixture.sample_file(0);
         let message = |error: SampleError| format!("{:#}", anyhow::Error::from(error));
-        read_sample(&path, &model, &mut place)
+        read_sample(&path, Dtype::Float32, &fixture::SHAPE, &mut place)
             .map(|()| place)
             .map_err(|error| message(error).replace(&path.display().to_string(), "FILE"))
     }

@@ -34,6 +34,15 @@ pub(crate) enum ServingError {
     },
 }
 
+/// The samples that a run computes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServedSamples {
+    /// Bytes of a sample, or of the largest one.
+    pub(crate) bytes: usize,
+    /// Whether the engine sees each sample in sliding windows. It then takes one sample at a time, in batches of windows.
+    pub(crate) has_windows: bool,
+}
+
 /// Bytes per sample of a batch besides its data: its position, answer and response.
 const PER_SAMPLE: u64 = 256;
 /// Copies of a batch's data: loaded, blank for the warm-up, and in the engine's input.
@@ -67,7 +76,7 @@ const OFFLINE_BATCH: usize = 16;
 /// How a run is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServingPlan {
-    /// Batch sizes that the engine must be fast at, the largest last.
+    /// Batch sizes that the engine must be fast at, the largest last. With sliding windows, numbers of windows.
     pub(crate) batch_sizes: Vec<usize>,
     /// Whether the user set the largest batch size.
     pub(crate) batch_size_is_request: bool,
@@ -82,7 +91,7 @@ pub(crate) struct ServingPlan {
 }
 
 impl ServingPlan {
-    /// Plans the serving of samples of `sample_bytes` bytes. `engine_request` is the request to TensorRT, which other engines
+    /// Plans the serving of samples. `engine_request` is the request to TensorRT, which other engines
     /// ignore.
     ///
     /// # Errors
@@ -92,7 +101,7 @@ impl ServingPlan {
         settings: &HarnessSettings,
         engine_request: &EngineRequest,
         test: &TestSettings,
-        sample_bytes: usize,
+        samples: ServedSamples,
     ) -> Result<Self, ServingError> {
         let scenario = test.scenario;
         let tensorrt = (kind == EngineKind::Tensorrt).then_some(engine_request);
@@ -132,8 +141,13 @@ impl ServingPlan {
             Some(request) => request.gpu.batch.or(request.dla.batch),
             None => settings.engine.batch_size,
         };
+        let windows = samples.has_windows.then(|| match tensorrt {
+            Some(request) => request.gpu.batch.unwrap_or(1),
+            None => settings.engine.window_batch.unwrap_or(1),
+        });
         let batch = match (scenario, requested_batch) {
             (Scenario::SingleStream, _) => 1,
+            _ if windows.is_some() => 1,
             // The split of a query between units is measured, so each unit must accept the whole query.
             (Scenario::MultiStream, None) if shared => samples_per_query,
             (Scenario::MultiStream, requested) => requested
@@ -147,10 +161,16 @@ impl ServingPlan {
             (Scenario::MultiStream, None) => "samples_per_query",
             _ => "batch_size",
         };
-        check_memory(setting, batch, streams, sample_bytes)?;
+        check_memory(setting, batch, streams, samples.bytes)?;
         Ok(Self {
-            batch_sizes: quick_sizes(scenario, batch, samples_per_query, shared),
-            batch_size_is_request: requested_batch == Some(batch),
+            batch_sizes: match windows {
+                Some(windows) => vec![windows],
+                None => quick_sizes(scenario, batch, samples_per_query, shared),
+            },
+            batch_size_is_request: match windows {
+                Some(windows) => settings.engine.window_batch == Some(windows),
+                None => requested_batch == Some(batch),
+            },
             streams,
             dispatch,
             gather: match scenario {

@@ -17,10 +17,11 @@ const ENGINES: &str = "engines";
 /// Number of DLA cores when a setting mentions DLA without a number: the most that any Jetson has.
 const ALL_DLAS: usize = 2;
 
-/// Returns the request of a run.
+/// Returns the request of a run. `has_windows`: the benchmark's model sees samples in sliding windows, and batches are of windows.
 pub(crate) fn engine_request(
     settings: &EngineSettings,
     scenario: Scenario,
+    has_windows: bool,
     scratch: Option<&Path>,
 ) -> EngineRequest {
     let gpus = settings.gpus.clone().unwrap_or_default();
@@ -50,8 +51,20 @@ pub(crate) fn engine_request(
             Scenario::SingleStream => gpus.first(),
             _ => gpus,
         },
-        gpu: unit_request(&UnitSettings::of_gpu(settings), settings, gpu_streams, scenario),
-        dla: unit_request(&UnitSettings::of_dla(settings), settings, 1, scenario),
+        gpu: unit_request(
+            &UnitSettings::of_gpu(settings),
+            settings,
+            gpu_streams,
+            scenario,
+            has_windows,
+        ),
+        dla: unit_request(
+            &UnitSettings::of_dla(settings),
+            settings,
+            1,
+            scenario,
+            has_windows,
+        ),
         dla_cores,
         dla_loops: settings.dla_loop_count.unwrap_or(1),
         graphs: match settings.use_graphs {
@@ -103,11 +116,14 @@ fn unit_request(
     settings: &EngineSettings,
     usual: usize,
     scenario: Scenario,
+    has_windows: bool,
 ) -> UnitRequest {
     let streams = unit.copy_streams.or(settings.inference_streams).unwrap_or(1);
     UnitRequest {
         engine: unit.engine.map(str::to_owned),
         batch: match scenario {
+            // Also a single sample has many windows.
+            _ if has_windows => unit.batch_size.or(settings.window_batch),
             Scenario::SingleStream => Some(1),
             _ => unit.batch_size.or(settings.batch_size),
         },
@@ -151,7 +167,7 @@ mod tests {
     use super::*;
 
     fn of(settings: EngineSettings, scenario: Scenario) -> EngineRequest {
-        engine_request(&settings, scenario, None)
+        engine_request(&settings, scenario, false, None)
     }
 
     #[test]

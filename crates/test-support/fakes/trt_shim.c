@@ -14,6 +14,9 @@
  * linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine belongs to the device that the
  * thread used which loaded it.
  *
+ * Where a plan's image begins with a negative number, it is a window of a volume, of one channel and that depth. Each voxel has three
+ * scores: 3, its value v, and 6 - v.
+ *
  * With FAKE_TRT_INPUTS=3 the network has three inputs of int32 instead (FAKE_TRT_INPUT=int64 makes them that), named as BERT's: its
  * pixels are mask * (ids - segments), and a second output has every score negated. With FAKE_TRT_FREE the model leaves every dimension
  * of its inputs free, as BERT's reference does, and a build must say what they are. */
@@ -33,7 +36,7 @@
 #endif
 enum { FP32, FP16, INT8, INT32, INT64 = 8 };
 enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
-enum { PIXELS = 64, CLASSES = 10, TENSORS = 5 };
+enum { PIXELS = 64, CLASSES = 10, TENSORS = 5, VOXEL_CLASSES = 3 };
 #define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d"
 #define TIMINGS "timings of TensorRT %d after %d build(s)"
 
@@ -285,6 +288,8 @@ int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t numb
     int64_t batch = engine->min < engine->max ? -1 : engine->max;
     if (engine->inputs == 3)
         *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), !is_input(engine, number) ? FP32 : engine->input == INT64 ? INT64 : INT32, 2, {batch, is_input(engine, number) ? PIXELS : CLASSES}, LINEAR};
+    else if (engine->image[0] < 0)
+        *tensor = (regatta_trt_tensor){name_of(engine, number), number == 0, number == 0 ? engine->input : output_type(engine), 5, {batch, number == 0 ? 1 : VOXEL_CLASSES, -engine->image[0], engine->image[1], engine->image[2]}, LINEAR};
     else if (number == 0)
         *tensor = (regatta_trt_tensor){"image", 1, engine->input, 4, {batch, engine->image[0], engine->image[1], engine->image[2]}, engine->format};
     else
@@ -322,7 +327,7 @@ void regatta_trt_context_close(regatta_trt_context* context) {
 }
 int32_t regatta_trt_context_shape(regatta_trt_context* context, const char* input, const int64_t* dims, int32_t rank) {
     int number = number_of(context->engine, input);
-    if (!is_input(context->engine, number) || rank != (context->engine->inputs == 3 ? 2 : 4) || dims[0] < context->engine->min || dims[0] > context->engine->max)
+    if (!is_input(context->engine, number) || rank != (context->engine->inputs == 3 ? 2 : context->engine->image[0] < 0 ? 5 : 4) || dims[0] < context->engine->min || dims[0] > context->engine->max)
         return fail(REGATTA_TRT_RUN, "the shape is not within the profile");
     return context->batches[number] = dims[0], REGATTA_TRT_OK;
 }
@@ -366,9 +371,27 @@ static void compute_three(const regatta_trt_context* context) {
         }
     }
 }
+static void compute_volume(const regatta_trt_context* context) {
+    const int* image = context->engine->image;
+    int input_type = context->engine->input, type = output_type(context->engine);
+    size_t rows = (size_t)context->batches[0], count = (size_t)(-image[0] * image[1] * image[2]);
+    const char* voxels = resolve(context->addresses[0], rows * count * (size_t)size_of(input_type));
+    char* output = resolve(context->addresses[1], rows * count * VOXEL_CLASSES * (size_t)size_of(type));
+    for (size_t i = 0; voxels && output && i < rows * count; ++i) {
+        const char* voxel = voxels + i * (size_t)size_of(input_type);
+        float value = input_type == FP32 ? *(const float*)voxel : input_type == FP16 ? half(*(const uint16_t*)voxel) : *(const signed char*)voxel;
+        float scores[VOXEL_CLASSES] = {3, value, 6 - value};
+        for (size_t c = 0; c < VOXEL_CLASSES; ++c) {
+            char* to = output + ((i / count * VOXEL_CLASSES + c) * count + i % count) * (size_t)size_of(type);
+            if (type == FP32) *(float*)to = scores[c];
+            if (type == FP16) *(uint16_t*)to = to_half(scores[c]);
+        }
+    }
+}
 static void compute(void* argument) {
     const regatta_trt_context* context = argument;
     if (context->engine->inputs == 3) return compute_three(context);
+    if (context->engine->image[0] < 0) return compute_volume(context);
     const int* image = context->engine->image;
     int step = context->engine->format == LINEAR ? 1 : 4, count = image[0] * image[1] * image[2];
     int input_type = context->engine->input, type = output_type(context->engine), columns = context->engine->output ? 1 : CLASSES;

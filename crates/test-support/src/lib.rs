@@ -28,6 +28,8 @@ pub mod small_resnet50;
 #[cfg(feature = "tract")]
 pub mod small_retinanet;
 #[cfg(feature = "tract")]
+pub mod small_unet;
+#[cfg(feature = "tract")]
 pub mod small_yolo;
 pub mod staging;
 pub mod strace;

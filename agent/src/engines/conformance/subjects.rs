@@ -164,10 +164,36 @@ impl Subject {
             benchmark,
             model_file: fixture.path(&benchmark.model.file),
             image_sizes,
+            volumes: Arc::default(),
             batch_sizes,
             batch_size_is_request: true,
             takes_any_batch: false,
             streams,
+            sim: &quick_sim(),
+            tensorrt: &engine_request,
+        })
+    }
+
+    /// Loads the engine for a benchmark with sliding windows and samples of these sizes. `batch_sizes` are of windows.
+    pub(crate) fn load_of_volumes(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch_sizes: &[usize],
+        volumes: Arc<[[usize; 3]]>,
+    ) -> Result<Loaded, EngineError> {
+        let engine_request = self.engine_request_for(benchmark, fixture, element, batch_sizes[0], 1);
+        load(&LoadRequest {
+            kind: self.kind,
+            benchmark,
+            model_file: fixture.path(&benchmark.model.file),
+            image_sizes: Arc::default(),
+            volumes,
+            batch_sizes,
+            batch_size_is_request: true,
+            takes_any_batch: false,
+            streams: 1,
             sim: &quick_sim(),
             tensorrt: &engine_request,
         })
@@ -181,10 +207,22 @@ impl Subject {
         batch: usize,
         streams: usize,
     ) -> EngineRequest {
+        self.engine_request_for(&fixture.benchmark(), fixture, element, batch, streams)
+    }
+
+    /// As [`engine_request`](Self::engine_request), for a benchmark with the fixture's files.
+    fn engine_request_for(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch: usize,
+        streams: usize,
+    ) -> EngineRequest {
         let (way, cache) = (self.way, fixture.path("engines"));
         let part = batch.div_ceil(way.loops());
         if self.kind == EngineKind::Tensorrt {
-            build(fixture, &cache, element, part, streams, way);
+            build(benchmark, fixture, &cache, element, part, streams, way);
         }
         let shares_a_stream = matches!(way, DeviceUse::Copies | DeviceUse::TwoGpus);
         let unit = UnitRequest {
@@ -309,7 +347,15 @@ fn tensorrt() -> TensorRt {
 }
 
 /// Stores one engine in the cache: for batches up to `batch`, `profiles` contexts and inputs of type `element`.
-fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles: usize, way: DeviceUse) {
+fn build(
+    benchmark: &Benchmark,
+    fixture: &Fixture,
+    cache: &Path,
+    element: &str,
+    batch: usize,
+    profiles: usize,
+    way: DeviceUse,
+) {
     let _ = fs::remove_dir_all(cache);
     let is_fixed = matches!(way, DeviceUse::FixedBatch | DeviceUse::LoopedDla);
     let batch = u32::try_from(batch).unwrap();
@@ -334,7 +380,7 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
     };
     let tensorrt = tensorrt();
     let mut built = tensorrt.build(&settings, &mut |_| true, None).unwrap();
-    built.plan = plan_for(&built.plan, &fixture.benchmark(), element);
+    built.plan = plan_for(&built.plan, benchmark, element);
     let onnx = fs::read(model(fixture)).unwrap();
     let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
     let devices = driver.devices().unwrap();
@@ -367,6 +413,8 @@ fn plan_for(plan: &[u8], benchmark: &Benchmark, element: &str) -> Vec<u8> {
         [channels, height, width] => {
             plan.replace("image 1x8x8", &format!("image {channels}x{height}x{width}"))
         }
+        // A window of a volume.
+        [_, depth, height, width] => plan.replace("image 1x8x8", &format!("image -{depth}x{height}x{width}")),
         _ => plan,
     };
     plan.into_bytes()

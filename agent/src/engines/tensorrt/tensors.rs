@@ -261,7 +261,11 @@ fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
         Response::Detections if outputs.iter().any(|output| output.element != Element::Fp32) => {
             Err("detections are read from fp32, but an output of its engine has another type".to_owned())
         }
-        Response::Raw | Response::ArgmaxInt32 | Response::Stacked | Response::Detections => Ok(()),
+        Response::Raw
+        | Response::ArgmaxInt32
+        | Response::Stacked
+        | Response::Detections
+        | Response::Segmentation => Ok(()),
     }
 }
 

@@ -181,6 +181,14 @@ declare! {
         ],
     }
 
+    /// Most windows of a volume in a batch, for a benchmark with sliding windows; `tensorrt` takes it where `gpu_batch_size` is not set.
+    window_batch: usize {
+        value_type: integer(1, 1024, "a whole number"),
+        default: "1",
+        engines: &[Tract, Tensorrt],
+        ignored_by: &[Null, Sim],
+    }
+
     /// Batches that are computed at the same time, each on a thread of its own.
     inference_streams: usize {
         value_type: integer(1, 256, "a whole number"),
