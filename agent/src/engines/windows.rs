@@ -243,7 +243,7 @@ impl Engine for Windowed {
     }
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        let (&[ref sample], Input::Contiguous(data)) = (batch.samples, batch.input) else {
+        let ([sample], Input::Contiguous(data)) = (batch.samples, batch.input) else {
             return Err(EngineError::BatchSize {
                 size: batch.samples.len(),
                 max: 1,

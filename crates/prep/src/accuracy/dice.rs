@@ -61,7 +61,7 @@ pub enum DiceError {
         index: u64,
         /// The cause.
         #[source]
-        source: VolumeError,
+        source: Box<VolumeError>,
     },
     /// A response has another number of voxels than its sample.
     #[error(
@@ -118,7 +118,10 @@ pub(crate) fn dice(
             continue;
         }
         let truth = truth(&segmentation_path(directory, name), classes);
-        let truth = truth.map_err(|source| DiceError::Truth { index, source })?;
+        let truth = truth.map_err(|source| DiceError::Truth {
+            index,
+            source: Box::new(source),
+        })?;
         *score = Some(of_case(&truth, &entry.data, classes, number, index)?);
     }
     let found: Vec<&Vec<f64>> = scores.iter().flatten().collect();

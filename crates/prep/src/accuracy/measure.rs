@@ -1,24 +1,22 @@
 //! Computes the accuracy of a benchmark's run from its files, with the metric of the benchmark's file.
 
-use std::{
-    fmt, io,
-    path::{Path, PathBuf},
-};
+use std::{fmt, path::Path};
 
 use regatta_mllog::read::accuracy_file;
 use regatta_types::benchmark::{Benchmark, Metric, Prep, SlidingWindows, Squad};
 
 use super::{
-    detection::{DetectionScore, DetectionScoreError, detection},
-    dice::{DiceError, DiceScore, dice},
+    detection::{DetectionScore, detection},
+    dice::{DiceScore, dice},
     label::LabelType,
-    squad::{SquadScore, SquadScoreError, squad},
-    top1::{Top1, Top1Error, top1},
+    measure_error::MeasureError,
+    squad::{SquadScore, squad},
+    top1::{Top1, top1},
 };
 use crate::{
-    detection_images::{AnnotationError, Annotations, annotations_file},
-    squad::{SquadError, read_labels},
-    val_map::{self, ValMap, ValMapError},
+    detection_images::{Annotations, annotations_file},
+    squad::read_labels,
+    val_map::{self, ValMap},
     volumes::segmentation_directory,
 };
 
@@ -127,108 +125,6 @@ impl fmt::Display for AccuracyFigure {
             Self::Segmentation(score) => score.fmt(f),
         }
     }
-}
-
-/// The error when the accuracy of a run cannot be computed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MeasureError {
-    /// The benchmark's file does not define the type of its responses.
-    #[error(
-        "the file of benchmark {benchmark} does not define the type of its responses; hint: name it with --dtype"
-    )]
-    LabelType {
-        /// The benchmark's name.
-        benchmark: String,
-    },
-    /// Only the reference script computes the benchmark's metric.
-    #[error(
-        "only the reference's {script} computes the accuracy of benchmark {benchmark}; hint: regatta accuracy {benchmark} --log LOG --official {script}"
-    )]
-    Elsewhere {
-        /// The benchmark's name.
-        benchmark: String,
-        /// The script's name.
-        script: &'static str,
-    },
-    /// The map of the labels cannot be read.
-    #[error("the labels of benchmark {benchmark} cannot be read (has its dataset been prepared?)")]
-    Map {
-        /// The benchmark's name.
-        benchmark: String,
-        /// The cause.
-        #[source]
-        source: ValMapError,
-    },
-    /// The questions or the vocabulary beside the samples cannot be read.
-    #[error("the questions of benchmark {benchmark} cannot be read (has its dataset been prepared?)")]
-    Questions {
-        /// The benchmark's name.
-        benchmark: String,
-        /// The cause.
-        #[source]
-        source: SquadError,
-    },
-    /// The annotations beside the samples cannot be read.
-    #[error("the annotations of benchmark {benchmark} cannot be read (has its dataset been prepared?)")]
-    Annotations {
-        /// The benchmark's name.
-        benchmark: String,
-        /// The cause.
-        #[source]
-        source: AnnotationError,
-    },
-    /// A type of responses was named, but the metric reads one type only.
-    #[error("the responses of benchmark {benchmark} have one type only; hint: leave out --dtype")]
-    NoLabelType {
-        /// The benchmark's name.
-        benchmark: String,
-    },
-    /// The log cannot be opened.
-    #[error("cannot open {path}", path = path.display())]
-    Open {
-        /// The log.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
-    /// The log contains no accuracy.
-    #[error("no accuracy can be computed from {path}", path = path.display())]
-    Log {
-        /// The log.
-        path: PathBuf,
-        /// The cause, with its entry.
-        #[source]
-        source: Top1Error,
-    },
-    /// The log contains no answers to the questions.
-    #[error("no F1 can be computed from {path}", path = path.display())]
-    Answers {
-        /// The log.
-        path: PathBuf,
-        /// The cause, with its entry.
-        #[source]
-        source: SquadScoreError,
-    },
-    /// The log contains no detections.
-    #[error("no mAP can be computed from {path}", path = path.display())]
-    Detections {
-        /// The log.
-        path: PathBuf,
-        /// The cause, with its entry.
-        #[source]
-        source: DetectionScoreError,
-    },
-    /// The log contains no segmentations.
-    #[error("no DICE can be computed from {path}", path = path.display())]
-    Segmentations {
-        /// The log.
-        path: PathBuf,
-        /// The cause, with its entry.
-        #[source]
-        source: DiceError,
-    },
 }
 
 /// Computes the accuracy of the log `log` with the labels below `scratch`. `label_type` overrides the response type of the

@@ -7,12 +7,14 @@ mod detection;
 mod dice;
 mod label;
 mod measure;
+mod measure_error;
 mod squad;
 mod top1;
 
 pub use detection::{DetectionScore, DetectionScoreError, DetectionsError};
 pub use dice::{DiceError, DiceScore};
 pub use label::{LabelError, LabelType};
-pub use measure::{AccuracyFigure, MeasureError, MeasuredAccuracy, measure};
+pub use measure::{AccuracyFigure, MeasuredAccuracy, measure};
+pub use measure_error::MeasureError;
 pub use squad::{LogitsError, SquadScore, SquadScoreError};
 pub use top1::{Top1, Top1Error, top1};

@@ -5,7 +5,7 @@ pub(crate) const HEADER_BYTES: usize = 348;
 /// The most voxels along a dimension that are read: NIfTI stores sizes as 16-bit integers.
 const LONGEST: i16 = i16::MAX;
 /// The most voxels of a volume that are read. The largest case of KiTS19 has 277 million.
-const MOST_VOXELS: usize = 1 << 30;
+const MOST_VOXELS: usize = 1 << 29;
 
 /// The type of a voxel on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -201,3 +201,62 @@ pub(crate) fn segmentation_file(
     }
     file.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const AFFINE: [[f64; 4]; 3] = [[0.0, 0.0, -1.2, 5.0], [0.0, 1.2, 0.0, 6.0], [1.6, 0.0, 0.0, 7.0]];
+
+    /// Reads a file of classes.
+    fn read(file: &[u8]) -> Result<(NiftiHeader, Vec<u8>), VolumeError> {
+        let place = tempfile::NamedTempFile::new().unwrap();
+        fs::write(place.path(), file).unwrap();
+        let file = NiftiFile::open(place.path())?;
+        let header = file.header.clone();
+        let voxels = file.voxels(place.path(), |value| Ok(value as u8))?;
+        Ok((header, voxels))
+    }
+
+    fn written(voxels: &[u8]) -> Vec<u8> {
+        segmentation_file(voxels, [2, 3, 4], [1.6, 1.2, 1.2], &AFFINE).unwrap()
+    }
+
+    #[test]
+    fn a_written_segmentation_is_read_as_it_was() {
+        let voxels: Vec<u8> = (0..24).collect();
+        let (header, found) = read(&written(&voxels)).unwrap();
+        assert_eq!(found, voxels);
+        assert_eq!((header.size, header.scaling), ([2, 3, 4], None));
+        let is_near = |one: f64, other: f64| (one - other).abs() < 1e-6;
+        let rows = header.affine.as_flattened().iter().zip(AFFINE.as_flattened());
+        assert!(rows.into_iter().all(|(one, other)| is_near(*one, *other)));
+    }
+
+    proptest! {
+        /// Bytes from outside never cause a panic, packed or not.
+        #[test]
+        fn damaged_files_are_read_or_refused(
+            changes in prop::collection::vec((0..376_usize, any::<u8>()), 1..6),
+            length in 0..400_usize,
+            is_packed in any::<bool>(),
+        ) {
+            let mut file = Vec::new();
+            MultiGzDecoder::new(&written(&[1; 24])[..]).read_to_end(&mut file).unwrap();
+            for (place, byte) in changes {
+                file[place] = byte;
+            }
+            file.truncate(length);
+            if is_packed {
+                let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+                packed.write_all(&file).unwrap();
+                file = packed.finish().unwrap();
+            }
+            let _ = read(&file);
+        }
+    }
+}

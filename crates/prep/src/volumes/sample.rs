@@ -215,7 +215,7 @@ impl<'a> VolumeSampleMaker<'a> {
 }
 
 /// The most voxels of a sample.
-const MOST_VOXELS: usize = 1 << 30;
+const MOST_VOXELS: usize = 1 << 29;
 
 /// Returns a value as a 32-bit float.
 fn finite(value: f64) -> Result<f32, String> {

@@ -1,0 +1,238 @@
+//! Volumes become whole sets of samples or none, and bad ones get one sentence. `kits19.rs` compares samples with the reference's.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::{error::Error, fs, io::Write as _, path::Path};
+
+use flate2::{Compression, write::GzEncoder};
+use regatta_prep::{
+    ImageRequest, PrepError, PrepReport, check_images, label_files, prepare_images, verify_samples,
+};
+use regatta_types::{
+    benchmark::{Benchmark, Dtype, Prep},
+    layout::Layout,
+    samples::{Form, Quantised, Rounding, SampleSet},
+};
+
+/// Returns the shipped benchmark with these cases and windows of `side` voxels.
+fn benchmark(cases: &[&str], side: usize) -> Benchmark {
+    let text = include_str!("../../../configs/benchmarks/3d-unet-99.toml");
+    let mut benchmark = Benchmark::from_toml(text).unwrap();
+    benchmark.model.input_shape = vec![1, side, side, side];
+    benchmark.model.windows.as_mut().unwrap().stride = [side / 2; 3];
+    benchmark.dataset.total_samples = cases.len();
+    let Some(Prep::Volumes(kind)) = &mut benchmark.prep else {
+        unreachable!("the file has volumes");
+    };
+    kind.cases = cases.iter().map(|&case| case.to_owned()).collect();
+    benchmark
+}
+
+fn request<'a>(benchmark: &'a Benchmark, dtype: Dtype, data: &'a Path) -> ImageRequest<'a> {
+    ImageRequest {
+        benchmark,
+        form: Form::new(dtype, Layout::Linear),
+        quantised: None,
+        data,
+        labels: None,
+        calibration: None,
+    }
+}
+
+fn prepared(benchmark: &Benchmark, dtype: Dtype, data: &Path, out: &Path) -> Result<PrepReport, PrepError> {
+    prepare_images(&request(benchmark, dtype, data), out, &mut |_, _| {})
+}
+
+/// A NIfTI-1 file of 4 x 3 x 2 voxels of 16 bits.
+fn nifti() -> Vec<u8> {
+    let mut file = vec![0; 352];
+    let mut put = |place: usize, bytes: &[u8]| file[place..place + bytes.len()].copy_from_slice(bytes);
+    put(0, &348_i32.to_le_bytes());
+    for (place, dim) in [3_i16, 4, 3, 2, 1, 1, 1, 1].iter().enumerate() {
+        put(40 + 2 * place, &dim.to_le_bytes());
+    }
+    put(70, &4_i16.to_le_bytes());
+    for (place, value) in [1.0_f32, 3.2, 1.2, 2.4].iter().enumerate() {
+        put(76 + 4 * place, &value.to_le_bytes());
+    }
+    put(108, &352.0_f32.to_le_bytes());
+    put(344, b"n+1\0");
+    file.extend((0..24_i16).flat_map(|voxel| (voxel % 3).to_le_bytes()));
+    file
+}
+
+fn write(path: &Path, file: &[u8]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut packed = GzEncoder::new(fs::File::create(path).unwrap(), Compression::fast());
+    packed.write_all(file).unwrap();
+    packed.finish().unwrap();
+}
+
+fn case(data: &Path, name: &str) {
+    write(&data.join(name).join("imaging.nii.gz"), &nifti());
+    write(&data.join(name).join("segmentation.nii.gz"), &nifti());
+}
+
+fn sentence(error: &dyn Error) -> String {
+    let mut sentence = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        sentence.push_str(&format!(": {next}"));
+        cause = next.source();
+    }
+    sentence
+}
+
+#[test]
+fn a_second_preparation_changes_nothing_and_a_broken_one_leaves_no_set() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, out) = (place.path().join("kits"), place.path().join("scratch"));
+    let mut benchmark = benchmark(&["case_00185", "case_00400"], 8);
+    benchmark.name = "volumes".to_owned();
+    case(&data, "case_00185");
+    let report = prepared(&benchmark, Dtype::Float32, &data, &out).unwrap();
+    assert_eq!(
+        (report.samples, report.unchanged),
+        (2, 0),
+        "the copy need not be there"
+    );
+    assert_eq!(
+        fs::read_to_string(&report.map).unwrap(),
+        "case_00185 8 8 8\ncase_00400 8 8 8\n"
+    );
+    let described = out.join(&label_files(&benchmark)[0]);
+    let before = fs::read(&described).unwrap();
+    assert_eq!(
+        prepared(&benchmark, Dtype::Float32, &data, &out)
+            .unwrap()
+            .unchanged,
+        2
+    );
+    assert_eq!(fs::read(&described).unwrap(), before);
+    assert!(
+        verify_samples(&report.dir, None, &mut |_, _| {})
+            .unwrap()
+            .is_equal()
+    );
+    check_images(&request(&benchmark, Dtype::Float32, &data)).unwrap();
+
+    let steps = Quantised {
+        scale: 4.0 / 127.0,
+        rounding: Rounding::Nearest,
+        source: "given".to_owned(),
+    };
+    let int8 = ImageRequest {
+        quantised: Some(&steps),
+        ..request(&benchmark, Dtype::Int8, &data)
+    };
+    assert_eq!(prepare_images(&int8, &out, &mut |_, _| {}).unwrap().samples, 2);
+
+    // The second case is damaged behind its header.
+    fs::create_dir_all(data.join("case_00400")).unwrap();
+    fs::copy(
+        data.join("case_00185/segmentation.nii.gz"),
+        data.join("case_00400/segmentation.nii.gz"),
+    )
+    .unwrap();
+    let packed = fs::read(data.join("case_00185/imaging.nii.gz")).unwrap();
+    fs::write(
+        data.join("case_00400/imaging.nii.gz"),
+        &packed[..packed.len() - 12],
+    )
+    .unwrap();
+    let error = prepared(&benchmark, Dtype::Float32, &data, &out).unwrap_err();
+    assert!(
+        sentence(&error).contains("imaging.nii.gz cannot be read; hint: download this case again"),
+        "{}",
+        sentence(&error)
+    );
+    assert!(SampleSet::check_whole(&report.dir).is_err());
+    assert!(!report.dir.join(SampleSet::FILE).exists() && !described.exists());
+}
+
+#[test]
+fn a_calibration_list_has_its_own_samples_and_names_no_sample() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, out) = (place.path().join("kits"), place.path().join("scratch"));
+    let benchmark = benchmark(&["case_00000"], 8);
+    write(&data.join("case_00050/imaging.nii.gz"), &nifti());
+    let list = place.path().join("calibration_cases.txt");
+    fs::write(&list, "case_00050\n").unwrap();
+    let made = |list: &Path| {
+        let request = ImageRequest {
+            calibration: Some(list),
+            ..request(&benchmark, Dtype::Float32, &data)
+        };
+        prepare_images(&request, &out, &mut |_, _| {})
+    };
+    let report = made(&list).unwrap();
+    assert_eq!(report.samples, 1);
+    assert!(
+        report.dir.ends_with("calibration_cases_fp32_linear"),
+        "{}",
+        report.dir.display()
+    );
+    assert!(!out.join(&label_files(&benchmark)[0]).exists());
+    for names in ["case_00050\ncase_00050\n", "case_00000\n", "a/b\n"] {
+        fs::write(&list, names).unwrap();
+        let error = made(&list).unwrap_err().to_string();
+        assert!(
+            error.contains("is repeated, a sample of the benchmark, or no directory's name"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn bad_volumes_get_one_sentence() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, out) = (place.path().join("kits"), place.path().join("scratch"));
+    let benchmark = benchmark(&["case_00000"], 8);
+    let refused = |file: &str, bytes: &[u8]| {
+        case(&data, "case_00000");
+        write(&data.join("case_00000").join(file), bytes);
+        let error = prepared(&benchmark, Dtype::Float32, &data, &out).unwrap_err();
+        let sentence = sentence(&error);
+        assert_eq!(sentence.lines().count(), 1);
+        sentence.replace(&place.path().display().to_string(), "DIR")
+    };
+    let changed = |place: usize, bytes: &[u8]| {
+        let mut file = nifti();
+        file[place..place + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    let image = "imaging.nii.gz";
+    let mut sentences = vec![
+        refused(image, b"no volume"),
+        refused(image, &changed(0, &[0])),
+        refused(image, &changed(344, b"ni1\0")),
+        refused(image, &changed(40, &4_i16.to_le_bytes())),
+        refused(image, &changed(42, &(-4_i16).to_le_bytes())),
+        refused(image, &changed(42, &[0xff, 0x7f, 0xff, 0x7f, 0xff, 0x7f])),
+        refused(image, &changed(42, &1000_i16.to_le_bytes())),
+        refused(image, &changed(70, &128_i16.to_le_bytes())),
+        refused(image, &changed(80, &f32::NAN.to_le_bytes())),
+        refused(image, &changed(80, &1e9_f32.to_le_bytes())),
+        refused(image, &changed(80, &0.01_f32.to_le_bytes())),
+        refused(image, &changed(108, &0.0_f32.to_le_bytes())),
+        refused(image, &[nifti(), vec![0]].concat()),
+        refused(image, &changed(112, &f32::MAX.to_le_bytes())),
+        refused("segmentation.nii.gz", &changed(42, &[2, 0, 3, 0, 4, 0])),
+        refused("segmentation.nii.gz", &changed(352, &3_i16.to_le_bytes())),
+    ];
+    // Two axes in one row of the affine map.
+    let mut rotated = changed(254, &1_i16.to_le_bytes());
+    rotated[280..284].copy_from_slice(&1.0_f32.to_le_bytes());
+    rotated[284..288].copy_from_slice(&0.1_f32.to_le_bytes());
+    sentences.push(refused(image, &rotated));
+    fs::remove_dir_all(data.join("case_00000")).unwrap();
+    let error = prepared(&benchmark, Dtype::Float32, &data, &out).unwrap_err();
+    sentences.push(
+        error
+            .to_string()
+            .replace(&place.path().display().to_string(), "DIR"),
+    );
+    let nowhere = prepared(&benchmark, Dtype::Float32, &data.join("nowhere"), &out).unwrap_err();
+    assert!(matches!(nowhere, PrepError::NoDataset { .. }));
+    insta::assert_snapshot!(sentences.join("\n"));
+}
