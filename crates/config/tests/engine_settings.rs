@@ -270,9 +270,8 @@ fn table() -> String {
         };
         if !setting.ignored_by.is_empty() {
             let ignored: Vec<&str> = setting.ignored_by.iter().map(|engine| engine.as_str()).collect();
-            engines.push_str(
-                &format!(" ({} ignores it)", ignored.join(" and ")).replace("tract ignores", "tract ignore"),
-            );
+            let verb = if ignored.len() > 1 { "ignore" } else { "ignores" };
+            engines.push_str(&format!(" ({} {verb} it)", ignored.join(" and ")));
         }
         let scenarios: Vec<&str> = setting
             .scenarios

@@ -14,10 +14,10 @@ import numpy as np
 TYPES = ["<f8", "<i2", "<f4", ">i2", "<i4", "|u1", "<u2", ">f8"]
 
 
-def affine(rng, spacing):
-    """Returns a map with axes in any order and direction."""
+def affine(rng, spacing, is_quaternion):
+    """Returns a map with axes in any direction, and in any order unless it is told by a quaternion, which is not exact then."""
     rows = np.zeros((4, 4))
-    for axis, target in enumerate(rng.permutation(3)):
+    for axis, target in enumerate(range(3) if is_quaternion else rng.permutation(3)):
         rows[target, axis] = spacing[axis] * rng.choice([-1, 1])
     rows[:3, 3] = rng.uniform(-300, 300, 3)
     rows[3, 3] = 1
@@ -51,7 +51,8 @@ def main():
     for number, name in enumerate(names):
         values, classes, spacing = case(rng, number, side)
         kind = TYPES[number % len(TYPES)]
-        rows = affine(rng, spacing)
+        is_quaternion = number % 3 == 1
+        rows = affine(rng, spacing, is_quaternion)
         header = nibabel.Nifti1Header(endianness=">" if kind[0] == ">" else "<")
         stored = values
         if kind == "|u1":
@@ -64,8 +65,7 @@ def main():
             image.header.set_slope_inter(4, -400)
         if kind == "<u2":
             image.header.set_slope_inter(1, -1000)
-        if number % 3 == 1:
-            # Only the quaternion says where the axes are.
+        if is_quaternion:
             image.set_qform(rows, 1)
             image.set_sform(None, 0)
         directory = root / name
