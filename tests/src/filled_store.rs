@@ -1,6 +1,10 @@
 //! A lab whose store a test fills: runs with known figures, campaigns and power sessions, without waiting for a device. It starts nothing.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -47,22 +51,48 @@ impl FilledStore {
         ];
         let requested = lab.json(&words);
         let run = requested["runs"][0]["run"].as_str().expect("a run").to_owned();
+        let filled = Self::of(lab, &run);
+        filled
+            .store
+            .execute("DELETE FROM runs", [])
+            .expect("the store is writable");
+        filled
+    }
+
+    /// Opens the store of a lab that has a run of SingleStream, which all others copy.
+    ///
+    /// # Panics
+    /// Panics when there is no such run.
+    #[must_use]
+    pub fn of(lab: &Lab, run: &str) -> Self {
         let store = Connection::open(lab.workspace().join("regatta.db")).expect("the store");
         store.busy_timeout(Duration::from_secs(20)).expect("a time limit");
         let draft: String = store
-            .query_row("SELECT draft FROM runs WHERE id = ?1", [&run], |row| row.get(0))
+            .query_row("SELECT draft FROM runs WHERE id = ?1", [run], |row| row.get(0))
             .expect("the draft");
-        store
-            .execute("DELETE FROM runs", [])
-            .expect("the store is writable");
         let mut draft: Value = serde_json::from_str(&draft).expect("JSON");
+        // Runs of an engine that executes the model count in comparisons.
         draft["spec"]["engine"]["kind"] = json!("tract");
+        // Staging reads the documents of the newest round's runs, and these have none.
+        draft["spec"]["round"] = json!("v5.0");
         Self {
             store,
             workspace: lab.workspace(),
             draft,
             runs: 0,
         }
+    }
+
+    /// Uses another device for the runs that follow, by its name.
+    ///
+    /// # Panics
+    /// Panics when there is no such device.
+    pub fn use_device(&mut self, name: &str) {
+        let id: String = self
+            .store
+            .query_row("SELECT id FROM devices WHERE name = ?1", [name], |row| row.get(0))
+            .expect("the device");
+        self.draft["spec"]["device"] = json!(id);
     }
 
     /// The id of the lab's device.
@@ -133,43 +163,96 @@ impl FilledStore {
         id
     }
 
-    /// Adds a power session with samples of both runs and this `session.json`. Every text about it is `text`.
+    /// Adds a session of three minutes with samples, LoadGen's window and the server's checkpoints of both runs, and this `session.json`.
     ///
     /// # Panics
     /// Panics when the store or the disk refuses it.
-    pub fn add_power_session(&self, id: &str, text: &str, record: &Value) {
+    pub fn add_power_session(&self, id: &str, texts: &PowerSessionTexts<'_>, record: &Value) {
         self.store
             .execute(
                 "INSERT INTO power_sessions (id, meter, device, benchmark, scenario, begun, ended, verdict, reason, simulated, obstacles)
-                 VALUES (?1, ?2, ?3, ?2, ?2, '2026-11-22T10:00:00Z', '2026-11-22T10:20:00Z', 'rehearsal', ?2, 1, ?4)",
-                params![id, text, self.device(), json!([text]).to_string()],
+                 VALUES (?1, ?2, ?3, ?4, ?5, '2026-11-22T10:00:00Z', '2026-11-22T10:20:00Z', 'rehearsal', ?6, 1, ?7)",
+                params![
+                    id,
+                    texts.meter,
+                    self.device(),
+                    texts.benchmark,
+                    texts.scenario,
+                    texts.reason,
+                    json!([texts.obstacle]).to_string()
+                ],
             )
             .expect("the store takes the session");
         let directory = self.workspace.join("power").join(id);
-        for (part, minute, watts) in [("ranging", 1, 21.0), ("run_1", 5, 20.0)] {
-            let below = directory.join("session").join(part);
-            fs::create_dir_all(&below).expect("a directory");
-            let line = |second: u32| {
-                let watts = watts + f64::from(second % 3);
-                format!(
-                    "Time,11-22-2026 10:{:02}:{:02}.000,Watts,{watts},Volts,230\n",
-                    minute + second / 60,
-                    second % 60
-                )
-            };
-            let samples: String = (0..180).map(line).collect();
-            fs::write(below.join("spl.txt"), samples).expect("the samples");
-            let stamp = |key: &str, minute: u32| {
-                let value = format!("11-22-2026 10:{minute:02}:20.000");
-                let record = json!({
-                    "key": key, "value": value, "time_ms": 1.0, "namespace": "mlperf::logging", "event_type": "POINT_IN_TIME",
-                    "metadata": { "is_error": false, "is_warning": false, "file": "loadgen.cc", "line_no": 1, "pid": 1, "tid": 1 },
-                });
-                format!(":::MLLOG {record}\n")
-            };
-            let log = stamp("power_begin", minute) + &stamp("power_end", minute + 2);
-            fs::write(below.join("mlperf_log_detail.txt"), log).expect("the log");
+        let mut phases = json!({});
+        for (phase, part, minute) in [("ranging", "ranging", 1), ("testing", "run_1", 5)] {
+            write_power_run(&directory.join("session").join(part), minute);
+            let at = |second: u32| json!([SESSIONS_HOUR + f64::from(60 * minute + second), 0.0]);
+            phases[phase] = json!([at(0), at(10), at(150), at(175)]);
         }
+        let server = directory.join("session/power");
+        fs::create_dir_all(&server).expect("a directory");
+        fs::write(
+            server.join("server.json"),
+            json!({ "phases": phases }).to_string(),
+        )
+        .expect("the description");
         fs::write(directory.join("session.json"), record.to_string()).expect("the record");
     }
+}
+
+/// The hour of the sessions, 2026-11-22 10:00 UTC, in seconds since 1970.
+const SESSIONS_HOUR: f64 = 1_795_341_600.0;
+
+/// The texts about a power session.
+pub struct PowerSessionTexts<'a> {
+    /// The meter's name.
+    pub meter: &'a str,
+    /// The benchmark.
+    pub benchmark: &'a str,
+    /// The scenario.
+    pub scenario: &'a str,
+    /// Why it has no result.
+    pub reason: Option<&'a str>,
+    /// Why it cannot be submitted.
+    pub obstacle: &'a str,
+}
+
+impl PowerSessionTexts<'static> {
+    /// Those of a rehearsal.
+    #[must_use]
+    pub const fn rehearsal() -> Self {
+        Self {
+            meter: "wt310",
+            benchmark: "digits",
+            scenario: "SingleStream",
+            reason: None,
+            obstacle: "short: each run took 2 min",
+        }
+    }
+}
+
+/// Writes the samples and the log of a run that begins in a minute of the hour and draws about 21 W for two minutes.
+fn write_power_run(directory: &Path, minute: u32) {
+    fs::create_dir_all(directory).expect("a directory");
+    let line = |second: u32| {
+        let watts = match second {
+            20..=140 => 20 + second % 3,
+            _ => 9,
+        };
+        let (minute, second) = (minute + second / 60, second % 60);
+        format!("Time,11-22-2026 10:{minute:02}:{second:02}.000,Watts,{watts},Volts,230\n")
+    };
+    let samples: String = (0..180).map(line).collect();
+    fs::write(directory.join("spl.txt"), samples).expect("the samples");
+    let stamp = |key: &str, minute: u32| {
+        let value = format!("11-22-2026 10:{minute:02}:20.000");
+        let record = json!({
+            "key": key, "value": value, "time_ms": 1.0, "namespace": "mlperf::logging", "event_type": "POINT_IN_TIME",
+            "metadata": { "is_error": false, "is_warning": false, "file": "loadgen.cc", "line_no": 1, "pid": 1, "tid": 1 },
+        });
+        format!(":::MLLOG {record}\n")
+    };
+    let log = stamp("power_begin", minute) + &stamp("power_end", minute + 2);
+    fs::write(directory.join("mlperf_log_detail.txt"), log).expect("the log");
 }

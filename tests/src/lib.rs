@@ -16,6 +16,7 @@ pub mod deploy_lab;
 pub mod detections;
 pub mod filled_store;
 mod finished_run;
+pub mod hostile_texts;
 pub mod html_check;
 pub mod json_schema;
 mod lab;

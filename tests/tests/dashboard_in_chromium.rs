@@ -6,10 +6,19 @@
 use std::{env, fs, path::PathBuf, process::Command};
 
 use regatta_test_support::oracle;
-use regatta_tests::{Broker, Lab, Process, agent, chromium::Chromium, eventually, succeed_output};
-use serde_json::Value;
+use regatta_tests::{
+    Broker, Lab, Process, agent,
+    chromium::Chromium,
+    eventually,
+    filled_store::{FilledStore, LATENCY, PowerSessionTexts},
+    hostile_texts, succeed_output,
+};
+use serde_json::{Value, json};
 
 const DEVICES: usize = 20;
+
+/// A comparison of the past runs.
+const COMPARE: &str = "/compare?a=set%3Abatch%3D1&b=set%3Abatch%3D2&benchmark=digits";
 
 /// A lab with devices, recorded runs and a campaign.
 struct BusyLab {
@@ -110,6 +119,7 @@ impl BusyLab {
         fs::write(&plan, text).expect("a plan");
         let _ = succeed_output(lab.regatta().args(["campaign", "start"]).arg(&plan));
         let url = lab.page_url();
+        fill_with_past_runs(&lab);
         Self {
             lab,
             url,
@@ -117,6 +127,51 @@ impl BusyLab {
             _fleet: fleet,
         }
     }
+}
+
+/// The id of the power session.
+const SESSION: &str = "01a1fd91-2a94-7230-9870-000000000001";
+
+/// Adds runs that can be compared, a history that changes its level, and a rehearsed power session.
+fn fill_with_past_runs(lab: &Lab) {
+    // A run of full length, which still goes on when the test ends.
+    let words = [
+        "run",
+        "--device",
+        "boat-sim-0016",
+        "--benchmark",
+        "digits",
+        "--engine",
+        "sim",
+        "--scenario",
+        "SingleStream",
+    ];
+    let requested = lab.json(&[&words[..], &["--no-wait"]].concat());
+    let mut filled = FilledStore::of(lab, requested["runs"][0]["run"].as_str().expect("a run"));
+    for (device, pairs, effect) in [
+        ("boat-sim-0010", 9, 0.03),
+        ("boat-sim-0011", 9, -0.04),
+        ("boat-sim-0012", 12, 0.0),
+        ("boat-sim-0013", 9, 0.009),
+        ("boat-sim-0014", 2, 0.02),
+    ] {
+        filled.use_device(device);
+        filled.add_pairs(pairs, effect);
+    }
+    filled.use_device("boat-sim-0015");
+    for number in 0..36 {
+        let effect = if number < 22 { 1.0 } else { 1.06 };
+        let noise = f64::from(number % 7) * 0.002;
+        filled.add(if number < 22 { "4" } else { "8" }, LATENCY * (effect + noise));
+    }
+    let record = json!({
+        "meter": { "name": "wt310", "settings": { "device_type": 49, "device_port": "/dev/usbtmc0" } }, "machine": "me@boat", "round": "v6.1",
+        "verdict": "rehearsal", "official_summary": "10 of 11 checks passed", "findings": ["Check power: the runs took 3 min"],
+        "official_checks": [{ "name": "Check client sources checksum", "passed": true }, { "name": "Check power", "passed": false }],
+        "energy": { "watts": 21.0, "seconds": 120.0, "joules": 2520.0, "millijoules_per_query": 25.2, "samples_per_joule": 39.683 },
+        "sha256": { "run_1/spl.txt": "5d41402abc4b2a76b9719d911017c592ae2fd4a3b1f1c5e4a0a3d2e1b6d9c8f7" }, "simulated": true,
+    });
+    filled.add_power_session(SESSION, &PowerSessionTexts::rehearsal(), &record);
 }
 
 /// Returns what axe-core finds wrong in the open page.
@@ -137,6 +192,7 @@ fn every_page_works_in_a_browser_and_for_everybody() {
     let axe = oracle::axe().map(|path| fs::read_to_string(path).expect("axe-core") + ";0");
     let busy = BusyLab::start();
     let run = format!("/run/{}", busy.run);
+    let session = format!("/power/{SESSION}");
     browser.open(&format!("{}/submission", busy.url));
     let tree = browser.evaluate("document.querySelector('a[href^=\"/submission/\"]').getAttribute('href')");
     let tree = tree.as_str().expect("a staged tree").to_owned();
@@ -150,6 +206,12 @@ fn every_page_works_in_a_browser_and_for_everybody() {
         ("run", run.as_str()),
         ("campaigns", "/campaigns"),
         ("campaign", "/campaign/nightly"),
+        ("compare", COMPARE),
+        ("compare-empty", "/compare"),
+        ("history", "/history?runs=device%3Aboat-sim-0015"),
+        ("histories", "/history?benchmark=digits"),
+        ("power", "/power"),
+        ("session", session.as_str()),
         ("submission", "/submission"),
         ("tree", tree.as_str()),
         ("error", "/nothing"),
@@ -159,6 +221,12 @@ fn every_page_works_in_a_browser_and_for_everybody() {
         for (width, is_dark) in [(1400, false), (390, false), (1400, true)] {
             browser.resize(width, is_dark);
             browser.open(&format!("{}{path}", busy.url));
+            if let Some(pictures) = &pictures {
+                let dark = if is_dark { "-dark" } else { "" };
+                browser.picture(&pictures.join(format!("{name}-{width}{dark}.png")));
+            }
+            // What is folded is looked at, too.
+            browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true }); 0");
             let overflow = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
             assert!(
                 overflow.as_i64().is_some_and(|more| more <= 0),
@@ -170,10 +238,6 @@ fn every_page_works_in_a_browser_and_for_everybody() {
                     violations.is_empty(),
                     "{name} at {width}, dark {is_dark}: {violations:#?}"
                 );
-            }
-            if let Some(pictures) = &pictures {
-                let dark = if is_dark { "-dark" } else { "" };
-                browser.picture(&pictures.join(format!("{name}-{width}{dark}.png")));
             }
         }
     }
@@ -236,5 +300,45 @@ fn every_page_works_in_a_browser_and_for_everybody() {
     // The page that does not exist is the only one whose answer is an error.
     let findings = browser.console_findings().into_iter();
     let findings: Vec<String> = findings.filter(|finding| !finding.contains("/nothing")).collect();
+    assert_eq!(findings, Vec::<String>::new());
+}
+
+#[test]
+fn no_text_from_outside_runs_in_a_browser() {
+    let Some(mut browser) = Chromium::start() else {
+        return;
+    };
+    let mut lab = Lab::new(Broker::Embedded).expect("it needs nothing that could be missing");
+    let config = lab.workspace().join("regatta.toml");
+    let text = fs::read_to_string(&config).expect("regatta.toml");
+    fs::write(&config, format!("{text}dashboard_listen = \"127.0.0.1:0\"\n")).expect("regatta.toml");
+    let mut filled = FilledStore::new(&mut lab);
+    let url = lab.page_url();
+    for path in hostile_texts::fill(&lab, &mut filled) {
+        browser.open(&format!("{url}{path}"));
+        let found = browser.evaluate(
+            "[typeof window.hostile, document.scripts.length, document.images.length, \
+             [...document.querySelectorAll('*')].filter(one => [...one.attributes].some(held => held.name.startsWith('on'))).length]",
+        );
+        let found = found.as_array().expect("a list").clone();
+        assert_eq!(found[0], "undefined", "{path}");
+        let numbers: Vec<i64> = found[1..].iter().filter_map(Value::as_i64).collect();
+        let [scripts, images, handlers] = numbers[..] else {
+            unreachable!("{path}: {found:?}");
+        };
+        assert!(scripts <= 1 && images == 0 && handlers == 0, "{path}: {found:?}");
+    }
+    let elsewhere: Vec<String> = browser
+        .requested_urls()
+        .into_iter()
+        .filter(|requested| !requested.starts_with(&url) && requested != "about:blank")
+        .collect();
+    assert_eq!(elsewhere, Vec::<String>::new());
+    // A page that does not exist, or does not understand its URL, is no finding; a refused script would be one.
+    let findings: Vec<String> = browser
+        .console_findings()
+        .into_iter()
+        .filter(|finding| !finding.contains("Failed to load resource"))
+        .collect();
     assert_eq!(findings, Vec::<String>::new());
 }

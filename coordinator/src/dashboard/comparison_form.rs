@@ -27,11 +27,11 @@ const GRAMMAR: [(&str, &str); 7] = [
     ),
     (
         "set:KEY=VALUE",
-        "runs with an engine setting; `set:KEY=` are those without it",
+        "runs with an engine setting; without a VALUE, those without the setting",
     ),
     ("engine:KIND", "runs of an engine"),
     ("agent:VERSION", "runs by a version of the agent"),
-    ("RUN,RUN", "runs by id, its beginning or end, or `last`"),
+    ("RUN,RUN", "runs by id, its beginning or end, or the word last"),
 ];
 
 /// What the lab has that can be selected.

@@ -11,7 +11,7 @@ use super::{
 /// The size of the drawing in its own units, and the space for texts.
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 190.0;
-const RIGHT: f64 = 110.0;
+const RIGHT: f64 = 124.0;
 const TOP: f64 = 8.0;
 const ROW: f64 = 26.0;
 const BOTTOM: f64 = 44.0;

@@ -112,6 +112,7 @@ fn plot(history: &History, levels: &[Level<'_>], title: &str) -> Plot {
         values().fold(f64::INFINITY, f64::min),
         values().fold(f64::NEG_INFINITY, f64::max),
     );
+    // Below is room for the names of changes.
     let space = (high - low) * 0.08;
     let mut steps = Vec::new();
     for level in levels.iter().filter(|level| level.runs[1] > first) {
@@ -133,7 +134,7 @@ fn plot(history: &History, levels: &[Level<'_>], title: &str) -> Plot {
             [first as f64 + 1.0, history.points.len() as f64],
             "runs in the order of time",
         ),
-        y: Axis::covering(Scale::Linear, [low - space, high + space], unit),
+        y: Axis::covering(Scale::Linear, [low - 2.5 * space, high + space], unit),
         shaded: Vec::new(),
         lines: vec![
             Line {

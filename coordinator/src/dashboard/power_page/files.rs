@@ -35,7 +35,7 @@ pub(super) fn list(session: &str, record: &SessionRecord) -> Markup {
     };
     html! {
         details open[files.len() <= 40] {
-            summary { (files.len()) " files with their SHA-256" }
+            summary { @if files.len() == 1 { "1 file" } @else { (files.len()) " files" } " with SHA-256" }
             table .small role="table" aria-label="Files" {
                 thead role="rowgroup" { tr role="row" {
                     th role="columnheader" scope="col" { "File" }
