@@ -72,15 +72,30 @@ fn results(readiness: &Readiness) -> Markup {
 }
 
 fn staging_findings(findings: &[&StagingFinding]) -> Markup {
-    let words = |finding: &&StagingFinding| (finding.what.clone(), finding.fix.clone());
-    let rows = folded(findings, words, |finding| finding.place.clone());
+    let words = |finding: &&StagingFinding| {
+        let (command, _) = folding::split_device(&finding.fix);
+        (finding.what.clone(), command.to_owned())
+    };
+    let place = |finding: &&StagingFinding| {
+        let (_, device) = folding::split_device(&finding.fix);
+        (finding.place.clone(), device.map(str::to_owned))
+    };
+    let rows: Vec<_> = folded(findings, words, place)
+        .into_iter()
+        .map(|((what, command), places)| {
+            let devices = places.iter().filter_map(|(_, device)| device.as_deref());
+            let remedy = folding::join_devices(&command, devices);
+            let places: Vec<String> = places.into_iter().map(|(place, _)| place).collect();
+            (what, remedy, places)
+        })
+        .collect();
     html! {
         (table("Findings", &["Where", "What", "Remedy"], &html! {
-            @for ((what, fix), places) in rows.iter().take(MOST_FINDINGS) {
+            @for (what, remedy, places) in rows.iter().take(MOST_FINDINGS) {
                 tr role="row" {
                     th role="rowheader" scope="row" data-title="Where" { (folding::places(places)) }
                     td role="cell" data-title="What" { (shown(what, SENTENCE)) }
-                    td role="cell" data-title="Remedy" { (shown(fix, SENTENCE)) }
+                    td role="cell" data-title="Remedy" { (shown(remedy, SENTENCE)) }
                 }
             }
         }))

@@ -1,6 +1,6 @@
 //! Findings that say the same of many places, as one: fifty systems lack the same fields of their descriptions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
@@ -11,12 +11,12 @@ const MOST_AT_ONCE: usize = 3;
 const MOST_LISTED: usize = 20;
 
 /// Equal findings, in the order of the first of each, with all their places.
-pub(super) fn folded<'a, T: 'a, K: Ord + Clone>(
+pub(super) fn folded<'a, T: 'a, K: Ord + Clone, P>(
     findings: impl IntoIterator<Item = &'a T>,
     words: impl Fn(&'a T) -> K,
-    place: impl Fn(&'a T) -> String,
-) -> Vec<(K, Vec<String>)> {
-    let mut folded: Vec<(K, Vec<String>)> = Vec::new();
+    place: impl Fn(&'a T) -> P,
+) -> Vec<(K, Vec<P>)> {
+    let mut folded: Vec<(K, Vec<P>)> = Vec::new();
     let mut rows: BTreeMap<K, usize> = BTreeMap::new();
     for finding in findings {
         let key = words(finding);
@@ -27,6 +27,27 @@ pub(super) fn folded<'a, T: 'a, K: Ord + Clone>(
         }
     }
     folded
+}
+
+/// What a remedy has before the device that it is for.
+const DEVICE: &str = " --device ";
+
+/// Splits a command that ends with its only device.
+pub(super) fn split_device(remedy: &str) -> (&str, Option<&str>) {
+    match remedy.rsplit_once(DEVICE) {
+        Some((command, device)) if !device.contains(' ') => (command, Some(device)),
+        _ => (remedy, None),
+    }
+}
+
+/// Returns a command for all the devices that it was split from.
+pub(super) fn join_devices<'a>(command: &str, devices: impl Iterator<Item = &'a str>) -> String {
+    let devices: BTreeSet<&str> = devices.collect();
+    if devices.is_empty() {
+        return command.to_owned();
+    }
+    let devices: Vec<&str> = devices.into_iter().collect();
+    format!("{command}{DEVICE}{}", devices.join(","))
 }
 
 /// Renders the places of a finding.
@@ -47,6 +68,24 @@ pub(super) fn places(places: &[String]) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_that_differ_by_their_device_are_one() {
+        let remedies = [
+            "regatta run --mode AccuracyOnly --device boat-2",
+            "regatta run --mode AccuracyOnly --device boat-1",
+            "set `code`",
+        ];
+        let split = remedies.map(split_device);
+        assert_eq!(split[0], ("regatta run --mode AccuracyOnly", Some("boat-2")));
+        assert_eq!(split[2], ("set `code`", None));
+        let devices = split[..2].iter().filter_map(|(_, device)| *device);
+        assert_eq!(
+            join_devices(split[0].0, devices),
+            "regatta run --mode AccuracyOnly --device boat-1,boat-2"
+        );
+        assert_eq!(join_devices(split[2].0, [].into_iter()), "set `code`");
+    }
 
     #[test]
     fn equal_findings_of_many_places_are_one_row() {
