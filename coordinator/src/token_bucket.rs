@@ -53,9 +53,10 @@ impl<K: Eq + Hash> TokenBuckets<K> {
         })
     }
 
-    /// Returns whether there is a token. It takes none.
-    pub(crate) fn has_one(&self, key: K) -> bool {
-        self.change(key, Instant::now(), |level| *level >= 1.0)
+    /// Puts a token back that was taken for nothing.
+    pub(crate) fn put_back(&self, key: K) {
+        let most = f64::from(self.rate.burst);
+        self.change(key, Instant::now(), |level| *level = (*level + 1.0).min(most));
     }
 
     /// Takes a token, and waits until it is available.
@@ -124,6 +125,20 @@ mod tests {
     #[test]
     fn a_client_that_does_not_wait_gets_what_is_there() {
         let buckets = TokenBuckets::new(RATE);
+        assert_eq!((0..10).filter(|_| buckets.try_take(1)).count(), 3);
+    }
+
+    #[test]
+    fn a_token_that_is_put_back_is_there_again_and_none_is_gained() {
+        let buckets = TokenBuckets::new(Rate {
+            burst: 3,
+            per_second: 0.001,
+        });
+        for _ in 0..10 {
+            assert!(buckets.try_take(1));
+            buckets.put_back(1);
+        }
+        buckets.put_back(1);
         assert_eq!((0..10).filter(|_| buckets.try_take(1)).count(), 3);
     }
 

@@ -171,7 +171,13 @@ impl Chromium {
     /// # Panics
     /// Panics when it does not become true.
     pub fn wait_for(&mut self, script: &str) {
-        crate::eventually(script, 30, || self.evaluate(script) == true);
+        let script = format!("document.readyState === 'complete' && ({script})");
+        let expression = json!({ "expression": script, "returnByValue": true });
+        // A page that is being replaced answers with an error.
+        crate::eventually(&script, 30, || {
+            let answer = self.try_call("Runtime.evaluate", &expression);
+            answer.is_ok_and(|answer| answer["result"]["value"] == true)
+        });
     }
 
     /// Switches JavaScript of pages on or off. The test's own still runs.
@@ -230,6 +236,12 @@ impl Chromium {
 
     /// Calls a method of the protocol and returns its result.
     fn call(&mut self, method: &str, params: &Value) -> Value {
+        let answer = self.try_call(method, params);
+        answer.unwrap_or_else(|message| panic!("{method}: {message}"))
+    }
+
+    /// Calls a method of the protocol and returns its result, or the message that has its error.
+    fn try_call(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": params });
         if let Some(session) = &self.session {
@@ -242,8 +254,10 @@ impl Chromium {
             let message = self.messages.recv_timeout(PATIENCE);
             let message = message.unwrap_or_else(|error| panic!("no answer to {method}: {error}"));
             if message["id"] == self.last_id {
-                assert!(message.get("error").is_none(), "{method}: {message}");
-                return message["result"].clone();
+                return match message.get("error") {
+                    Some(_) => Err(message),
+                    None => Ok(message["result"].clone()),
+                };
             }
             self.events.push(message);
         }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "test code")]
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use regatta_tests::{
     Broker, Lab, Process, agent,
@@ -455,6 +455,22 @@ fn the_campaign_page_shows_every_cell_and_its_changes() {
     assert!(get_page(&url, "/campaigns").body.contains("/campaign/night-1.b"));
     assert_eq!(get_page(&url, "/campaign/none").status, 404);
     assert_eq!(get_page(&url, "/live/campaign/none").status, 404);
+
+    let _ = succeed_output(lab.regatta().args(["campaign", "pause", "night-1.b"]));
+    let page = get_page(&url, "/campaign/night-1.b").body;
+    assert!(page.contains("Requests") && page.contains("Continue"), "{page}");
+    let _ = lab.json(&["dashboard", "token", "add", "olga", "--role", "operator"]);
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../coordinator/commands.schema.json");
+    let schema: Value = serde_json::from_slice(&fs::read(schema).expect("the schema")).expect("JSON");
+    for (name, words) in [
+        ("campaignLog", &["campaign", "log", "night-1.b"]),
+        ("pageTokens", &["dashboard", "token", "list"]),
+    ] {
+        assert_eq!(
+            json_schema::findings(&lab.json(words), &schema, name),
+            Vec::<String>::new()
+        );
+    }
 }
 
 #[test]

@@ -66,8 +66,16 @@ fn an_operator_logs_in_drains_a_device_and_resumes_it() {
     };
     let (reader, operator) = (token("rita", "reader"), token("olga", "operator"));
 
+    // A form's answer may still be loading when the next page is opened.
+    let show = |browser: &mut Chromium, path: &str, is_shown: &str| {
+        browser.open(&format!("{url}{path}"));
+        browser.wait_for(is_shown);
+    };
+    let has_form =
+        "document.getElementById('token') !== null && document.querySelector('[role=alert]') === null";
+
     // The fleet leads to the login, and the login back.
-    browser.open(&format!("{url}/?text=boat"));
+    show(&mut browser, "/?text=boat", has_form);
     assert_accessible(&mut browser, axe.as_deref(), "login");
     let log_in = |browser: &mut Chromium, token: &str| {
         browser.evaluate("document.getElementById('token').focus(); 0");
@@ -76,23 +84,31 @@ fn an_operator_logs_in_drains_a_device_and_resumes_it() {
     };
     log_in(&mut browser, "regatta_page_wrong");
     browser.wait_for("document.querySelector('[role=alert]') !== null");
-    browser.open(&format!("{url}/?text=boat"));
+    show(&mut browser, "/?text=boat", has_form);
     log_in(&mut browser, &reader);
     browser.wait_for("location.search === '?text=boat' && document.querySelector('tbody a') !== null");
     let device = browser.evaluate("document.querySelector('tbody a').getAttribute('href')");
     let device = device.as_str().expect("a device").to_owned();
-    browser.open(&format!("{url}{device}"));
+    show(
+        &mut browser,
+        &device,
+        "document.getElementById('actions') !== null && document.querySelector('.account') !== null",
+    );
     assert_eq!(
         browser.evaluate("document.querySelectorAll('#actions button').length"),
         0
     );
     browser.evaluate("document.querySelector('.account button').click(); 0");
-    browser.wait_for("location.pathname === '/login'");
+    browser.wait_for("location.pathname === '/login' && document.getElementById('token') !== null");
 
     // By keyboard alone: Tab goes from the reason to the button.
     log_in(&mut browser, &operator);
     browser.wait_for("document.querySelector('.account') !== null");
-    browser.open(&format!("{url}{device}"));
+    show(
+        &mut browser,
+        &device,
+        "document.getElementById('actions') !== null && document.querySelector('.account') !== null",
+    );
     assert_accessible(&mut browser, axe.as_deref(), "device-operator");
     browser.resize(1400, false);
     browser.evaluate("document.querySelector('#actions input[name=note]').focus(); 0");
@@ -110,8 +126,8 @@ fn an_operator_logs_in_drains_a_device_and_resumes_it() {
         "{shown}"
     );
     // A reload repeats nothing.
-    browser.evaluate("location.reload(); 0");
-    browser.wait_for("document.querySelector('#log tbody') !== null && document.querySelectorAll('#log tbody tr').length === 1");
+    browser.evaluate("window.isOld = true; location.reload(); 0");
+    browser.wait_for("!window.isOld && document.querySelectorAll('#log tbody tr').length === 1");
 
     // What the command line changes arrives without a reload.
     browser.evaluate("window.isSame = true; 0");
@@ -120,7 +136,11 @@ fn an_operator_logs_in_drains_a_device_and_resumes_it() {
     let _ = succeed_output(lab.regatta().args(["device", "drain", "boat"]));
 
     browser.allow_scripts(false);
-    browser.open(&format!("{url}{device}"));
+    show(
+        &mut browser,
+        &device,
+        "document.getElementById('actions') !== null && document.querySelector('.account') !== null",
+    );
     browser.evaluate("document.querySelector('#actions button').focus(); 0");
     browser.press("Enter", "\r");
     browser.wait_for("document.querySelectorAll('#log tbody tr').length === 4");

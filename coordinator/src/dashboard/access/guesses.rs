@@ -37,18 +37,15 @@ impl Guesses {
         }
     }
 
-    /// Whether an address may try a token.
-    pub(super) fn may_try(&self, from: Peer) -> bool {
-        self.addresses.has_one(network(from.0.ip())) && self.overall.has_one(())
+    /// Lets an address try a token, and counts the attempt. Returns `false` when it had too many.
+    pub(super) fn try_one(&self, from: Peer) -> bool {
+        self.addresses.try_take(network(from.0.ip())) && self.overall.try_take(())
     }
 
-    /// Counts a wrong token.
-    pub(super) fn failed(&self, from: Peer) {
-        let is_counted = self.addresses.try_take(network(from.0.ip()));
-        self.overall.try_take(());
-        if is_counted {
-            tracing::warn!(from = %from.0.ip(), "a wrong token for the live page");
-        }
+    /// Forgets an attempt, because its token was not wrong.
+    pub(super) fn forget_one(&self, from: Peer) {
+        self.addresses.put_back(network(from.0.ip()));
+        self.overall.put_back(());
     }
 }
 
@@ -63,18 +60,14 @@ mod tests {
             let [_, b, c, d] = number.to_be_bytes();
             Peer(SocketAddr::from(([10, b, c, d], 4_000)))
         };
-        let tried = (0..100).filter(|_| {
-            let may = guesses.may_try(peer(0));
-            guesses.failed(peer(0));
-            may
-        });
-        assert_eq!(tried.count(), 10);
-        assert!(guesses.may_try(peer(1)));
-        for number in 0..200 {
-            for _ in 0..10 {
-                guesses.failed(peer(number));
-            }
+        assert_eq!((0..100).filter(|_| guesses.try_one(peer(0))).count(), 10);
+        for _ in 0..100 {
+            assert!(guesses.try_one(peer(1)), "right tokens are not limited");
+            guesses.forget_one(peer(1));
         }
-        assert!(!guesses.may_try(peer(7)));
+        for number in 2..150 {
+            assert_eq!((0..20).filter(|_| guesses.try_one(peer(number))).count(), 10);
+        }
+        assert!(guesses.try_one(peer(1)));
     }
 }

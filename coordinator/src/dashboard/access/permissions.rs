@@ -92,7 +92,7 @@ impl Access {
 
     /// Returns the valid token that a text is. A wrong one counts against its address.
     pub(super) async fn verify(self: &Arc<Self>, text: &str, from: Peer) -> Result<PageToken, TokenRefusal> {
-        if !self.guesses.may_try(from) {
+        if !self.guesses.try_one(from) {
             return Err(TokenRefusal::TooManyAttempts);
         }
         let secret = Secret::parse_token(text);
@@ -103,13 +103,17 @@ impl Access {
                 Some(found) => Some(found),
                 // It may be newer than the last look at the store.
                 None if self.refresh().await => known(secret),
-                None => return Err(TokenRefusal::Internal),
+                None => {
+                    self.guesses.forget_one(from);
+                    return Err(TokenRefusal::Internal);
+                }
             },
         };
         let Some(token) = found else {
-            self.guesses.failed(from);
+            tracing::warn!(from = %from.0.ip(), "a wrong token for the live page");
             return Err(TokenRefusal::Unknown);
         };
+        self.guesses.forget_one(from);
         let (access, number) = (Arc::clone(self), token.number);
         tokio::task::spawn_blocking(move || access.tokens.note_use(number));
         Ok(token)

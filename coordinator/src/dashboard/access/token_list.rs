@@ -1,12 +1,18 @@
 //! A copy of the tokens in memory, so that a check costs no query. The store is authoritative.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use subtle::ConstantTimeEq as _;
 
 use super::secret::Secret;
 use crate::store::{self, PageToken, Store};
+
+/// The longest wait to store a use. Readings never wait for a writer, but they share the connection.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The tokens.
 pub(super) struct TokenList {
@@ -19,6 +25,7 @@ pub(super) struct TokenList {
 impl TokenList {
     /// Reads the tokens.
     pub(super) fn read(store: Store) -> store::Result<Self> {
+        store.set_patience(PATIENCE)?;
         Ok(Self {
             tokens: RwLock::new(store.page_tokens()?.into()),
             store: Mutex::new(store),

@@ -24,7 +24,12 @@ pub(super) fn document(operations: &[Operation]) -> Value {
             "description": "Reads the lab. Fields are added, and never renamed or removed. Times are RFC 3339 in UTC.",
         },
         "paths": paths,
-        "components": { "schemas": schemas() },
+        // On loopback nobody needs a token.
+        "security": [{}, { "token": [] }],
+        "components": {
+            "schemas": schemas(),
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
     })
 }
 
