@@ -7,6 +7,7 @@ use super::{Context, context::say, with_hint};
 use crate::{
     daemon::Daemon,
     exit::{self, CommandResult, Failure},
+    keys::PAGE_CERTIFICATE,
     store,
     workspace::{DEFAULT_PAGE, Workspace},
 };
@@ -59,6 +60,13 @@ fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
             format!(", because {holder} has {DEFAULT_PAGE}")
         });
         lines.push(format!("live page at {}{why}", page.url()));
+        if workspace.config().page_login {
+            let certificate = workspace.keys().join(PAGE_CERTIFICATE);
+            lines.push(format!(
+                "browsers trust it once they import {}",
+                certificate.display()
+            ));
+        }
         if page.lacks_tokens() {
             lines.push("nobody can log in to it yet: `regatta dashboard token add NAME`".to_owned());
         }
