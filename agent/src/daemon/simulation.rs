@@ -35,8 +35,11 @@ use crate::{
 
 /// The number of devices that enroll at the same time.
 const ENROLLMENTS: usize = 8;
-/// The threads that seal runs of all devices.
-const SEALING_THREADS: usize = 8;
+/// The threads that serve the devices. The devices share one disk, which commits the flushes of several threads together; each device of a
+/// real fleet has its own.
+const THREADS: usize = 32;
+/// The threads that seal runs of one thread's devices.
+const SEALING_THREADS: usize = 2;
 /// The file descriptors of a device: its lock, its connection, and a run with its logs.
 const DESCRIPTORS: u64 = 12;
 
@@ -63,24 +66,55 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<u8, Failure> {
     );
     // Standard output may be closed.
     let _ = writeln!(io::stdout(), "{text}");
+    let slots = Arc::new(Semaphore::new(usize::from(
+        args.concurrent_runs.unwrap_or_else(default_concurrent_runs),
+    )));
+    serve_on_threads(devices, &slots)
+}
+
+/// Runs every device until it stops. Returns the first failure of a device.
+fn serve_on_threads(mut devices: Vec<OpenDevice>, slots: &Arc<Semaphore>) -> Result<u8, Failure> {
+    let supervisor = Arc::new(Supervisor::of_this_process());
+    let share = devices.len().div_ceil(THREADS).max(1);
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        while !devices.is_empty() {
+            let of_thread = devices.split_off(devices.len().saturating_sub(share));
+            threads.push(scope.spawn(|| serve_all(of_thread, &supervisor, slots)));
+        }
+        let mut failure = None;
+        for thread in threads {
+            let ended = thread.join();
+            let ended =
+                ended.unwrap_or_else(|_| Err(anyhow!("a thread of simulated devices panicked").into()));
+            failure = failure.or(ended.err());
+        }
+        failure.map_or(Ok(exit::OK), Err)
+    })
+}
+
+fn serve_all(
+    devices: Vec<OpenDevice>,
+    supervisor: &Arc<Supervisor>,
+    slots: &Arc<Semaphore>,
+) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(SEALING_THREADS)
         .build()
         .map_err(|e| Failure::could_not(StartError::Runtime(e)))?;
-    let slots = Arc::new(Semaphore::new(usize::from(
-        args.concurrent_runs.unwrap_or_else(default_concurrent_runs),
-    )));
-    LocalSet::new().block_on(&runtime, serve_all(devices, &slots))
+    LocalSet::new().block_on(&runtime, serve(devices, supervisor, slots))
 }
 
-/// Runs every device until it stops.
-async fn serve_all(devices: Vec<OpenDevice>, slots: &Arc<Semaphore>) -> Result<u8, Failure> {
-    let supervisor = Arc::new(Supervisor::of_this_process());
+async fn serve(
+    devices: Vec<OpenDevice>,
+    supervisor: &Arc<Supervisor>,
+    slots: &Arc<Semaphore>,
+) -> Result<(), Failure> {
     let mut tasks = Vec::with_capacity(devices.len());
     for device in devices {
         let span = tracing::info_span!("device", name = device.config.name);
-        let (supervisor, slots) = (Arc::clone(&supervisor), RunSlots::shared(Arc::clone(slots)));
+        let (supervisor, slots) = (Arc::clone(supervisor), RunSlots::shared(Arc::clone(slots)));
         let served = async move { device.serve(&supervisor, Some(slots)).await };
         tasks.push(tokio::task::spawn_local(served.instrument(span)));
     }
@@ -92,7 +126,7 @@ async fn serve_all(devices: Vec<OpenDevice>, slots: &Arc<Semaphore>) -> Result<u
             failure.get_or_insert(error);
         }
     }
-    failure.map_or(Ok(exit::OK), Err)
+    failure.map_or(Ok(()), Err)
 }
 
 /// Writes a device's configuration, so that `regatta-agent serve` can run it alone, too.

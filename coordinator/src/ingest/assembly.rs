@@ -3,12 +3,15 @@
 //! A chunk is appended at the end of the file. Bytes that the file already has are skipped. A chunk beyond the end would leave a gap and
 //! is refused.
 //!
+//! The caller flushes files and directories, for many streams together.
+//!
 //! SHA-256 is updated on every write and recomputed from the file after a restart. The file can be longer than its committed part: during
 //! a flush, or after a crash. After a crash it is truncated to the committed length.
 
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -19,7 +22,7 @@ use regatta_wire::{
 };
 use sha2::{Digest as _, Sha256};
 
-use regatta_fsutil::{atomic_file::sync_directory, hash::hex};
+use regatta_fsutil::hash::hex;
 
 use crate::{store::StreamRow, workspace::RunDir};
 
@@ -45,13 +48,23 @@ pub(super) struct Assembly {
     written: u64,
     committed: u64,
     end: Option<StreamEnd>,
+    /// Whether the file's name, and its length when it was opened, may not be on disk yet.
+    is_name_unflushed: bool,
+}
+
+/// What must be flushed before the bytes of a stream are committed.
+#[derive(Debug)]
+pub(super) struct Unflushed {
+    pub(super) file: Arc<File>,
+    /// The directories with the file's name, if it may not be on disk.
+    pub(super) directories: Vec<PathBuf>,
 }
 
 impl Assembly {
     /// Opens a stream at the offset that the store has recorded.
     ///
     /// # Errors
-    /// Returns an error when the file or a directory cannot be created, read, truncated or flushed.
+    /// Returns an error when the file or a directory cannot be created, read or truncated.
     pub(super) fn open(dir: &RunDir, row: &StreamRow) -> io::Result<Self> {
         fs::create_dir_all(dir.partial())?;
         let path = dir.partial_file(&row.name);
@@ -76,8 +89,6 @@ impl Assembly {
         }
         file.set_len(committed)?;
         let hasher = hash_prefix(&mut file)?;
-        sync_directory(&dir.partial())?;
-        sync_directory(dir.path())?;
         let end = row.stated_end();
         Ok(Self {
             name: row.name.clone(),
@@ -87,6 +98,7 @@ impl Assembly {
             written: committed,
             committed,
             end,
+            is_name_unflushed: true,
         })
     }
 
@@ -142,24 +154,38 @@ impl Assembly {
         self.written
     }
 
-    /// The file, when it has bytes that must be flushed before they are committed.
-    pub(super) fn unflushed(&self) -> Option<Arc<File>> {
-        (self.written > self.committed).then(|| Arc::clone(&self.file))
+    /// Takes what must be flushed before the present bytes are committed. An empty stream that has ended is flushed too, because its file
+    /// must survive a crash.
+    pub(super) fn take_unflushed(&mut self) -> Option<Unflushed> {
+        let has_ended_unflushed = self.is_name_unflushed && self.end.is_some();
+        (self.written > self.committed || has_ended_unflushed).then(|| Unflushed {
+            file: Arc::clone(&self.file),
+            directories: if std::mem::take(&mut self.is_name_unflushed) {
+                vec![self.dir.partial(), self.dir.path().to_owned()]
+            } else {
+                Vec::new()
+            },
+        })
+    }
+
+    /// The directories that a complete stream changes. They must be flushed before it is recorded.
+    pub(super) fn directories(&self) -> [PathBuf; 3] {
+        [self.dir.files(), self.dir.partial(), self.dir.path().to_owned()]
     }
 
     /// Marks the first `flushed` bytes as committed and compares a stream that has reached its end.
     ///
-    /// A stream with the stated length and SHA-256 moves to the run's files. Any other is truncated to nothing. The caller records the
-    /// returned row before it acknowledges anything.
+    /// A stream with the stated length and SHA-256 moves to the run's files. Any other is truncated to nothing. The caller flushes the
+    /// [`directories`](Self::directories) of a complete stream, then records the returned row, then acknowledges.
     ///
     /// # Errors
-    /// Returns an error when the file cannot be moved, truncated or flushed.
+    /// Returns an error when the file cannot be moved or truncated.
     pub(super) fn settle(&mut self, flushed: u64) -> io::Result<(StreamRow, Option<StreamVerdict>)> {
         // Bytes that arrived during the flush wait for the next one.
         let judged = self
             .end
             .as_ref()
-            .filter(|end| self.written == flushed && flushed >= end.length)
+            .filter(|end| !self.is_name_unflushed && self.written == flushed && flushed >= end.length)
             .map(|end| self.is_equal(end));
         match judged {
             Some(true) => {
@@ -184,13 +210,8 @@ impl Assembly {
     }
 
     fn become_whole(&self) -> io::Result<()> {
-        // An empty stream was never flushed, but its file must survive a crash.
-        self.file.sync_all()?;
         fs::create_dir_all(self.dir.files())?;
-        fs::rename(self.dir.partial_file(&self.name), self.dir.file(&self.name))?;
-        sync_directory(&self.dir.files())?;
-        sync_directory(&self.dir.partial())?;
-        sync_directory(self.dir.path())
+        fs::rename(self.dir.partial_file(&self.name), self.dir.file(&self.name))
     }
 
     fn start_again(&mut self) -> io::Result<()> {

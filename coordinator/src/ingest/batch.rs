@@ -1,5 +1,5 @@
-//! Processes a batch of messages: dispatches each by kind and appends log chunks to stream files. `settling` flushes, records and
-//! acknowledges the batch.
+//! Processes a batch of messages: dispatches each by kind, appends log chunks to stream files, and stores all other messages of the batch
+//! in one transaction. `settling` flushes, records and acknowledges the log chunks.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -121,18 +121,21 @@ impl Ingest {
     /// Writes a batch, settles the previous batch and starts to flush this one. Returns `true` when other threads may have work.
     pub(super) fn take(&mut self, messages: impl IntoIterator<Item = Inbound>) -> bool {
         let mut touched = Touched::default();
-        for (topic, content) in self.retry_queue.take() {
-            self.take_or_keep(&topic, &content, &mut touched);
-        }
+        let mut to_store = Vec::new();
         for message in messages {
-            let content = TopicMessage {
-                payload: message.payload.clone(),
-                retained: message.retained,
-            };
-            self.take_or_keep(&message.topic, &content, &mut touched);
-            message.dealt_with();
+            // The last heartbeat of each device is stored with the batch's streams.
+            if is_log(&message.topic) || is_heartbeat(&message.topic, &message.payload) {
+                self.take_or_keep(&message.topic, &TopicMessage::from(&message), &mut touched);
+                message.dealt_with();
+            } else {
+                to_store.push(message);
+            }
         }
-        let news = touched.news | self.finish();
+        let mut contents: Vec<(String, TopicMessage)> = self.retry_queue.take().into_iter().collect();
+        let new = to_store.iter();
+        contents.extend(new.map(|message| (message.topic.clone(), message.into())));
+        let news = self.finish_and_store(&contents, &mut touched) | touched.news;
+        to_store.into_iter().for_each(Inbound::dealt_with);
         self.begin_flush(touched);
         if self.open.len() > self.open_streams {
             // Every stream is settled now, so closing files loses nothing.
@@ -152,6 +155,33 @@ impl Ingest {
         if let Some((largest_holder, _)) = counts.into_iter().max_by_key(|(_, count)| *count) {
             self.open.retain(|(device, _, _), _| *device != largest_holder);
         }
+    }
+
+    /// Settles the batch in flight, then stores messages in their order. One transaction makes both durable. Messages that it could not
+    /// store are queued. Returns `true` when other threads may have work because of the settled batch.
+    pub(super) fn finish_and_store(
+        &mut self,
+        contents: &[(String, TopicMessage)],
+        touched: &mut Touched,
+    ) -> bool {
+        let settlement = self.settle_flushed();
+        if contents.is_empty() && settlement.is_nothing() {
+            return false;
+        }
+        let stored = self.store.begin().and_then(|()| {
+            let recorded = self.record(&settlement);
+            for (topic, message) in contents {
+                self.take_or_keep(topic, message, touched);
+            }
+            self.store.commit().map(|()| recorded)
+        });
+        let recorded = stored.unwrap_or_else(|error| {
+            for (topic, message) in contents {
+                self.retry_queue.keep(topic, message);
+            }
+            Err(error)
+        });
+        self.acknowledge(settlement, recorded)
     }
 
     fn take_or_keep(&mut self, topic: &str, content: &TopicMessage, touched: &mut Touched) {
@@ -205,9 +235,6 @@ impl Ingest {
                 if !hello.online {
                     // The device is offline now, so earlier heartbeats of this batch must not mark it online.
                     touched.alive.remove(&device);
-                    if let Some(batch) = &mut self.under_way {
-                        batch.alive.remove(&device);
-                    }
                 }
                 touched.news = true;
             }
@@ -387,6 +414,17 @@ impl Ingest {
     pub(super) fn rejects(&self) -> &RejectCounters {
         &self.rejects
     }
+}
+
+/// Returns whether a message on this topic goes to a file and not to the store.
+fn is_log(topic: &str) -> bool {
+    Topic::parse(topic).is_ok_and(|topic| matches!(topic.leaf, Leaf::Log(..)))
+}
+
+/// Returns whether a message is a heartbeat.
+pub(super) fn is_heartbeat(topic: &str, payload: &[u8]) -> bool {
+    frame::stated_kind(payload) == Some(Heartbeat::KIND)
+        && Topic::parse(topic).is_ok_and(|topic| topic.leaf == Leaf::Telemetry)
 }
 
 /// The bytes of a run that are committed or written and not yet committed.

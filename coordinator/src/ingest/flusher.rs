@@ -1,20 +1,80 @@
-//! Flushes files to disk on its own thread, so that the next batch is written and hashed meanwhile.
-//! The thread flushes one list of files at a time and does not know streams.
+//! Flushes files and directories to disk on a thread of its own, so that the next batch is written and hashed meanwhile.
+//! The thread flushes one list at a time and does not know streams.
 
 use std::{
+    collections::BTreeSet,
     fs::File,
     io,
+    path::{Path, PathBuf},
     sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
+use regatta_fsutil::{atomic_file::sync_directory, parallel};
+
 /// A handle on the flush thread. The thread ends when the handle is dropped.
 pub(super) struct Flusher {
-    jobs: mpsc::Sender<Vec<Arc<File>>>,
+    jobs: mpsc::Sender<FlushJob>,
     done: mpsc::Receiver<(Vec<io::Result<()>>, Duration)>,
     /// Total time spent in flushes.
     took: Duration,
+}
+
+/// What is flushed together.
+#[derive(Debug, Default)]
+pub(super) struct FlushJob {
+    /// The files, each with a result of its own.
+    pub(super) files: Vec<Arc<File>>,
+    /// The directories that have the files' names. A directory that cannot be flushed fails every file.
+    pub(super) directories: BTreeSet<PathBuf>,
+}
+
+/// One thing to flush.
+enum Unflushed<'a> {
+    File(&'a File),
+    Directory(&'a Path),
+}
+
+impl Unflushed<'_> {
+    fn flush(&self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.sync_all(),
+            Self::Directory(path) => match sync_directory(path) {
+                // It was removed meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                flushed => flushed,
+            },
+        }
+    }
+}
+
+impl FlushJob {
+    fn run(&self) -> Vec<io::Result<()>> {
+        let files = self.files.iter().map(|file| Unflushed::File(file));
+        let directories = self.directories.iter().map(|path| Unflushed::Directory(path));
+        let all: Vec<Unflushed<'_>> = files.chain(directories).collect();
+        let mut flushed = parallel::for_each_file(&all, Unflushed::flush);
+        let directories = flushed.split_off(self.files.len());
+        match directories.into_iter().find_map(Result::err) {
+            None => flushed,
+            Some(error) => {
+                let failed = |_| Err(io::Error::new(error.kind(), error.to_string()));
+                flushed.iter().map(failed).collect()
+            }
+        }
+    }
+}
+
+/// Flushes directories at once.
+pub(super) fn flush_directories(directories: &BTreeSet<PathBuf>) -> io::Result<()> {
+    let all: Vec<Unflushed<'_>> = directories
+        .iter()
+        .map(|path| Unflushed::Directory(path))
+        .collect();
+    parallel::for_each_file(&all, Unflushed::flush)
+        .into_iter()
+        .collect()
 }
 
 impl Flusher {
@@ -23,13 +83,12 @@ impl Flusher {
     /// # Errors
     /// Returns an error when the system cannot start the thread.
     pub(super) fn start() -> io::Result<Self> {
-        let (jobs, incoming) = mpsc::channel::<Vec<Arc<File>>>();
+        let (jobs, incoming) = mpsc::channel::<FlushJob>();
         let (answers, done) = mpsc::channel();
         thread::Builder::new().name("flush".to_owned()).spawn(move || {
-            for files in incoming {
+            for job in incoming {
                 let begin = Instant::now();
-                let flushed = files.iter().map(|file| file.sync_data()).collect();
-                if answers.send((flushed, begin.elapsed())).is_err() {
+                if answers.send((job.run(), begin.elapsed())).is_err() {
                     return;
                 }
             }
@@ -38,10 +97,10 @@ impl Flusher {
         Ok(Self { jobs, done, took })
     }
 
-    /// Starts to flush `files`. [`Self::wait`] returns the results.
-    pub(super) fn begin(&self, files: Vec<Arc<File>>) {
+    /// Starts to flush. [`Self::wait`] returns the results.
+    pub(super) fn begin(&self, job: FlushJob) {
         // `wait` reports a thread that has ended.
-        let _ = self.jobs.send(files);
+        let _ = self.jobs.send(job);
     }
 
     /// Waits for the last started flush and returns one result per file.

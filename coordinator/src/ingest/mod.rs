@@ -37,12 +37,15 @@ use crate::{
 
 /// Bytes after which a batch takes no further message. This bounds the time to the first acknowledgement.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
-/// The maximum number of messages in a batch.
-const BATCH_MESSAGES: usize = 256;
+/// The maximum number of messages in a batch: more than the inbox holds, so that messages of a thousand devices share each flush.
+const BATCH_MESSAGES: usize = 2_048;
 /// How long a batch waits for more messages. Without it, a fast disk would flush once per chunk.
 const LINGER: Duration = Duration::from_millis(5);
 /// The interval between two polls of the inbox while a batch waits.
 const LOOK: Duration = Duration::from_micros(500);
+/// The same for a batch of heartbeats alone: nobody waits for an answer, and each batch costs a flush.
+const HEARTBEAT_LINGER: Duration = Duration::from_millis(100);
+const HEARTBEAT_LOOK: Duration = Duration::from_millis(5);
 
 /// Starts the ingest thread, which keeps at most `open_streams` files open. The thread ends when the link closes.
 ///
@@ -109,24 +112,27 @@ fn batch_from(first: Inbound, inbound: &mut mpsc::Receiver<Inbound>) -> impl Ite
     let begin = Instant::now();
     let mut bytes = 0;
     let mut first = Some(first);
+    let mut only_heartbeats = true;
     let next = move || {
         let message = match first.take() {
             Some(first) => first,
-            None if bytes < BATCH_BYTES => soon(inbound, begin)?,
-            None => return None,
+            None if bytes >= BATCH_BYTES => return None,
+            None if only_heartbeats => soon(inbound, begin + HEARTBEAT_LINGER, HEARTBEAT_LOOK)?,
+            None => soon(inbound, begin + LINGER, LOOK)?,
         };
         bytes += message.payload.len();
+        only_heartbeats &= batch::is_heartbeat(&message.topic, &message.payload);
         Some(message)
     };
     std::iter::from_fn(next).take(BATCH_MESSAGES)
 }
 
-/// The next message, if one arrives while the batch that started at `begin` waits.
-fn soon(inbound: &mut mpsc::Receiver<Inbound>, begin: Instant) -> Option<Inbound> {
+/// The next message, if one arrives before `deadline`.
+fn soon(inbound: &mut mpsc::Receiver<Inbound>, deadline: Instant, look: Duration) -> Option<Inbound> {
     loop {
         match inbound.try_recv() {
             Ok(message) => return Some(message),
-            Err(mpsc::error::TryRecvError::Empty) if begin.elapsed() < LINGER => thread::sleep(LOOK),
+            Err(mpsc::error::TryRecvError::Empty) if Instant::now() < deadline => thread::sleep(look),
             Err(_) => return None,
         }
     }

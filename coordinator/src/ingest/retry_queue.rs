@@ -7,6 +7,8 @@ use bytes::Bytes;
 use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, Topic};
 
+use crate::link::Inbound;
+
 /// The maximum number of queued topics. A dropped one arrives again when its device or this coordinator reconnects.
 const TOPICS: usize = 256;
 
@@ -17,6 +19,15 @@ pub(super) struct TopicMessage {
     pub(super) payload: Bytes,
     /// Whether the broker sent it as a retained message.
     pub(super) retained: bool,
+}
+
+impl From<&Inbound> for TopicMessage {
+    fn from(message: &Inbound) -> Self {
+        Self {
+            payload: message.payload.clone(),
+            retained: message.retained,
+        }
+    }
 }
 
 /// The queue. Like a broker's retained messages, it keeps the last message of each topic.

@@ -3,34 +3,60 @@
 //! The next batch is written while one is flushed. A flush covers only the bytes that were written when it began. A stream that cannot be
 //! flushed or recorded is reopened at the offset in the store.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_types::DeviceId;
 use regatta_wire::{
-    message::{Ack, Message as _, StreamVerdict},
+    message::{Ack, Heartbeat, Message as _, StreamVerdict},
     topic::{Leaf, Topic},
 };
 
 use super::{
+    assembly::Assembly,
     batch::{Ingest, Touched},
+    flusher::{FlushJob, flush_directories},
     flushing::{Flushing, StreamKey, UnderWay},
     reject_counters::RejectKind,
 };
-use crate::{link::Publisher, store::StreamRow};
+use crate::{
+    link::Publisher,
+    store::{self, StreamRow},
+};
 
 /// The maximum number of equal acknowledgements for the chunks beyond a gap in one batch.
 const GAP_SIGNS: u32 = 3;
 
+/// A stream of a flushed batch, with the row to record and its verdict.
+type Settled = (Flushing, StreamRow, Option<StreamVerdict>);
+
+/// A flushed batch, to be recorded and acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Settlement {
+    streams: Vec<Settled>,
+    repeated: BTreeMap<StreamKey, (u64, Option<StreamVerdict>)>,
+    alive: BTreeMap<DeviceId, Heartbeat>,
+}
+
+impl Settlement {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.streams.is_empty() && self.repeated.is_empty() && self.alive.is_empty()
+    }
+}
+
 impl Ingest {
     /// Starts to flush the bytes that a batch has written.
     pub(super) fn begin_flush(&mut self, touched: Touched) {
-        let mut files = Vec::new();
+        let mut job = FlushJob::default();
         let mut streams = Vec::with_capacity(touched.streams.len());
         for (key, gaps) in touched.streams {
             // The stream has failed or was completed meanwhile. Its device has its answer or repeats the message.
-            let Some(assembly) = self.open.get(&key) else {
+            let Some(assembly) = self.open.get_mut(&key) else {
                 continue;
             };
-            let file = assembly.unflushed().map(|file| {
-                files.push(file);
-                files.len() - 1
+            let file = assembly.take_unflushed().map(|unflushed| {
+                job.directories.extend(unflushed.directories);
+                job.files.push(unflushed.file);
+                job.files.len() - 1
             });
             streams.push(Flushing {
                 key,
@@ -41,12 +67,12 @@ impl Ingest {
         }
         self.under_way = Some(UnderWay {
             streams,
-            files: files.len(),
+            files: job.files.len(),
             repeated: touched.repeated,
             alive: touched.alive,
         });
-        if !files.is_empty() {
-            self.flusher.begin(files);
+        if !job.files.is_empty() {
+            self.flusher.begin(job);
         }
     }
 
@@ -57,8 +83,13 @@ impl Ingest {
 
     /// Waits for the batch in flight, records it and acknowledges it. Returns `true` when other threads may have work.
     pub(super) fn finish(&mut self) -> bool {
+        self.finish_and_store(&[], &mut Touched::default())
+    }
+
+    /// Waits for the flush of the batch in flight, and settles its streams.
+    pub(super) fn settle_flushed(&mut self) -> Settlement {
         let Some(batch) = self.under_way.take() else {
-            return false;
+            return Settlement::default();
         };
         let flushed = if batch.files == 0 {
             Vec::new()
@@ -77,55 +108,78 @@ impl Ingest {
             match result {
                 Ok(Some((row, whole))) => settled.push((stream, row, whole)),
                 Ok(None) => {}
-                Err(error) => {
-                    // The file's content is uncertain, so the stream is reopened at the offset in the store.
-                    self.open.remove(&stream.key);
-                    self.quota.count_anew();
-                    self.rejects
-                        .add(RejectKind::Storage, stream.key.2.as_str(), &error);
-                }
+                Err(error) => self.reopen(&stream.key, &error),
             }
         }
-        if settled.is_empty() && batch.alive.is_empty() && batch.repeated.is_empty() {
-            return false;
+        Settlement {
+            streams: self.flush_moves(settled),
+            repeated: batch.repeated,
+            alive: batch.alive,
         }
-        let recorded = self.store.all_or_nothing(|store| {
-            for (device, heartbeat) in &batch.alive {
+    }
+
+    /// Records a settlement. Returns for each stream whether its run is still in the store.
+    pub(super) fn record(&self, settlement: &Settlement) -> store::Result<Vec<bool>> {
+        self.store.all_or_nothing(|store| {
+            for (device, heartbeat) in &settlement.alive {
                 store.device_lives(device, heartbeat.running)?;
                 store.device_measured(device, heartbeat.readings)?;
             }
-            let kept = settled
-                .iter()
-                .map(|(stream, row, _)| store.keep_stream(stream.key.1, row));
-            kept.collect::<Result<Vec<bool>, _>>()
-        });
+            let streams = settlement.streams.iter();
+            let kept = streams.map(|(stream, row, _)| store.keep_stream(stream.key.1, row));
+            kept.collect()
+        })
+    }
+
+    /// Acknowledges what is recorded. Returns `true` when other threads may have work.
+    pub(super) fn acknowledge(&mut self, settlement: Settlement, recorded: store::Result<Vec<bool>>) -> bool {
         let kept = match recorded {
             Ok(kept) => kept,
             Err(error) => {
-                for (stream, _, _) in settled {
+                for (stream, _, _) in settlement.streams {
                     self.open.remove(&stream.key);
                 }
                 self.quota.count_anew();
-                self.rejects.add(
-                    RejectKind::Storage,
-                    "",
-                    &format!("{:#}", anyhow::Error::from(error)),
-                );
+                let detail = format!("{:#}", anyhow::Error::from(error));
+                self.rejects.add(RejectKind::Storage, "", &detail);
                 return false;
             }
         };
         let mut news = false;
-        for ((stream, row, whole), is_kept) in settled.into_iter().zip(kept) {
+        for ((stream, row, whole), is_kept) in settlement.streams.into_iter().zip(kept) {
             if is_kept {
                 news |= self.answer(&stream, &row, whole);
             } else {
                 self.reject_removed(&stream);
             }
         }
-        for (key, (committed, whole)) in &batch.repeated {
+        for (key, (committed, whole)) in &settlement.repeated {
             acknowledge(&*self.publisher, key, *committed, *whole);
         }
         news
+    }
+
+    /// Flushes the directories of the complete streams, and returns the streams that may be recorded.
+    fn flush_moves(&mut self, settled: Vec<Settled>) -> Vec<Settled> {
+        let is_whole = |(_, _, whole): &Settled| *whole == Some(StreamVerdict::Equal);
+        let moved = settled.iter().filter(|settled| is_whole(settled));
+        let moved = moved.filter_map(|(stream, _, _)| self.open.get(&stream.key));
+        let directories: BTreeSet<_> = moved.flat_map(Assembly::directories).collect();
+        let Err(error) = flush_directories(&directories) else {
+            return settled;
+        };
+        let (failed, others): (Vec<_>, Vec<_>) = settled.into_iter().partition(is_whole);
+        for (stream, _, _) in failed {
+            self.reopen(&stream.key, &error);
+        }
+        others
+    }
+
+    /// Closes a stream whose content on disk is uncertain. It is reopened at the offset in the store.
+    fn reopen(&mut self, key: &StreamKey, error: &std::io::Error) {
+        self.open.remove(key);
+        self.quota.count_anew();
+        self.rejects.add(RejectKind::Storage, key.2.as_str(), error);
     }
 
     /// Returns whether a stream's run is still in the store. The streams of a removed run are closed.

@@ -28,7 +28,7 @@ use crate::{
     change_notifier::ChangeNotifier,
     keys::Keys,
     link::Publisher,
-    store::{self, DeviceRow, RunRow, Store},
+    store::{self, DeviceRow, OpenRun, RunRow, Store},
     workspace::Workspace,
 };
 
@@ -54,6 +54,10 @@ const SILENCE: Duration = Duration::from_secs(10);
 const SILENCE_WHILE_RUNNING: Duration = Duration::from_secs(120);
 const LONGEST_SILENCE: Duration = Duration::from_secs(300);
 
+/// A command to a device about a run.
+type Request = (DeviceId, RunId, Command);
+type Requests = Vec<Request>;
+
 /// The time since the last news of a run.
 struct Silence {
     /// The last news: the revision of the run's state and the delivered bytes.
@@ -63,11 +67,11 @@ struct Silence {
 }
 
 impl Silence {
-    fn of(run: &RunRow, bytes: u64) -> Self {
+    fn of(run: &OpenRun, bytes: u64) -> Self {
         Self {
-            heard: (run.state.revision, bytes),
+            heard: (run.revision, bytes),
             since: Instant::now(),
-            patience: if run.state.phase == RunPhase::Running {
+            patience: if run.phase == RunPhase::Running {
                 SILENCE_WHILE_RUNNING
             } else {
                 SILENCE
@@ -158,13 +162,14 @@ impl Dispatcher {
             tracing::info!("a run reached its limit");
         }
         let devices = self.store.devices()?;
-        let open = self.store.open_runs()?;
-        let mut runs_of: BTreeMap<&DeviceId, Vec<&RunRow>> = BTreeMap::new();
+        let open = self.store.open_run_states()?;
+        let mut runs_of: BTreeMap<&DeviceId, Vec<&OpenRun>> = BTreeMap::new();
         for run in &open {
             runs_of.entry(&run.device).or_default().push(run);
         }
         let mut requested = BTreeSet::new();
         let mut begins = Vec::new();
+        let mut requests = Requests::new();
         let ids: BTreeSet<RunId> = open.iter().map(|run| run.id).collect();
         self.silences.retain(|id, _| ids.contains(id));
         // Sent before the next run starts, so that no command arrives in its timed window.
@@ -175,21 +180,22 @@ impl Dispatcher {
             let aborts = self.store.pending_aborts(&device.id)?;
             for (run, reason) in &aborts {
                 requested.insert(*run);
-                self.send_abort(*run, device, reason)?;
+                requests.extend(self.due_abort(*run, device, reason));
             }
-            for run in mine.iter().filter(|run| run.spec_sha256.is_some()) {
-                self.send_pending(run, device)?;
+            for run in mine.iter().filter(|run| run.is_fixed) {
+                requests.extend(self.due_request(run, device)?);
             }
             // A quarantined or drained device finishes its run and gets no other.
             let takes_runs = device.health.can_take_runs();
-            if let Some(next) = mine.iter().find(|run| takes_runs || run.draft.forced)
-                && mine.iter().all(|run| run.spec_sha256.is_none())
+            if let Some(next) = mine.iter().find(|run| takes_runs || run.is_forced)
+                && mine.iter().all(|run| !run.is_fixed)
                 // A given-up run may still execute there.
                 && aborts.is_empty()
             {
                 begins.push((*next, device));
             }
         }
+        self.send_all(&requests)?;
         for batch in begins.chunks(BATCH) {
             self.begin(batch)?;
         }
@@ -207,14 +213,24 @@ impl Dispatcher {
 
     /// Sends `Release` and `Forget` for recorded runs, and `Forget` for removed ones. A device may delete a released run, and must delete a forgotten one.
     fn give_up_recorded_runs(&self) -> anyhow::Result<()> {
-        for (run, device) in self.store.runs_to_release()? {
-            self.send(&device, run, &Command::Release)?;
-            self.store.release_is_sent(run)?;
+        let release = |(run, device)| (device, run, Command::Release);
+        let releases: Requests = self.store.runs_to_release()?.into_iter().map(release).collect();
+        for batch in releases.chunks(BATCH) {
+            self.send_all(batch)?;
+            self.store.all_or_nothing(|store| {
+                let mut sent = batch.iter();
+                sent.try_for_each(|(_, run, _)| store.release_is_sent(*run))
+            })?;
         }
         let kept = self.workspace.config().keep_on_device.as_secs();
-        for (run, device) in self.store.runs_to_forget(kept)? {
-            self.send(&device, run, &Command::Forget)?;
-            self.store.keep_forget_sent(run, true)?;
+        let forget = |(run, device)| (device, run, Command::Forget);
+        let forgets: Requests = self.store.runs_to_forget(kept)?.into_iter().map(forget).collect();
+        for batch in forgets.chunks(BATCH) {
+            self.send_all(batch)?;
+            self.store.all_or_nothing(|store| {
+                let mut sent = batch.iter();
+                sent.try_for_each(|(_, run, _)| store.keep_forget_sent(*run, true))
+            })?;
         }
         for removed in self.store.removed_runs_to_forget()? {
             // A device only forgets released runs, and this one may have been removed before its release.
@@ -227,32 +243,30 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Sends the request that a device has not answered yet.
-    fn send_pending(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
+    /// Returns the request that a device has not answered yet, if it is due.
+    fn due_request(&mut self, run: &OpenRun, device: &DeviceRow) -> anyhow::Result<Option<Request>> {
         if run.lost {
-            return Ok(());
+            return Ok(None);
         }
-        let requested_end = run.abort.as_ref().filter(|_| !run.state.phase.is_final());
+        let requested_end = run.abort.as_ref().filter(|_| !run.phase.is_final());
         if run.known && requested_end.is_none() {
-            return self.query_after_silence(run, device);
+            return self.due_query(run, device);
         }
         if let Some(reason) = requested_end {
-            return self.send_abort(run.id, device, reason);
+            return Ok(self.due_abort(run.id, device, reason));
         }
         if !self.is_due(run.id, device) {
-            return Ok(());
+            return Ok(None);
         }
         let spec_json = regular_file::read(&self.workspace.run(run.id).spec(), LARGEST_DOCUMENT)
             .context("the run's spec")?;
-        self.send(&device.id, run.id, &Command::Start { spec_json })
+        Ok(Some((device.id.clone(), run.id, Command::Start { spec_json })))
     }
 
-    fn send_abort(&mut self, run: RunId, device: &DeviceRow, reason: &str) -> anyhow::Result<()> {
-        if !self.is_due(run, device) {
-            return Ok(());
-        }
+    fn due_abort(&mut self, run: RunId, device: &DeviceRow, reason: &str) -> Option<Request> {
         let reason = reason.to_owned();
-        self.send(&device.id, run, &Command::Abort { reason })
+        self.is_due(run, device)
+            .then(|| (device.id.clone(), run, Command::Abort { reason }))
     }
 
     /// Returns whether a request is due, and notes it as sent: the last is a while ago, or the device has connected since.
@@ -267,14 +281,14 @@ impl Dispatcher {
         true
     }
 
-    /// Queries a run without news for a while. Its last state or delivered bytes may have been lost here or in transit. A device in a
-    /// timed window is not queried.
-    fn query_after_silence(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
+    /// Returns the query for a run without news for a while. Its last state or delivered bytes may have been lost here or in transit. A
+    /// device in a timed window is not queried.
+    fn due_query(&mut self, run: &OpenRun, device: &DeviceRow) -> anyhow::Result<Option<Request>> {
         let streams = self.store.streams(run.id)?;
         let bytes = streams.iter().map(|stream| stream.committed).sum();
         let missing = streams.iter().filter(|stream| stream.listed && !stream.whole);
         let missing: Vec<StreamName> = missing.map(|stream| stream.name.clone()).collect();
-        let is_final = run.state.phase.is_final();
+        let is_final = run.phase.is_final();
         let now = Silence::of(run, bytes);
         let silence = match self.silences.entry(run.id) {
             Entry::Occupied(known) if known.get().heard == now.heard => known.into_mut(),
@@ -282,18 +296,22 @@ impl Dispatcher {
         };
         let nothing_missing = is_final && missing.is_empty();
         if nothing_missing || device.running.is_some() || !silence.is_over() {
-            return Ok(());
+            return Ok(None);
         }
-        tracing::debug!(run = %run.id, phase = %run.state.phase, missing = missing.len(), "asking again");
+        tracing::debug!(run = %run.id, phase = %run.phase, missing = missing.len(), "asking again");
         let streams = if is_final { missing } else { Vec::new() };
-        self.send(&device.id, run.id, &Command::Resend { streams })
+        Ok(Some((device.id.clone(), run.id, Command::Resend { streams })))
     }
 
     /// Fixes the specs of runs with the current estimates, and sends them. A run that cannot be prepared is tried again later.
-    fn begin(&mut self, batch: &[(&RunRow, &DeviceRow)]) -> anyhow::Result<()> {
+    fn begin(&mut self, batch: &[(&OpenRun, &DeviceRow)]) -> anyhow::Result<()> {
         let mut prepared = Vec::with_capacity(batch.len());
-        for &(run, device) in batch {
-            match self.spec_of(run) {
+        for &(open, device) in batch {
+            // A run that was removed meanwhile has no row.
+            let Some(run) = self.store.run(open.id)? else {
+                continue;
+            };
+            match self.spec_of(&run) {
                 Ok(Some(text)) => prepared.push((run, device, text)),
                 Ok(None) => {}
                 Err(error) => self.complain(run.id, &error),
@@ -314,7 +332,7 @@ impl Dispatcher {
         }
         // A run whose user ended it meanwhile has no number.
         let numbers = self.store.all_or_nothing(|store| {
-            let fix = |(run, device, text): &(&RunRow, &DeviceRow, Vec<u8>)| {
+            let fix = |(run, device, text): &(RunRow, &DeviceRow, Vec<u8>)| {
                 let is_fixed = store.fix_spec(run.id, &sha256_hex(text))?;
                 is_fixed.then(|| self.command_number(&device.id)).transpose()
             };
@@ -365,6 +383,23 @@ impl Dispatcher {
     fn send(&self, device: &DeviceId, run: RunId, command: &Command) -> anyhow::Result<()> {
         let number = self.command_number(device)?;
         self.send_numbered(device, run, command, number)
+    }
+
+    /// Sends requests with numbers that one transaction has made durable.
+    fn send_all(&self, requests: &[Request]) -> anyhow::Result<()> {
+        if requests.is_empty() {
+            return Ok(());
+        }
+        let numbers = self.store.all_or_nothing(|_| {
+            let devices = requests.iter().map(|(device, _, _)| device);
+            devices
+                .map(|device| self.command_number(device))
+                .collect::<store::Result<Vec<_>>>()
+        })?;
+        for ((device, run, command), number) in requests.iter().zip(numbers) {
+            self.send_numbered(device, *run, command, number)?;
+        }
+        Ok(())
     }
 
     fn send_numbered(

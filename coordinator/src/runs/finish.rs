@@ -1,31 +1,26 @@
-//! Records finished runs: compares files with the evidence, judges accuracy and audits, writes `record.json` and updates the store. The
+//! Finishes runs: compares files with the evidence, and judges accuracy and audits. `record_writer` writes `record.json` and the store. The
 //! store says which runs are due, so a killed coordinator repeats the work.
 
 use std::{
-    fs,
     path::Path,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
-use regatta_fsutil::{
-    atomic_file::AtomicFile,
-    hash::hex,
-    regular_file::{self, LARGEST_DOCUMENT},
-};
+use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
 use regatta_mllog::read::file_name;
 use regatta_types::{
     Mode, RunId,
-    documents::{AccuracyResult, Document as _, Record, RunSpec, document_name},
+    documents::{AccuracyResult, Document as _, Record, RunSpec},
 };
 
 use super::{
     accuracy, audit,
-    device_judgement::judge_device,
     evidence::{self, Proven},
     logged::{Logged, in_words, open_log, outcome},
     missing::Missing,
+    record_writer::{PendingRecord, write_records},
     retry_schedule::RetrySchedule,
 };
 use crate::{
@@ -36,6 +31,10 @@ use crate::{
 
 /// The interval for polling the store without a notification.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The most runs whose records are written together. They share the flushes of the disk.
+const BATCH: usize = 64;
+/// The longest time for which a judged run waits for others.
+const BATCH_TIME: Duration = Duration::from_millis(250);
 
 /// Starts the finisher. It ends when the notifier is closed.
 ///
@@ -74,27 +73,54 @@ impl Finisher {
 
     fn finish_due(&mut self, runs: &[RunRow], notifier: &ChangeNotifier) {
         self.retries.retain(|id| runs.iter().any(|run| run.id == *id));
+        let mut pending = Vec::new();
+        let mut begun = Instant::now();
         for run in runs {
-            if self.retries.is_due(&run.id, Instant::now()) {
-                self.finish(run, notifier);
+            if !self.retries.is_due(&run.id, Instant::now()) {
+                continue;
+            }
+            // An audit is judged by the rows of other runs.
+            let needs_rows = run.draft.spec.audit.is_some();
+            if needs_rows || pending.len() >= BATCH || begun.elapsed() >= BATCH_TIME {
+                self.write(&std::mem::take(&mut pending), notifier);
+                begun = Instant::now();
+            }
+            match self.judge(run) {
+                Ok(judged) => {
+                    if judged.is_none() {
+                        self.succeeded(run.id, notifier);
+                    }
+                    pending.extend(judged);
+                }
+                Err(error) => self.failed(run.id, &error),
+            }
+        }
+        self.write(&pending, notifier);
+    }
+
+    fn write(&mut self, pending: &[PendingRecord<'_>], notifier: &ChangeNotifier) {
+        let limit = self.workspace.config().quarantine_after;
+        let results = write_records(pending, &self.store, limit);
+        for (pending, result) in pending.iter().zip(results) {
+            match result {
+                Ok(()) => self.succeeded(pending.run.id, notifier),
+                Err(error) => self.failed(pending.run.id, &error),
             }
         }
     }
 
-    fn finish(&mut self, run: &RunRow, notifier: &ChangeNotifier) {
-        match self.record(run) {
-            Ok(()) => {
-                self.retries.succeeded(&run.id);
-                notifier.notify();
-            }
-            Err(error) => {
-                let pause = self.retries.failed(run.id, Instant::now()).as_secs();
-                tracing::error!(run = %run.id, "cannot record the run, will try again in {pause} s: {error:#}");
-            }
-        }
+    fn succeeded(&mut self, run: RunId, notifier: &ChangeNotifier) {
+        self.retries.succeeded(&run);
+        notifier.notify();
     }
 
-    fn record(&self, run: &RunRow) -> anyhow::Result<()> {
+    fn failed(&mut self, run: RunId, error: &anyhow::Error) {
+        let pause = self.retries.failed(run, Instant::now()).as_secs();
+        tracing::error!(%run, "cannot record the run, will try again in {pause} s: {error:#}");
+    }
+
+    /// Returns the record of an ended run, or `None` when files are missing, which the dispatcher then requests again.
+    fn judge<'a>(&self, run: &'a RunRow) -> anyhow::Result<Option<PendingRecord<'a>>> {
         let dir = self.workspace.run(run.id);
         let streams = self.store.streams(run.id)?;
         let device = self.store.device(&run.device)?;
@@ -103,7 +129,7 @@ impl Finisher {
         let missing = Missing::of(&proven, &streams);
         if !run.lost && !missing.is_nothing() {
             missing.wait_for(&self.store, &dir, run.id)?;
-            return Ok(());
+            return Ok(None);
         }
         let state = proven.final_state(run);
         for contradiction in &proven.contradictions {
@@ -146,34 +172,15 @@ impl Finisher {
             window,
             audit,
         };
-        if let Some(key) = self.store.public_key(&run.device)? {
-            AtomicFile::new(&dir.device_key())
-                .write(format!("{}\n", hex(&key)).as_bytes())
-                .context(document_name::DEVICE_KEY)?;
-        }
-        let mut text = serde_json::to_vec_pretty(&record)?;
-        text.push(b'\n');
-        AtomicFile::new(&dir.record())
-            .write(&text)
-            .context(document_name::RECORD)?;
         let nothing_to_miss = !run.lost && streams.iter().all(|stream| !stream.listed);
         let outcome = outcome(&spec, &record, &logged, &proven, nothing_to_miss);
-        let limit = self.workspace.config().quarantine_after;
-        let is_recorded = self.store.all_or_nothing(|store| {
-            let is_recorded = store.run_is_recorded(run, &record, &outcome)?;
-            if is_recorded {
-                judge_device(store, run.id, limit)?;
-            }
-            Ok(is_recorded)
-        })?;
-        if !is_recorded {
-            // The run has changed meanwhile, for example by a new state. The finisher takes it again.
-            return Ok(());
-        }
-        // Fails, as intended, while the directory still has a partial stream.
-        let _ = fs::remove_dir(dir.partial());
-        tracing::info!(run = %run.id, phase = %record.state.phase, complete = outcome.complete, "recorded");
-        Ok(())
+        Ok(Some(PendingRecord {
+            run,
+            dir,
+            record,
+            outcome,
+            device_key: self.store.public_key(&run.device)?,
+        }))
     }
 
     /// Judges accuracy if the run logged all answers.

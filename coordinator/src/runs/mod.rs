@@ -38,6 +38,7 @@ mod plan;
 mod prescribed_settings;
 pub(crate) mod rate_advice;
 mod rebuild;
+mod record_writer;
 mod removal;
 mod repeat_command;
 mod repetition;

@@ -1,34 +1,14 @@
-//! Writes the specs of runs that begin together to disk, on several threads: the file system commits concurrent flushes together.
+//! Writes the specs of runs that begin together to disk. The directory of all runs is not flushed.
 
-use std::{fs, io, thread};
+use std::{fs, io};
 
-use regatta_fsutil::atomic_file::AtomicFile;
+use regatta_fsutil::{atomic_file::AtomicFile, parallel};
 
 use crate::workspace::RunDir;
 
-/// The number of threads.
-const WRITERS: usize = 16;
-
-/// Writes each text as the spec of its run, and makes the run's directory. The results are in the order of the specs. The directory of all
-/// runs is not flushed.
+/// Writes each text as the spec of its run, and makes the run's directory. The results are in the order of the specs.
 pub(super) fn write_specs(specs: &[(RunDir, &[u8])]) -> Vec<io::Result<()>> {
-    let share = specs.len().div_ceil(WRITERS).max(1);
-    thread::scope(|scope| {
-        let writers: Vec<_> = specs
-            .chunks(share)
-            .map(|share| {
-                (
-                    share.len(),
-                    scope.spawn(move || share.iter().map(write).collect()),
-                )
-            })
-            .collect();
-        let join = |(length, writer): (usize, thread::ScopedJoinHandle<'_, Vec<io::Result<()>>>)| {
-            let failed = |_| (0..length).map(|_| Err(io::Error::other("its writer panicked")));
-            writer.join().unwrap_or_else(|panic| failed(panic).collect())
-        };
-        writers.into_iter().flat_map(join).collect()
-    })
+    parallel::for_each_file(specs, write)
 }
 
 fn write((dir, text): &(RunDir, &[u8])) -> io::Result<()> {

@@ -281,7 +281,12 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn public_key(&self, id: &DeviceId) -> Result<Option<[u8; 32]>> {
-        Ok(self.public_keys()?.remove(id))
+        let mut statement = self.connection.prepare_cached(
+            "SELECT public_key FROM members WHERE device = ?1 UNION ALL SELECT public_key FROM devices WHERE id = ?1",
+        )?;
+        Ok(statement
+            .query_row([id.as_str()], |row| row.get("public_key"))
+            .optional()?)
     }
 
     /// Returns one device.

@@ -24,6 +24,7 @@ mod logins;
 mod members;
 mod meters;
 mod numbers;
+mod open_runs;
 mod page_tokens;
 mod power_sessions;
 mod rebuilding;
@@ -61,6 +62,7 @@ pub(crate) use health::{DeviceHealth, HealthChange, HealthLogEntry, HealthRow};
 pub(crate) use labels::DeviceLabel;
 pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use meters::{Lease, LeaseState, Leased, MeterRow, MeterSettings};
+pub(crate) use open_runs::OpenRun;
 pub(crate) use page_tokens::{NewPageToken, PageRole, PageToken};
 pub(crate) use power_sessions::{NewPowerSession, PowerSessionEnd, PowerSessionRow};
 pub(crate) use rebuilding::RecordedDevice;
@@ -84,6 +86,10 @@ const WARN_AFTER: Duration = Duration::from_secs(2);
 const LAST_WAIT: Duration = Duration::from_secs(1);
 /// Whether this process is about to end.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
+/// IMMEDIATE: a transaction that starts with a read must not fail later because another connection has written.
+const BEGIN: &str = "BEGIN IMMEDIATE";
+const COMMIT: &str = "COMMIT";
+const ROLLBACK: &str = "ROLLBACK";
 /// The interval between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -153,24 +159,50 @@ impl Store {
         Ok(self.connection.busy_timeout(patience)?)
     }
 
-    /// Does `work` in one transaction.
+    /// Does `work` in one transaction, or within the one that [`Self::begin`] has opened: then only the changes of `work` are undone on an
+    /// error, and [`Self::commit`] makes the others durable.
     ///
     /// # Errors
     /// Returns the error of `work` after a rollback, or an error when the transaction fails.
     pub(crate) fn all_or_nothing<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
-        // IMMEDIATE: a transaction that starts with a read must not fail later because another connection has written.
-        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        let (begin, commit, rollback) = if self.connection.is_autocommit() {
+            (BEGIN, COMMIT, ROLLBACK)
+        } else {
+            ("SAVEPOINT part", "RELEASE part", "ROLLBACK TO part; RELEASE part")
+        };
+        self.connection.execute_batch(begin)?;
         match work(self) {
             Ok(value) => {
-                self.connection.execute_batch("COMMIT")?;
+                self.connection.execute_batch(commit)?;
                 Ok(value)
             }
             Err(error) => {
                 // The first error is returned. A transaction that cannot be rolled back ends with the connection.
-                let _ = self.connection.execute_batch("ROLLBACK");
+                let _ = self.connection.execute_batch(rollback);
                 Err(error)
             }
         }
+    }
+
+    /// Begins a transaction for several calls. Nothing that they store is durable before [`Self::commit`].
+    ///
+    /// # Errors
+    /// Returns an error when the transaction cannot begin.
+    pub(crate) fn begin(&self) -> Result<()> {
+        Ok(self.connection.execute_batch(BEGIN)?)
+    }
+
+    /// Makes the changes since [`Self::begin`] durable.
+    ///
+    /// # Errors
+    /// Returns an error when they cannot be written. They are undone then, and no transaction is open.
+    pub(crate) fn commit(&self) -> Result<()> {
+        let committed = self.connection.execute_batch(COMMIT);
+        if committed.is_err() && !self.connection.is_autocommit() {
+            // The first error is returned.
+            let _ = self.connection.execute_batch(ROLLBACK);
+        }
+        Ok(committed?)
     }
 
     /// Returns a number that changes when another connection commits. It is a cheap sign that there may be work.

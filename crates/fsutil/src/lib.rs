@@ -5,5 +5,6 @@
 pub mod atomic_file;
 pub mod free_space;
 pub mod hash;
+pub mod parallel;
 pub mod plugin_directories;
 pub mod regular_file;

@@ -14,6 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use ring::rand::{SecureRandom as _, SystemRandom};
 use rumqttc::{
     AsyncClient, ConnectionError, Event, EventLoop, ManualAck, MqttOptions, Packet, PublishOptions, QoS,
     SubAck, SubscribeFilter, SubscribeReasonCode,
@@ -28,7 +29,7 @@ use super::{
     session_parameters::{KEEP_ALIVE_S, QUEUE},
 };
 
-/// Pause before the first reconnect. It doubles up to `LONGEST_PAUSE` while the broker is unreachable.
+/// Pause before the first reconnect. It doubles up to `LONGEST_PAUSE` while the broker is unreachable. Each pause is shortened at random.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Silence after which publications request an acknowledgement. After twice this time the connection is dropped.
@@ -107,7 +108,7 @@ impl Pump {
                     }
                 }
             }
-            if !self.wait(pause).await {
+            if !self.wait(shortened(pause)).await {
                 return;
             }
             pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
@@ -148,6 +149,17 @@ impl Pump {
                 was_connected: receiving.was_connected,
             },
         }
+    }
+}
+
+/// Returns a random time between half of the pause and all of it, so that a fleet does not reconnect in step.
+fn shortened(pause: Duration) -> Duration {
+    let mut random = [0; 2];
+    match SystemRandom::new().fill(&mut random) {
+        Ok(()) => {
+            pause / 2 + (pause / 2).mul_f64(f64::from(u16::from_le_bytes(random)) / f64::from(u16::MAX))
+        }
+        Err(_) => pause,
     }
 }
 
@@ -299,4 +311,20 @@ async fn settle(
         }
     }
     std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_differ_and_are_never_longer_than_before() {
+        let pauses: BTreeSet<Duration> = (0..100).map(|_| shortened(LONGEST_PAUSE)).collect();
+        assert!(pauses.len() > 50, "{} different pauses", pauses.len());
+        assert!(
+            pauses
+                .iter()
+                .all(|pause| (LONGEST_PAUSE / 2..=LONGEST_PAUSE).contains(pause))
+        );
+    }
 }

@@ -2,9 +2,9 @@
 //! writes the files so that they survive a power cut. It does not decide about the run's state.
 
 use std::{
-    fs::{self, File},
-    io,
-    os::unix::fs::FileExt as _,
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -80,12 +80,9 @@ impl RunDir {
             // `create_dir` fails on a leftover, so old files never become part of the run.
             fs::create_dir(&unfinished)?;
             fs::create_dir(unfinished.join("files"))?;
-            AtomicFile::new(&unfinished.join("spec.json"))
-                .mode(0o644)
-                .write(spec)?;
-            AtomicFile::new(&unfinished.join("job.json"))
-                .mode(0o644)
-                .write(&job.to_json()?)?;
+            write_flushed(&unfinished.join("spec.json"), spec)?;
+            write_flushed(&unfinished.join("job.json"), &job.to_json()?)?;
+            atomic_file::sync_directory(&unfinished)?;
             fs::rename(&unfinished, &finished)?;
             atomic_file::sync_directory(runs)
         })();
@@ -245,6 +242,17 @@ impl RunDir {
         }
         Ok(())
     }
+}
+
+/// Writes a new file, whose directory the caller flushes.
+fn write_flushed(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o644)
+        .open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 #[cfg(test)]

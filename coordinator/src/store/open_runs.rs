@@ -1,0 +1,56 @@
+//! The runs without a record, without their drafts and outcomes: the dispatcher reads all of them several times a second.
+
+use regatta_types::{DeviceId, RunId, documents::RunPhase};
+
+use super::{Result, Store, values};
+
+/// A run without a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenRun {
+    /// The run's id.
+    pub(crate) id: RunId,
+    /// The device that runs it.
+    pub(crate) device: DeviceId,
+    /// The phase that the device reported last.
+    pub(crate) phase: RunPhase,
+    /// The revision of that state.
+    pub(crate) revision: u64,
+    /// Whether the device has reported a state of the run.
+    pub(crate) known: bool,
+    /// Whether the device no longer has it.
+    pub(crate) lost: bool,
+    /// Whether its spec is fixed, so that it may be sent.
+    pub(crate) is_fixed: bool,
+    /// Whether a run that is not sent yet may start on a quarantined or drained device.
+    pub(crate) is_forced: bool,
+    /// The reason of a requested abort.
+    pub(crate) abort: Option<String>,
+}
+
+impl Store {
+    /// Returns the runs without a record, oldest first, without their drafts.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn open_run_states(&self) -> Result<Vec<OpenRun>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, device, phase, revision, known, lost, abort, spec_sha256 IS NOT NULL AS is_fixed,
+                 spec_sha256 IS NULL AND coalesce(json_extract(draft, '$.forced'), 0) AS is_forced
+             FROM runs WHERE recorded IS NULL ORDER BY id",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(OpenRun {
+                id: values::parsed(row, "id")?,
+                device: values::parsed(row, "device")?,
+                phase: values::phase(row, "phase")?,
+                revision: values::unsigned(row, "revision")?,
+                known: row.get("known")?,
+                lost: row.get("lost")?,
+                is_fixed: row.get("is_fixed")?,
+                is_forced: row.get("is_forced")?,
+                abort: row.get("abort")?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
