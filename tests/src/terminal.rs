@@ -136,6 +136,12 @@ impl Terminal {
         eventually("a prompt for a secret", PATIENCE_S, || !self.is_in_order());
     }
 
+    /// Returns the program's process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the program's end.
     ///
     /// # Panics

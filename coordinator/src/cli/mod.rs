@@ -49,6 +49,7 @@ mod status;
 mod submission;
 mod system;
 mod target_devices;
+mod top;
 mod verify;
 mod wait;
 
@@ -106,6 +107,8 @@ enum Command {
     Serve,
     /// Shows coordinator, broker, disk, devices and runs, and what needs attention; exit code 1 if something does
     Status,
+    /// Shows the fleet on a screen that follows it: state, health, temperature, power and the run of each device
+    Top,
     /// Adds, shows and removes devices
     #[command(subcommand)]
     Device(device::Command),
@@ -207,6 +210,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Init(args) => init::run(&args, context),
         Command::Serve => serve::run(context),
         Command::Status => status::run(context),
+        Command::Top => top::run(context),
         Command::Device(command) => device::run(&command, context),
         Command::Dashboard(command) => dashboard::run(&command, context),
         Command::Run(args) => run::run(&args, context),

@@ -5,7 +5,8 @@ mod order;
 
 use maud::{Markup, PreEscaped, html};
 
-use self::{device_row::device_row, order::selected};
+use self::device_row::device_row;
+pub(crate) use self::order::selected;
 use super::{
     fleet_query::{FleetQuery, HEALTHS, STATES, SortKey},
     fleet_snapshot::FleetSnapshot,

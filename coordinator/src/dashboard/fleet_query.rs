@@ -6,7 +6,7 @@ use super::query_words::{InvalidQuery, one_of, short};
 
 /// A column by which devices are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(super) enum SortKey {
+pub(crate) enum SortKey {
     /// The name, numbers in it by value.
     #[default]
     Name,
@@ -22,11 +22,13 @@ pub(super) enum SortKey {
     Temperature,
     /// The CPU's clock.
     Clock,
+    /// The board's power.
+    Power,
 }
 
 impl SortKey {
     /// Every key.
-    pub(super) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Name,
         Self::State,
         Self::Health,
@@ -34,10 +36,11 @@ impl SortKey {
         Self::Queued,
         Self::Temperature,
         Self::Clock,
+        Self::Power,
     ];
 
     /// The word in the query.
-    pub(super) const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",
             Self::State => "state",
@@ -46,30 +49,31 @@ impl SortKey {
             Self::Queued => "queued",
             Self::Temperature => "temperature",
             Self::Clock => "clock",
+            Self::Power => "power",
         }
     }
 }
 
 /// The states by which the page filters.
-pub(super) const STATES: [&str; 4] = ["idle", "busy", "offline", "duplicated"];
+pub(crate) const STATES: [&str; 4] = ["idle", "busy", "offline", "duplicated"];
 /// The healths by which the page filters.
-pub(super) const HEALTHS: [&str; 4] = ["good", "suspect", "quarantined", "maintenance"];
+pub(crate) const HEALTHS: [&str; 4] = ["good", "suspect", "quarantined", "maintenance"];
 
 /// The query of the fleet page. The default shows every device by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(super) struct FleetQuery {
+pub(crate) struct FleetQuery {
     /// The column to sort by.
-    pub(super) sort: SortKey,
+    pub(crate) sort: SortKey,
     /// Whether the order is reversed.
-    pub(super) is_descending: bool,
+    pub(crate) is_descending: bool,
     /// A text that name, id, board or label has, in lower case.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The only state.
-    pub(super) state: Option<&'static str>,
+    pub(crate) state: Option<&'static str>,
     /// The only health.
-    pub(super) health: Option<&'static str>,
+    pub(crate) health: Option<&'static str>,
     /// A label that every device has.
-    pub(super) label: String,
+    pub(crate) label: String,
 }
 
 impl FleetQuery {
@@ -99,7 +103,7 @@ impl FleetQuery {
     }
 
     /// Returns the query's text, without what is the default anyway.
-    pub(super) fn to_query(&self) -> String {
+    pub(crate) fn to_query(&self) -> String {
         let default = Self::default();
         let mut query = Serializer::new(String::new());
         if self.sort != default.sort {
@@ -123,7 +127,7 @@ impl FleetQuery {
     }
 
     /// Returns the query that sorts by a column: the other way round if it is sorted by that column now.
-    pub(super) fn sorted_by(&self, sort: SortKey) -> Self {
+    pub(crate) fn sorted_by(&self, sort: SortKey) -> Self {
         Self {
             is_descending: self.sort == sort && !self.is_descending,
             sort,
@@ -132,7 +136,7 @@ impl FleetQuery {
     }
 
     /// Returns whether it shows every device.
-    pub(super) fn is_unfiltered(&self) -> bool {
+    pub(crate) fn is_unfiltered(&self) -> bool {
         self.text.is_empty() && self.label.is_empty() && self.state.is_none() && self.health.is_none()
     }
 }

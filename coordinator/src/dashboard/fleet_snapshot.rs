@@ -9,33 +9,33 @@ use crate::store::{self, CurrentRun, DeviceRow, Store};
 
 /// A device with its run.
 #[derive(Debug, Clone)]
-pub(super) struct FleetDevice {
+pub(crate) struct FleetDevice {
     /// The device.
-    pub(super) row: DeviceRow,
+    pub(crate) row: DeviceRow,
     /// Its description of itself when it last connected, if this version reads it.
-    pub(super) facts: Option<DeviceFacts>,
+    pub(crate) facts: Option<DeviceFacts>,
     /// The run that it executes or delivers.
-    pub(super) run: Option<CurrentRun>,
+    pub(crate) run: Option<CurrentRun>,
     /// The number of runs that wait for it.
-    pub(super) queued: u64,
+    pub(crate) queued: u64,
 }
 
 /// The fleet at one moment.
 #[derive(Debug, Clone)]
-pub(super) struct FleetSnapshot {
+pub(crate) struct FleetSnapshot {
     /// When it was read.
-    pub(super) read: Timestamp,
+    pub(crate) read: Timestamp,
     /// The devices, by name.
-    pub(super) devices: Vec<FleetDevice>,
+    pub(crate) devices: Vec<FleetDevice>,
     /// The number of devices whose agent speaks another wire version.
-    pub(super) refused: usize,
+    pub(crate) refused: usize,
     /// Since when the coordinator has lost the broker, RFC 3339 UTC.
-    pub(super) broker_lost: Option<String>,
+    pub(crate) broker_lost: Option<String>,
 }
 
 impl FleetSnapshot {
     /// Reads the fleet.
-    pub(super) fn read(store: &Store) -> store::Result<Self> {
+    pub(crate) fn read(store: &Store) -> store::Result<Self> {
         let mut runs = store.current_runs()?;
         let queued: BTreeMap<DeviceId, u64> = store.queued_runs()?;
         let devices = store.devices()?.into_iter().map(|row| FleetDevice {

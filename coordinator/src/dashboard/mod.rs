@@ -72,6 +72,9 @@ mod tests;
 mod view;
 
 pub(crate) use access::{PageTokenError, issue as issue_page_token};
+pub(crate) use fleet_page::selected;
+pub(crate) use fleet_query::{FleetQuery, HEALTHS, STATES, SortKey};
+pub(crate) use fleet_snapshot::{FleetDevice, FleetSnapshot};
 pub(crate) use server::{PageServer, PageServerError, PageTls};
 
 /// Returns every route of the live page: method, path, and who may use it (`everybody`, `reader` or `operator`).

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Returns the devices that match a query, in its order. Devices without a value come last, in both directions.
-pub(super) fn selected<'a>(query: &FleetQuery, fleet: &'a FleetSnapshot) -> Vec<&'a FleetDevice> {
+pub(crate) fn selected<'a>(query: &FleetQuery, fleet: &'a FleetSnapshot) -> Vec<&'a FleetDevice> {
     let mut devices: Vec<&FleetDevice> = fleet
         .devices
         .iter()
@@ -62,6 +62,7 @@ fn compare(query: &FleetQuery, one: &FleetDevice, other: &FleetDevice) -> Orderi
         }),
         SortKey::Queued => directed(query, one.queued.cmp(&other.queued)),
         SortKey::Temperature => known(|device| device.row.hottest_millicelsius(device.facts.as_ref())),
+        SortKey::Power => known(|device| i64::try_from(device.row.readings.milliwatts?).ok()),
         SortKey::Clock => known(|device| i64::try_from(device.facts.as_ref()?.cpu_khz?).ok()),
     }
 }
