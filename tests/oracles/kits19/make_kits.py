@@ -31,7 +31,7 @@ def case(rng, number, side):
     if number == 1 and not side:
         spacing, size = np.array([1.6, 1.2, 1.2]), [130, 161, 128]
     if number == 2 and not side:
-        size[0] = 1
+        size[0], spacing[0] = 1, 5.0
     places = np.meshgrid(*(np.linspace(-1, 1, side) if side > 1 else np.zeros(1) for side in size), indexing="ij")
     values = rng.normal(-60, 90, size)
     classes = np.zeros(size, np.uint8)
