@@ -53,6 +53,7 @@ pub fn fill(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
     .map(str::to_owned)
     .into();
     let device = filled.device();
+    paths.push(format!("/device/{device}"));
     for number in 0..HOSTILE.len() {
         let text = hostile(number);
         let run = filled.add_changed(LATENCY * (1.0 + number as f64 / 1e3), |draft, outcome| {
@@ -123,6 +124,7 @@ pub fn fill(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
             "/runs?device={}&benchmark={}",
             "/nothing/{}",
             "/run/{}",
+            "/device/{}",
             "/campaign/x{}",
             "/power/{}",
             "/submission/{}",
