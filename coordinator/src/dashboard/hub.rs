@@ -1,5 +1,5 @@
 //! Shares renderings among open pages: each watched view is rendered at most once a second, only after a change, and never while nobody
-//! watches.
+//! watches. On large fleets renderings take longer, and are rarer, so that pages take little of the time that devices need.
 
 use std::{
     collections::HashMap,
@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
 
 use super::{
@@ -18,6 +19,8 @@ use super::{
 const PACE: Duration = Duration::from_secs(1);
 /// The longest time between two renderings of a watched view: silence and elapsed minutes change without the store.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How much longer the pause after a rendering of all views is than its processor time. Pages then take about a twentieth of a core.
+const PAUSE_PER_RENDERING: u32 = 20;
 /// The largest number of different views that are watched at once.
 const MOST_VIEWS: usize = 64;
 
@@ -25,6 +28,14 @@ const MOST_VIEWS: usize = 64;
 pub(super) struct Hub {
     reader: Mutex<Reader>,
     watched: Mutex<HashMap<View, watch::Sender<Arc<Pieces>>>>,
+}
+
+/// A rendering of all watched views.
+struct Refreshed {
+    /// The version of the store before it.
+    version: i64,
+    /// Its processor time.
+    cost: Duration,
 }
 
 impl Hub {
@@ -65,9 +76,10 @@ impl Hub {
         let mut ticks = tokio::time::interval(PACE);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let (mut version, mut rendered) = (None, Instant::now());
+        let mut rest = Duration::ZERO;
         loop {
             ticks.tick().await;
-            if !self.is_watched() {
+            if !self.is_watched() || rendered.elapsed() < rest {
                 continue;
             }
             let hub = Arc::clone(&self);
@@ -75,7 +87,10 @@ impl Hub {
             // SQLite waits for the disk, so this runs on a blocking thread.
             let refreshed = tokio::task::spawn_blocking(move || hub.refresh(version, is_due)).await;
             match refreshed {
-                Ok(Ok(Some(seen))) => (version, rendered) = (Some(seen), Instant::now()),
+                Ok(Ok(Some(refreshed))) => {
+                    (version, rendered) = (Some(refreshed.version), Instant::now());
+                    rest = rest_after(refreshed.cost);
+                }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => {
                     tracing::warn!("the live page is not updated: {error:#}");
@@ -85,8 +100,9 @@ impl Hub {
         }
     }
 
-    /// Renders every watched view if the store has changed since `seen`, or `is_due`. Returns the version of the store.
-    fn refresh(&self, seen: Option<i64>, is_due: bool) -> anyhow::Result<Option<i64>> {
+    /// Renders every watched view if the store has changed since `seen`, or `is_due`.
+    fn refresh(&self, seen: Option<i64>, is_due: bool) -> anyhow::Result<Option<Refreshed>> {
+        let begun = thread_time();
         let version = self.read(|reader| reader.version())?;
         if seen == Some(version) && !is_due {
             return Ok(None);
@@ -104,7 +120,10 @@ impl Hub {
                 });
             }
         }
-        Ok(Some(version))
+        Ok(Some(Refreshed {
+            version,
+            cost: thread_time().saturating_sub(begun),
+        }))
     }
 
     fn is_watched(&self) -> bool {
@@ -114,7 +133,31 @@ impl Hub {
     }
 }
 
+/// Returns the pause after a rendering of all views with this processor time.
+fn rest_after(cost: Duration) -> Duration {
+    (cost * PAUSE_PER_RENDERING).min(LONGEST_PAUSE)
+}
+
+/// Returns the processor time of this thread.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
 /// Locks a mutex. Its data is replaced as a whole, so a panic elsewhere leaves nothing half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expensive_renderings_are_rare_and_cheap_ones_follow_each_second() {
+        assert!(rest_after(Duration::from_millis(40)) < PACE);
+        assert_eq!(rest_after(Duration::from_millis(200)), Duration::from_secs(4));
+        assert_eq!(rest_after(Duration::from_secs(3)), LONGEST_PAUSE);
+    }
 }

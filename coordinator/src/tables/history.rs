@@ -4,7 +4,7 @@ use regatta_text::escape;
 use regatta_types::RunId;
 use serde::Serialize;
 
-use super::{Combination, figure, plain, words};
+use super::{Combination, figure, plain, sparkline::sparkline, words};
 use crate::store::Metric;
 
 /// Histories of devices.
@@ -59,6 +59,9 @@ pub(crate) struct HistoryChange {
     pub(crate) differences: Vec<String>,
 }
 
+/// The figures that a line shows as bars.
+const SHOWN_FIGURES: usize = 12;
+
 /// Formats histories for people: a line each, and every change point with what changed with it.
 pub(crate) fn histories(report: &HistoryReport, least_runs: usize) -> String {
     let lines = report.histories.iter().map(|history| {
@@ -66,16 +69,26 @@ pub(crate) fn histories(report: &HistoryReport, least_runs: usize) -> String {
             None => format!("from {least_runs} runs on"),
             Some(changes) => changes.len().to_string(),
         };
+        let values: Vec<f64> = history.points.iter().map(|point| point.value).collect();
         [
             history.device.clone(),
             history.combination.short_text(),
             history.points.len().to_string(),
+            sparkline(&values, SHOWN_FIGURES),
             value(history, history.median),
             format!("{:.2} %", history.mad / history.median * 100.0),
             changes,
         ]
     });
-    let headline = ["device", "benchmark", "runs", "median", "MAD", "changes"];
+    let headline = [
+        "device",
+        "benchmark",
+        "runs",
+        "newest",
+        "median",
+        "MAD",
+        "changes",
+    ];
     let mut parts = vec![plain(headline, lines)];
     for history in &report.histories {
         let changes = history.changes.iter().flatten();

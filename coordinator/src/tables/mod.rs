@@ -18,6 +18,7 @@ mod quickstart;
 pub(crate) mod run_text;
 mod runs;
 mod settings;
+mod sparkline;
 mod status;
 #[cfg(test)]
 mod tests;
