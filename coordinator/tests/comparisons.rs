@@ -6,23 +6,17 @@ mod support;
 
 use std::fs;
 
+use regatta_test_support::recorded_runs::{LATENCY, NOISE, RunRecorder};
 use regatta_types::documents::{DeviceFacts, Document as _, Evidence, RunPhase, RunState};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use support::coordinator::Coordinator;
 
-/// The latency of a run without any disturbance, in nanoseconds.
-const LATENCY: f64 = 1_000_000.0;
-/// The noise of runs in a fixed order: differences of up to 0.6 %.
-const NOISE: [f64; 7] = [0.0, 0.003, -0.002, 0.001, -0.003, 0.002, -0.001];
-
 /// A workspace with a store that the tests fill.
 struct FilledStore {
     coordinator: Coordinator,
     store: Connection,
-    /// The draft of a run, which all others copy.
-    draft: Value,
-    runs: u32,
+    recorder: RunRecorder,
 }
 
 impl FilledStore {
@@ -30,73 +24,29 @@ impl FilledStore {
         let coordinator = Coordinator::with_a_known_device();
         let run = coordinator.request_run("PerformanceOnly");
         let store = Connection::open(coordinator.path("regatta.db")).unwrap();
-        let draft: String = store
-            .query_row("SELECT draft FROM runs WHERE id = ?1", [&run], |row| row.get(0))
-            .unwrap();
+        let recorder = RunRecorder::of(&store, &run);
         store.execute("DELETE FROM runs", []).unwrap();
         store.execute("UPDATE devices SET name = 'orin-1'", []).unwrap();
-        let mut draft: Value = serde_json::from_str(&draft).unwrap();
-        draft["spec"]["engine"]["kind"] = json!("tract");
         Self {
             coordinator,
             store,
-            draft,
-            runs: 0,
+            recorder,
         }
     }
 
     /// Adds a run with an engine setting, which ends with a latency of SingleStream.
     fn add(&mut self, batch: &str, latency: f64) -> String {
-        self.add_changed(latency, |draft, _| {
-            draft["spec"]["engine"]["settings"] = json!({ "batch": batch })
-        })
+        self.recorder.add(&self.store, batch, latency)
     }
 
     /// Adds interleaved pairs of batch 1 and batch 2, which is slower by `effect`.
     fn add_pairs(&mut self, pairs: usize, effect: f64) {
-        for number in 0..pairs {
-            let noise = |place: usize| NOISE[(2 * number + place) % NOISE.len()];
-            self.add("1", LATENCY * (1.0 + noise(0)));
-            self.add("2", LATENCY * (1.0 + effect + noise(1)));
-        }
+        self.recorder.add_pairs(&self.store, pairs, effect);
     }
 
     /// Adds a run after `change` changed its draft and its outcome.
     fn add_changed(&mut self, latency: f64, change: impl FnOnce(&mut Value, &mut Value)) -> String {
-        self.runs += 1;
-        let id = format!("01a1fd91-2a94-7230-9870-4637{:08}", self.runs);
-        let started = format!("2026-11-22T{:02}:{:02}:00Z", self.runs / 60, self.runs % 60);
-        let mut draft = self.draft.clone();
-        draft["spec"]["run"] = json!(id);
-        draft["spec"]["created"] = json!(started);
-        draft["spec"]["scenario"] = json!("SingleStream");
-        let judged =
-            json!({ "name": "Early stopping 90.0th percentile estimate", "value": latency, "unit": "ns" });
-        let mut outcome = json!({
-            "valid": true, "reasons": [], "metric": null, "judged": judged, "accuracy": null, "samples": 10, "bytes": 10,
-            "complete": true, "signed": true, "not_a_measurement": [], "forgettable": true, "rates": {},
-            "timing": { "started": started, "synchronised": true, "duration_ns": 600_000_000_000_u64 },
-        });
-        change(&mut draft, &mut outcome);
-        let spec = &draft["spec"];
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        self.store
-            .execute(
-                "INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, spec_sha256, known, phase, revision,
-                     recorded, outcome) VALUES (?1, ?2, ?3, ?4, ?5, 'tract', ?6, ?7, '00', 1, 'done', 1, ?6, ?8)",
-                params![
-                    id,
-                    text(&spec["device"]),
-                    text(&spec["benchmark"]["name"]),
-                    text(&spec["scenario"]),
-                    text(&spec["mode"]),
-                    started,
-                    draft.to_string(),
-                    outcome.to_string()
-                ],
-            )
-            .unwrap();
-        id
+        self.recorder.add_changed(&self.store, latency, change)
     }
 
     /// Writes the evidence of a run by a version of the agent.
@@ -108,7 +58,11 @@ impl FilledStore {
         let evidence = Evidence {
             schema: Evidence::SCHEMA,
             run: run.parse().unwrap(),
-            device: self.draft["spec"]["device"].as_str().unwrap().parse().unwrap(),
+            device: self.recorder.draft["spec"]["device"]
+                .as_str()
+                .unwrap()
+                .parse()
+                .unwrap(),
             spec_sha256: "00".to_owned(),
             agent: format!("regatta-agent {agent}"),
             outcome: RunState {
@@ -407,7 +361,10 @@ fn selections_that_cannot_be_are_refused_with_a_remedy() {
 #[test]
 fn campaign_variants_and_agent_versions_are_selections() {
     let mut filled = FilledStore::new();
-    let device = filled.draft["spec"]["device"].as_str().unwrap().to_owned();
+    let device = filled.recorder.draft["spec"]["device"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     filled
         .store
         .execute_batch(

@@ -264,7 +264,7 @@ impl Chromium {
     }
 }
 
-/// Imports a certificate into the user's database below a home directory. `false`, with the reason printed, where there is no tool for it.
+/// Imports a certificate into the user's database below a home directory. Without the tool it prints a reason and returns `false`.
 fn import(certificate: &Path, home: &Path) -> bool {
     let database = home.join(".pki/nssdb");
     std::fs::create_dir_all(&database).expect("a directory");

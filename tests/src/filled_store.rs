@@ -6,24 +6,18 @@ use std::{
     time::Duration,
 };
 
+use regatta_test_support::recorded_runs::RunRecorder;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use crate::{Lab, eventually};
-
-/// The latency of a run without any disturbance, in nanoseconds.
-pub const LATENCY: f64 = 1_000_000.0;
-/// The noise of runs in a fixed order: differences of up to 0.6 %.
-const NOISE: [f64; 7] = [0.0, 0.003, -0.002, 0.001, -0.003, 0.002, -0.001];
 
 /// A store that a test fills while the coordinator serves it.
 pub struct FilledStore {
     /// The store.
     pub store: Connection,
     workspace: PathBuf,
-    /// The draft of a run, which all others copy.
-    draft: Value,
-    runs: u32,
+    recorder: RunRecorder,
 }
 
 impl FilledStore {
@@ -62,37 +56,31 @@ impl FilledStore {
     /// Opens the store of a lab that has a run of SingleStream, which all others copy.
     ///
     /// # Panics
-    /// Panics when there is no such run.
+    /// Panics when the store does not have the run.
     #[must_use]
     pub fn of(lab: &Lab, run: &str) -> Self {
         let store = Connection::open(lab.workspace().join("regatta.db")).expect("the store");
         store.busy_timeout(Duration::from_secs(20)).expect("a time limit");
-        let draft: String = store
-            .query_row("SELECT draft FROM runs WHERE id = ?1", [run], |row| row.get(0))
-            .expect("the draft");
-        let mut draft: Value = serde_json::from_str(&draft).expect("JSON");
-        // Runs of an engine that executes the model count in comparisons.
-        draft["spec"]["engine"]["kind"] = json!("tract");
+        let mut recorder = RunRecorder::of(&store, run);
         // Staging reads the documents of the newest round's runs, and these have none.
-        draft["spec"]["round"] = json!("v5.0");
+        recorder.draft["spec"]["round"] = json!("v5.0");
         Self {
             store,
             workspace: lab.workspace(),
-            draft,
-            runs: 0,
+            recorder,
         }
     }
 
     /// Uses another device for the runs that follow, by its name.
     ///
     /// # Panics
-    /// Panics when there is no such device.
+    /// Panics when the store does not have the device.
     pub fn use_device(&mut self, name: &str) {
         let id: String = self
             .store
             .query_row("SELECT id FROM devices WHERE name = ?1", [name], |row| row.get(0))
             .expect("the device");
-        self.draft["spec"]["device"] = json!(id);
+        self.recorder.draft["spec"]["device"] = json!(id);
     }
 
     /// The id of the lab's device.
@@ -101,7 +89,7 @@ impl FilledStore {
     /// Panics when the draft has none.
     #[must_use]
     pub fn device(&self) -> String {
-        self.draft["spec"]["device"]
+        self.recorder.draft["spec"]["device"]
             .as_str()
             .expect("a device")
             .to_owned()
@@ -109,18 +97,12 @@ impl FilledStore {
 
     /// Adds interleaved pairs of batch 1 and batch 2, which is slower by `effect`.
     pub fn add_pairs(&mut self, pairs: usize, effect: f64) {
-        for number in 0..pairs {
-            let noise = |place: usize| NOISE[(2 * number + place) % NOISE.len()];
-            self.add("1", LATENCY * (1.0 + noise(0)));
-            self.add("2", LATENCY * (1.0 + effect + noise(1)));
-        }
+        self.recorder.add_pairs(&self.store, pairs, effect);
     }
 
     /// Adds a run with an engine setting, which ends with a latency of SingleStream.
     pub fn add(&mut self, batch: &str, latency: f64) -> String {
-        self.add_changed(latency, |draft, _| {
-            draft["spec"]["engine"]["settings"] = json!({ "batch": batch });
-        })
+        self.recorder.add(&self.store, batch, latency)
     }
 
     /// Adds a run after `change` changed its draft and its outcome.
@@ -128,39 +110,7 @@ impl FilledStore {
     /// # Panics
     /// Panics when the store refuses it.
     pub fn add_changed(&mut self, latency: f64, change: impl FnOnce(&mut Value, &mut Value)) -> String {
-        self.runs += 1;
-        let id = format!("01a1fd91-2a94-7230-9870-4637{:08}", self.runs);
-        let started = format!("2026-11-22T{:02}:{:02}:00Z", self.runs / 60, self.runs % 60);
-        let mut draft = self.draft.clone();
-        draft["spec"]["run"] = json!(id);
-        draft["spec"]["created"] = json!(started);
-        let judged =
-            json!({ "name": "Early stopping 90.0th percentile estimate", "value": latency, "unit": "ns" });
-        let mut outcome = json!({
-            "valid": true, "reasons": [], "metric": null, "judged": judged, "accuracy": null, "samples": 10, "bytes": 10,
-            "complete": true, "signed": true, "not_a_measurement": [], "forgettable": true, "rates": {},
-            "timing": { "started": started, "synchronised": true, "duration_ns": 600_000_000_000_u64 },
-        });
-        change(&mut draft, &mut outcome);
-        let spec = &draft["spec"];
-        let text = |value: &Value| value.as_str().expect("a text").to_owned();
-        self.store
-            .execute(
-                "INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, spec_sha256, known, phase, revision,
-                     recorded, outcome) VALUES (?1, ?2, ?3, ?4, ?5, 'tract', ?6, ?7, '00', 1, 'done', 1, ?6, ?8)",
-                params![
-                    id,
-                    text(&spec["device"]),
-                    text(&spec["benchmark"]["name"]),
-                    text(&spec["scenario"]),
-                    text(&spec["mode"]),
-                    started,
-                    draft.to_string(),
-                    outcome.to_string()
-                ],
-            )
-            .expect("the store takes the run");
-        id
+        self.recorder.add_changed(&self.store, latency, change)
     }
 
     /// Adds a session of three minutes with samples, LoadGen's window and the server's checkpoints of both runs, and this `session.json`.
@@ -219,7 +169,7 @@ pub struct PowerSessionTexts<'a> {
 }
 
 impl PowerSessionTexts<'static> {
-    /// Those of a rehearsal.
+    /// The texts of a rehearsal.
     #[must_use]
     pub const fn rehearsal() -> Self {
         Self {

@@ -2,11 +2,12 @@
 
 use std::fs;
 
+use regatta_test_support::recorded_runs::LATENCY;
 use serde_json::json;
 
 use crate::{
     Lab,
-    filled_store::{FilledStore, LATENCY, PowerSessionTexts},
+    filled_store::{FilledStore, PowerSessionTexts},
 };
 
 /// Encodes a text for a URL.

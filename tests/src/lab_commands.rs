@@ -46,7 +46,7 @@ impl Lab {
     /// Returns a run as `runs show` prints it.
     ///
     /// # Panics
-    /// Panics when there is no such run.
+    /// Panics when the store does not have the run.
     #[must_use]
     pub fn show(&self, run: &str) -> Value {
         self.json(&["runs", "show", run])
@@ -55,7 +55,7 @@ impl Lab {
     /// Returns a run's phase.
     ///
     /// # Panics
-    /// Panics when there is no such run.
+    /// Panics when the store does not have the run.
     #[must_use]
     pub fn phase(&self, run: &str) -> String {
         self.show(run)["phase"].as_str().unwrap_or("unknown").to_owned()

@@ -5,12 +5,12 @@
 
 use std::{env, fs, path::PathBuf, process::Command};
 
-use regatta_test_support::oracle;
+use regatta_test_support::{oracle, recorded_runs::LATENCY};
 use regatta_tests::{
     Broker, Lab, Process, agent,
     chromium::Chromium,
     eventually,
-    filled_store::{FilledStore, LATENCY, PowerSessionTexts},
+    filled_store::{FilledStore, PowerSessionTexts},
     hostile_texts, succeed_output,
 };
 use serde_json::{Value, json};
@@ -225,7 +225,7 @@ fn every_page_works_in_a_browser_and_for_everybody() {
                 let dark = if is_dark { "-dark" } else { "" };
                 browser.picture(&pictures.join(format!("{name}-{width}{dark}.png")));
             }
-            // What is folded is looked at, too.
+            // Folded sections are inspected as well.
             browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true }); 0");
             let overflow = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
             assert!(

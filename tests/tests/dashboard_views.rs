@@ -5,10 +5,11 @@
 
 use std::fs;
 
+use regatta_test_support::recorded_runs::LATENCY;
 use regatta_tests::{
     Broker, Lab,
     browser_client::{PageEvents, get_page},
-    filled_store::{FilledStore, LATENCY, PowerSessionTexts},
+    filled_store::{FilledStore, PowerSessionTexts},
     hostile_texts,
     html_check::read_page,
     succeed_output,

@@ -10,7 +10,7 @@ fn the_screen_follows_the_fleet_and_restores_the_terminal() {
     let Some(mut lab) = Lab::secure(Broker::Embedded) else {
         return;
     };
-    // Without a terminal there is no screen, and the hint names what prints.
+    // Without a terminal the command fails, and the hint names a command that prints.
     let refused = lab.regatta().arg("top").output().expect("it starts");
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{text}");

@@ -18,6 +18,7 @@ mod processes;
 #[cfg(feature = "tract")]
 mod random_weights;
 pub mod real_tensorrt;
+pub mod recorded_runs;
 mod rounds;
 pub mod settable_board;
 #[cfg(feature = "tract")]
