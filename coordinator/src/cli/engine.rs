@@ -9,6 +9,7 @@ use regatta_types::documents::{EngineKind, RunTask};
 use super::{
     Context,
     run::{self, drafts::DraftRequest, dry_run},
+    setting_flags::SettingFlags,
     target_devices::TargetDevices,
 };
 use crate::{
@@ -40,16 +41,8 @@ pub(super) struct BuildArgs {
     /// Scenarios, comma separated: SingleStream, MultiStream, Server, Offline
     #[arg(long, value_delimiter = ',', required = true)]
     scenario: Vec<String>,
-    /// The round whose rules apply, such as v6.1 [default: the newest]
-    #[arg(long)]
-    round: Option<String>,
-    /// The system with the settings for the benchmark: its name, a .toml file, auto for the device's own, or none
-    /// [default: the device's own system, where there is one]
-    #[arg(long, value_name = "SYSTEM")]
-    system: Option<String>,
-    /// A setting of the engine, KEY=VALUE
-    #[arg(long, value_name = "K=V", value_parser = run::pair)]
-    set: Vec<(String, String)>,
+    #[command(flatten)]
+    settings: SettingFlags,
     /// An asset that the build needs beside the benchmark's files, such as a calibration cache
     #[arg(long, value_name = "PATH")]
     asset: Vec<String>,
@@ -75,10 +68,10 @@ impl BuildArgs {
         Words {
             benchmark: self.benchmark.clone(),
             scenario: self.scenario.clone(),
-            round: self.round.clone(),
+            round: self.settings.round.clone(),
             engine: Some(EngineKind::Tensorrt.to_string()),
-            system: self.system.clone(),
-            set: self.set.iter().cloned().collect(),
+            system: self.settings.system.clone(),
+            set: self.settings.set(),
             asset: self.asset.clone(),
             limit: self.limit.clone(),
             task: RunTask::EngineBuild,

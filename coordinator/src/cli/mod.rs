@@ -44,6 +44,7 @@ mod run_lines;
 mod runs;
 mod screen;
 mod serve;
+mod setting_flags;
 mod settings;
 mod status;
 mod submission;
@@ -184,7 +185,7 @@ pub fn run() -> CommandResult {
             // Help and version come this way too, and are no misuse.
             let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
             return match error.print() {
-                // Whoever piped it away has read enough.
+                // The reader of the pipe has read enough.
                 Err(cut) if cut.kind() == io::ErrorKind::BrokenPipe => Ok(code),
                 printed => printed.map(|()| code).map_err(Failure::from),
             };

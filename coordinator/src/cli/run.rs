@@ -11,7 +11,13 @@ use regatta_fsutil::regular_file;
 use regatta_types::{RunId, documents::RunTask};
 
 use super::{
-    Context, context::tell, progress::rows, report::report, target_devices::TargetDevices, wait::Wait,
+    Context,
+    context::tell,
+    progress::rows,
+    report::report,
+    setting_flags::{SettingFlags, pair},
+    target_devices::TargetDevices,
+    wait::Wait,
 };
 use crate::{
     documents::run_document,
@@ -52,9 +58,8 @@ pub(super) struct Args {
     /// Modes, comma separated: AccuracyOnly, PerformanceOnly, SubmissionRun, FindPeakPerformance [default: PerformanceOnly]
     #[arg(long, value_delimiter = ',')]
     mode: Vec<String>,
-    /// The round whose rules apply, such as v6.1 [default: the newest]
-    #[arg(long)]
-    round: Option<String>,
+    #[command(flatten)]
+    settings: SettingFlags,
     /// The engine: null, tract, tensorrt or sim [default: tract]
     #[arg(long)]
     engine: Option<String>,
@@ -67,13 +72,6 @@ pub(super) struct Args {
     /// Which LoadGen: native, official or official:REVISION [default: native]
     #[arg(long)]
     loadgen: Option<String>,
-    /// The system with the settings for the benchmark: its name, a .toml file, auto for the device's own, or none
-    /// [default: the device's own system, where there is one]
-    #[arg(long, value_name = "SYSTEM")]
-    system: Option<String>,
-    /// A setting of the engine, KEY=VALUE
-    #[arg(long, value_name = "K=V", value_parser = pair)]
-    set: Vec<(String, String)>,
     /// A line of user.conf, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE
     #[arg(long, value_name = "K=V", value_parser = pair)]
     conf: Vec<(String, String)>,
@@ -145,14 +143,6 @@ impl GateFlags {
 const WITHOUT_A_PLAN: &str =
     "a run without a plan: `regatta run --benchmark NAME --scenario NAME`; earlier runs: `regatta runs list`";
 
-/// Parses an option's `KEY=VALUE`.
-pub(super) fn pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        _ => Err("not of the form KEY=VALUE".to_owned()),
-    }
-}
-
 impl Args {
     /// A length, a state, a limit and a gate on the command line are meant for every run of a plan.
     fn change(&self, words: &mut Words) {
@@ -177,14 +167,14 @@ impl Args {
             benchmark: self.benchmark.clone().unwrap_or_default(),
             scenario: self.scenario.clone(),
             mode: self.mode.clone(),
-            round: self.round.clone(),
+            round: self.settings.round.clone(),
             engine: self.engine.clone(),
             loadgen: self.loadgen.clone(),
             test_run: self.test_run,
             duration: self.duration.clone(),
             stream: self.stream.clone(),
-            system: self.system.clone(),
-            set: self.set.iter().cloned().collect(),
+            system: self.settings.system.clone(),
+            set: self.settings.set(),
             conf: self.conf.iter().cloned().collect(),
             state: self.state.clone().map(StateWords::Preset),
             asset: self.asset.clone(),

@@ -24,30 +24,28 @@ pub(super) struct CompareQuery {
     pub(super) conditions: ConditionQuery,
     /// The least A/A floor in percent, or nothing.
     pub(super) floor: String,
-    /// Whether only what is better or worse is shown.
+    /// Whether only rows with a difference are shown.
     pub(super) is_different_only: bool,
 }
 
 impl CompareQuery {
-    /// Parses a URL's query. Unknown names are ignored, as browsers and proxies add some.
+    /// Parses a URL's query.
     ///
     /// # Errors
     /// Returns [`InvalidQuery`] for a known name with an unknown value.
     pub(super) fn parse(query: &str) -> Result<Self, InvalidQuery> {
         let mut parsed = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "a" => parsed.a = value.into_owned(),
-                "b" => parsed.b = value.into_owned(),
-                "floor" => parsed.floor = short(&value).to_owned(),
-                "different" => parsed.is_different_only = !value.is_empty(),
-                name => parsed.conditions.take(name, &value)?,
-            }
-        }
+        parsed.conditions = ConditionQuery::parse(query, |name, value| match name {
+            "a" => parsed.a = value,
+            "b" => parsed.b = value,
+            "floor" => short(&value).clone_into(&mut parsed.floor),
+            "different" => parsed.is_different_only = !value.is_empty(),
+            _ => {}
+        })?;
         Ok(parsed)
     }
 
-    /// Returns the query's text, without what is the default anyway.
+    /// Returns the query's text without default values.
     pub(super) fn to_query(&self) -> String {
         let mut query = Serializer::new(String::new());
         let different = if self.is_different_only { "1" } else { "" };

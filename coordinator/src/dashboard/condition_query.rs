@@ -29,26 +29,38 @@ pub(super) struct ConditionQuery {
     pub(super) has_simulated: bool,
 }
 
-/// Returns the words of scenarios.
+/// Returns the names of all scenarios.
 pub(super) fn scenarios() -> Vec<&'static str> {
     Scenario::ALL.into_iter().map(Scenario::as_str).collect()
 }
 
 impl ConditionQuery {
-    /// Takes a name and its value, if they are conditions. Unknown names are ignored.
+    /// Parses a URL's query. `take_own` gets the names that are not conditions, with their values. Unknown names are ignored, because
+    /// browsers and proxies add some.
     ///
     /// # Errors
     /// Returns [`InvalidQuery`] for an unknown scenario.
-    pub(super) fn take(&mut self, name: &str, value: &str) -> Result<(), InvalidQuery> {
+    pub(super) fn parse(query: &str, mut take_own: impl FnMut(&str, String)) -> Result<Self, InvalidQuery> {
+        let mut parsed = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            if !parsed.take(&name, &value)? {
+                take_own(&name, value.into_owned());
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Takes a condition. Returns `false` when the name is not the one of a condition.
+    fn take(&mut self, name: &str, value: &str) -> Result<bool, InvalidQuery> {
         match name {
             "benchmark" => self.benchmark = short(value).to_owned(),
             "scenario" => self.scenario = one_of("scenario", value, &scenarios())?,
             "since" => self.since = short(value).to_owned(),
             "short" => self.has_short = !value.is_empty(),
             "simulated" => self.has_simulated = !value.is_empty(),
-            _ => {}
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Appends the conditions to a query's text.
@@ -70,7 +82,7 @@ impl ConditionQuery {
     /// Returns the conditions as the command line's flags have them.
     ///
     /// # Errors
-    /// When a word is none of a scenario or a time.
+    /// When the scenario or the time is invalid.
     pub(super) fn conditions(&self) -> Result<RunConditions, Failure> {
         let mut filter = RunFilter::default();
         filter

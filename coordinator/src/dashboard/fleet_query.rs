@@ -77,7 +77,7 @@ pub(crate) struct FleetQuery {
 }
 
 impl FleetQuery {
-    /// Parses a URL's query. Unknown names are ignored, as browsers and proxies add some.
+    /// Parses a URL's query. Unknown names are ignored, because browsers and proxies add some.
     ///
     /// # Errors
     /// Returns [`InvalidQuery`] for a known name with an unknown value.
@@ -102,7 +102,7 @@ impl FleetQuery {
         Ok(parsed)
     }
 
-    /// Returns the query's text, without what is the default anyway.
+    /// Returns the query's text without default values.
     pub(crate) fn to_query(&self) -> String {
         let default = Self::default();
         let mut query = Serializer::new(String::new());

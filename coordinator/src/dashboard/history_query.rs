@@ -23,22 +23,21 @@ pub(super) struct HistoryQuery {
 }
 
 impl HistoryQuery {
-    /// Parses a URL's query. Unknown names are ignored, as browsers and proxies add some.
+    /// Parses a URL's query.
     ///
     /// # Errors
     /// Returns [`InvalidQuery`] for a known name with an unknown value.
     pub(super) fn parse(query: &str) -> Result<Self, InvalidQuery> {
-        let mut parsed = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "runs" => parsed.runs = value.into_owned(),
-                name => parsed.conditions.take(name, &value)?,
+        let mut runs = String::new();
+        let conditions = ConditionQuery::parse(query, |name, value| {
+            if name == "runs" {
+                runs = value;
             }
-        }
-        Ok(parsed)
+        })?;
+        Ok(Self { runs, conditions })
     }
 
-    /// Returns the query's text, without what is the default anyway.
+    /// Returns the query's text without default values.
     pub(super) fn to_query(&self) -> String {
         let mut query = Serializer::new(String::new());
         if !self.runs.is_empty() {

@@ -28,7 +28,7 @@ pub(super) fn verdicts() -> Vec<&'static str> {
 }
 
 impl RunListQuery {
-    /// Parses a URL's query. Unknown names are ignored, as browsers and proxies add some.
+    /// Parses a URL's query. Unknown names are ignored, because browsers and proxies add some.
     ///
     /// # Errors
     /// Returns [`InvalidQuery`] for a known name with an unknown value.
@@ -47,7 +47,7 @@ impl RunListQuery {
         Ok(parsed)
     }
 
-    /// Returns the query's text, without what is the default anyway.
+    /// Returns the query's text without default values.
     pub(super) fn to_query(&self) -> String {
         let mut query = Serializer::new(String::new());
         let before = self.before.map(|run| run.to_string());

@@ -1,8 +1,8 @@
 //! Computes the accuracy of a benchmark's run from its files, with the metric of the benchmark's file.
 
-use std::{fmt, path::Path};
+use std::{fmt, fs::File, path::Path};
 
-use regatta_mllog::read::accuracy_file;
+use regatta_mllog::read::{AccuracyReader, accuracy_file};
 use regatta_types::benchmark::{Benchmark, Metric, Prep, SlidingWindows, Squad};
 
 use super::{
@@ -178,6 +178,13 @@ pub fn measure(
     })
 }
 
+fn open(log: &Path) -> Result<AccuracyReader<File>, MeasureError> {
+    accuracy_file(log).map_err(|source| MeasureError::Open {
+        path: log.to_owned(),
+        source,
+    })
+}
+
 fn measure_top1(
     benchmark: &Benchmark,
     label_type: Option<LabelType>,
@@ -192,10 +199,7 @@ fn measure_top1(
         benchmark: name(),
         source,
     })?;
-    let entries = accuracy_file(log).map_err(|source| MeasureError::Open {
-        path: log.to_owned(),
-        source,
-    })?;
+    let entries = open(log)?;
     top1(entries, &map, label_type).map_err(|source| MeasureError::Log {
         path: log.to_owned(),
         source,
@@ -213,10 +217,7 @@ fn measure_squad(
         benchmark: benchmark.name.clone(),
         source,
     })?;
-    let entries = accuracy_file(log).map_err(|source| MeasureError::Open {
-        path: log.to_owned(),
-        source,
-    })?;
+    let entries = open(log)?;
     let dtype = dtype.unwrap_or(LabelType::Float32);
     squad(benchmark, kind, &source, entries, dtype).map_err(|source| MeasureError::Answers {
         path: log.to_owned(),
@@ -240,10 +241,7 @@ fn measure_detection(
         benchmark: benchmark.name.clone(),
         source,
     })?;
-    let entries = accuracy_file(log).map_err(|source| MeasureError::Open {
-        path: log.to_owned(),
-        source,
-    })?;
+    let entries = open(log)?;
     detection(&annotations, entries).map_err(|source| MeasureError::Detections {
         path: log.to_owned(),
         source,
@@ -267,10 +265,7 @@ fn measure_dice(
         benchmark: name(),
         source,
     })?;
-    let entries = accuracy_file(log).map_err(|source| MeasureError::Open {
-        path: log.to_owned(),
-        source,
-    })?;
+    let entries = open(log)?;
     dice(entries, &names, directory, windows.classes).map_err(|source| MeasureError::Segmentations {
         path: log.to_owned(),
         source,
