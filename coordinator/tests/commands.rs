@@ -316,7 +316,7 @@ fn no_workspace_is_wrong_use() {
     assert_eq!(code, Some(2), "it is one already");
 }
 
-/// What the store holds is what was heard last, and nobody listens any more.
+/// The store has the last reports of devices, and no coordinator listens.
 #[test]
 fn without_a_coordinator_no_device_is_called_online() {
     let coordinator = Coordinator::with_a_known_device();

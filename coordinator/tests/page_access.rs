@@ -90,7 +90,7 @@ fn every_route_is_for_whom_the_table_says() {
                 assert!([200, 400, 404].contains(&status), "{path}: {status}");
             }
             assert_eq!(page.send("HEAD", &path, &[], "").status, without_login, "{path}");
-            // A page is no form, whoever sends it.
+            // A page refuses a form from every sender.
             let form = page.post(&path, &operating, &format!("csrf={operating_form}"));
             assert!(
                 [401, 405].contains(&form.status) || path == "/login",

@@ -394,7 +394,7 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
         code == 3 && text.contains("did not answer in time"),
         "{code} {text}"
     );
-    // An answer that nobody asked for changes nothing.
+    // An answer without a request changes nothing.
     device.say(Leaf::State(RunId::now()), examined.to_frame().unwrap(), false);
     device.say(Leaf::State(RunId::now()), b"RGTA\x01\x00\x0b".to_vec(), false);
     assert_eq!(

@@ -310,7 +310,7 @@ fn a_package_opens_again_and_an_unclean_tree_is_not_packed() {
     fs::write(desk.at("word"), "pier\n").unwrap();
     let (code, printed) = desk.refusal(&format!("{unpack} --output again"));
     assert!(code == 3 && !desk.at("again").exists(), "{printed}");
-    // A pipe that nobody writes to would never end; one with a writer may be slow.
+    // A pipe without a writer would never end; one with a writer may be slow.
     fs::remove_file(desk.at("word")).unwrap();
     let pipe = desk.at("word");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());

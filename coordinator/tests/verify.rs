@@ -192,7 +192,7 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
     };
     let (code, printed) = verify();
     assert!(code == Some(0) && printed.contains("intact"), "{printed}");
-    // The record beside the evidence may not say anything else than the evidence, whoever wrote it.
+    // The record beside the evidence must agree with the evidence.
     let record = fs::read_to_string(out.join("record.json")).unwrap();
     for (from, to, found) in [
         (

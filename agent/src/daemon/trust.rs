@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_enrolled_obeys_whoever_reaches_its_broker() {
+    fn an_unenrolled_device_obeys_every_client_of_its_broker() {
         let lab = Lab::new();
         let mut trust = Trust::load(lab.dir.path(), None).unwrap();
         let plain = Command::Forget.to_frame().unwrap();

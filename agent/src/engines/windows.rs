@@ -148,7 +148,7 @@ impl Windowed {
     /// Wraps an engine. Computes one batch of blank windows, which shows the form of their outputs and gives the engine its buffers.
     ///
     /// # Errors
-    /// The engine's, and inside of it a text with the output and what is needed.
+    /// Returns the engine's error. For unsupported outputs it names the output and the supported shape.
     fn new(
         mut engine: Box<dyn Engine>,
         grid: &WindowGrid,

@@ -52,7 +52,7 @@ impl SampleSizes {
         }
     }
 
-    /// Returns the sample that a blank sample stands for: the smallest.
+    /// Returns the index of the smallest sample, whose size blank samples have.
     pub(crate) fn smallest_sample(&self) -> QuerySampleIndex {
         match self {
             Self::Equal(_) => 0,

@@ -221,7 +221,7 @@ impl Library {
             .unwrap_or_default()
     }
 
-    /// Returns the sample that a blank sample stands for.
+    /// Returns the index of the sample whose size blank samples have.
     pub(crate) fn blank_sample(&self) -> QuerySampleIndex {
         self.data.as_ref().map_or(0, |data| data.sizes.smallest_sample())
     }

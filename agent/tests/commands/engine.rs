@@ -23,7 +23,7 @@ struct Place {
     scratch: TempDir,
     tensorrt: PathBuf,
     shims: PathBuf,
-    /// What lies in `tensorrt` and `shims`, where these are fakes.
+    /// The content of `tensorrt` and `shims` when these are fakes.
     fakes: Option<FakeTensorrt>,
 }
 

@@ -312,7 +312,7 @@ fn logs_that_cannot_be_flushed_have_no_verdict() {
     assert!(attempt(&fixture).ended.is_none());
 }
 
-/// Whoever reads why a run failed wants to know what came first.
+/// The first error explains why a run failed.
 #[cfg(feature = "tract")]
 #[test]
 fn a_disk_that_fails_hides_no_fault_of_the_run() {

@@ -121,7 +121,7 @@ fn settings_that_need_too_much_memory_are_refused_before_allocation() {
     }
 }
 
-/// It is what was asked for, so it runs; but nobody shall take it for a measurement.
+/// The run was requested and starts, but its record says that it is not a measurement.
 #[test]
 fn a_run_without_a_duration_is_refused() {
     for (line, message) in [

@@ -48,7 +48,7 @@ impl Agent {
         agent
     }
 
-    /// The same, where nobody may listen at `port`.
+    /// The same, possibly without a broker at `port`.
     pub(crate) fn start_without_broker(port: u16, more: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let state_dir = if more.contains("state_dir") {

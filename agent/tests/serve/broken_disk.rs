@@ -1,5 +1,5 @@
 //! A disk that fails to flush or to read, once and never again, or takes its time: logged data is reported as uncertain, is proven
-//! once it can be, and holds up nobody.
+//! once it can be, and delays no other run.
 
 use std::{fs, io::Write as _, path::Path};
 

@@ -59,7 +59,7 @@ fn a_run_goes_through_every_phase_and_arrives_whole() {
         (RunPhase::Draining, 1)
     );
     assert_eq!(evidence.files.len() + 2, streams.len());
-    // States that follow quickly on each other are told as one.
+    // States in quick succession are reported as one.
     let order = [
         RunPhase::Queued,
         RunPhase::Preparing,

@@ -1,5 +1,5 @@
 //! The state guard: the real daemon and the real helper over the root of an AGX Orin (a made-up one, with fakes of nvpmodel
-//! and systemctl). What is asked for is set, proven and put back, whoever dies.
+//! and systemctl). The requested state is set, verified and restored, whichever process dies.
 
 use std::{
     collections::BTreeMap,

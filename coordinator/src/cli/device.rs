@@ -1,4 +1,4 @@
-//! `regatta device`: who is in the fleet. Letting in and removing stand in [`super::membership`].
+//! `regatta device`: lists and describes devices. [`super::membership`] adds and removes them.
 
 use std::slice;
 
@@ -108,7 +108,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// What the store holds is what was heard last: without a coordinator nobody hears a device now.
+/// The store has the last reports. Without a coordinator no device is online.
 pub(super) fn listen(
     devices: &mut [DeviceRow],
     context: &Context,

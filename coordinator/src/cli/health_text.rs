@@ -1,4 +1,4 @@
-//! The words of a device's health for commands, and the name of the user who changes it.
+//! Formats a device's health for commands, and names the user who changes it.
 
 pub(super) use crate::operations::{described, remedy};
 

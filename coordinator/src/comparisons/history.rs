@@ -120,7 +120,7 @@ fn history(
     }
 }
 
-/// Returns what is recorded of a run that may change its figure, by name.
+/// Returns the recorded conditions that may change a run's figure, by name.
 fn conditions_of(row: &RunRow, workspace: &Workspace) -> BTreeMap<String, String> {
     let spec = &row.draft.spec;
     let mut found = BTreeMap::new();
@@ -169,7 +169,7 @@ fn conditions_of(row: &RunRow, workspace: &Workspace) -> BTreeMap<String, String
     found
 }
 
-/// Returns every condition that differs, in words.
+/// Describes every condition that differs.
 fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let text = |value: Option<&String>| match value.map(String::as_str) {

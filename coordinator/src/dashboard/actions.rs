@@ -137,7 +137,7 @@ fn writable_store(hub: &Hub) -> Result<Store, PageError> {
     Ok(Store::open(&database)?)
 }
 
-/// The refusal in the words of the command line.
+/// The refusal, worded as on the command line.
 fn refusal(error: OperationError) -> PageError {
     match error {
         OperationError::Refused(refusal) => PageError::conflict(refusal.sentence),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{hub::Hub, page_error::PageError};
 
-/// Does work that waits for the store on a blocking thread.
+/// Runs work that waits for the store on a blocking thread.
 pub(super) async fn blocking<T: Send + 'static>(
     hub: Arc<Hub>,
     work: impl FnOnce(&Hub) -> Result<T, PageError> + Send + 'static,

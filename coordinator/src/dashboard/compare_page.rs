@@ -23,7 +23,7 @@ use crate::{
 /// The newest comparisons.
 static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::new();
 
-/// The verdicts with what they are called in the headline, the worst first.
+/// The verdicts with their names in the headline, the worst first.
 const VERDICTS: [&str; 4] = ["worse", "better", "cannot tell", "same"];
 
 /// Compares what a query names. It blocks.

@@ -1,4 +1,4 @@
-//! The parts that the forms of comparisons and histories have in common, and what they suggest. A form's values are in the page's URL.
+//! Fields and suggestions that the forms of comparisons and histories share. A form's values are in the page's URL.
 
 use maud::{Markup, html};
 
@@ -124,7 +124,7 @@ pub(super) fn grammar() -> Markup {
     }
 }
 
-/// Renders why there is no result.
+/// Renders the failure in place of a result.
 pub(super) fn refusal(failure: &Failure) -> Markup {
     /// The longest message in characters.
     const MESSAGE: usize = 400;

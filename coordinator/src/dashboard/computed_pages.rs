@@ -116,7 +116,7 @@ fn status(failure: Failure) -> StatusCode {
     StatusCode::INTERNAL_SERVER_ERROR
 }
 
-/// Does work that waits for files on a blocking thread.
+/// Runs work that waits for files on a blocking thread.
 async fn computed(
     hub: Arc<Hub>,
     work: impl FnOnce(&Hub) -> Result<(Option<StatusCode>, Page), PageError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The page of a device: what it is and does, its health, the log of its health, and the actions of operators.
+//! The page of a device: its facts and current run, its health with the log, and the actions of operators.
 
 use jiff::Timestamp;
 use maud::{Markup, PreEscaped, html};

@@ -28,7 +28,7 @@ pub(super) struct ForestRow {
     pub(super) percent: f64,
     /// The interval of the difference.
     pub(super) interval: Option<[f64; 2]>,
-    /// The A/A floor: smaller differences are nothing.
+    /// The A/A floor, below which differences do not count.
     pub(super) floor: f64,
     /// The verdict in a word or two.
     pub(super) verdict: &'static str,

@@ -62,7 +62,7 @@ pub(super) fn page(
 }
 
 fn report_of(query: &HistoryQuery, report: &HistoryReport) -> Markup {
-    // Those that changed are what a reader looks for.
+    // Histories with changes come first: readers look for them.
     let mut histories: Vec<&History> = report.histories.iter().collect();
     histories.sort_by_key(|history| std::cmp::Reverse(history.changes.as_ref().map_or(0, Vec::len)));
     html! {
@@ -116,7 +116,7 @@ fn link(query: &HistoryQuery, history: &History) -> Option<String> {
     let device = format!("device:{}", history.device);
     narrowed.runs = match query.runs.trim() {
         "" => device,
-        // A list of runs and a device are two conditions, too.
+        // A list of runs and a device are two conditions.
         words if words.split('+').any(|word| word == device) => words.to_owned(),
         words => format!("{words}+{device}"),
     };

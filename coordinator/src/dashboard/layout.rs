@@ -39,7 +39,7 @@ pub(super) fn page(title: &str, path: Option<&str>, live: Option<&str>, content:
     }
 }
 
-/// Puts the page of an answer, if it has one, into the frame. `account` is the name and the form token of who has logged in.
+/// Puts the page of an answer, if it has one, into the frame. `account` has the session's name and form token.
 pub(super) fn finish(mut response: Response, account: Option<(&str, &str)>) -> Response {
     if let Some(page) = response.extensions_mut().remove::<Page>() {
         *response.body_mut() = Body::from(page.document(account).into_string());

@@ -93,7 +93,7 @@ impl PageError {
 }
 
 impl From<Failure> for PageError {
-    /// The reader's words are wrong, or the coordinator failed. The sentence has the hint, too.
+    /// The request is invalid, or the coordinator failed. The sentence includes the hint.
     fn from(failure: Failure) -> Self {
         if failure.code() != exit::USAGE {
             tracing::error!("the live page cannot compute: {}", failure.sentence());

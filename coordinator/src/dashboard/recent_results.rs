@@ -15,7 +15,7 @@ const FRESH: Duration = Duration::from_secs(10);
 /// How many results are kept.
 const MOST: usize = 8;
 
-/// A result with what it belongs to.
+/// A result with its device, benchmark and scenario.
 struct KeptResult<Q, R> {
     root: PathBuf,
     query: Q,

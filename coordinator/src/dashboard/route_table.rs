@@ -11,7 +11,7 @@ use super::hub::Hub;
 pub(super) enum RouteUse {
     /// Everybody, also before the login.
     Everybody,
-    /// Everybody who may read the lab.
+    /// Readers and operators.
     Reader,
     /// Operators. The route changes the lab.
     Operator,

@@ -41,7 +41,7 @@ pub(crate) struct PageTls {
 /// The running live page.
 pub(crate) struct PageServer {
     url: String,
-    /// Whether readers log in and nobody has a token.
+    /// Whether a login is required and no token exists.
     lacks_tokens: bool,
     /// The program that has the default port, if the page is at another one.
     displaced: Option<PortHolder>,
@@ -114,7 +114,7 @@ impl PageServer {
         &self.url
     }
 
-    /// Whether readers log in and nobody has a token.
+    /// Whether a login is required and no token exists.
     pub(crate) const fn lacks_tokens(&self) -> bool {
         self.lacks_tokens
     }

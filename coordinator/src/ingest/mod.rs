@@ -43,7 +43,7 @@ const BATCH_MESSAGES: usize = 2_048;
 const LINGER: Duration = Duration::from_millis(5);
 /// The interval between two polls of the inbox while a batch waits.
 const LOOK: Duration = Duration::from_micros(500);
-/// The same for a batch of heartbeats alone: nobody waits for an answer, and each batch costs a flush.
+/// The same for a batch of heartbeats only. They need no answer, and each batch costs a flush.
 const HEARTBEAT_LINGER: Duration = Duration::from_millis(100);
 const HEARTBEAT_LOOK: Duration = Duration::from_millis(5);
 

@@ -110,7 +110,7 @@ impl SessionRecord {
         Ok(Self { document, energy })
     }
 
-    /// Reads the record of the session in `directory`. `None` when there is none that can be read: the session goes on, or ended without one.
+    /// Reads the record of the session in `directory`. `None` while the session goes on, or when it ended without a readable record.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let bytes = regular_file::read(&directory.join(FILE), LARGEST_RECORD).ok()?;
         let document: Value = serde_json::from_slice(&bytes).ok().filter(Value::is_object)?;

@@ -15,7 +15,7 @@ pub(crate) struct CurrentRun {
     pub(crate) benchmark: String,
     /// The scenario's name.
     pub(crate) scenario: String,
-    /// The audit's name, the task if it is no measurement, or the mode's name.
+    /// The audit's name, the task unless it is a measurement, or the mode's name.
     pub(crate) mode: String,
     /// The phase for display: `Done` only once the record is written.
     pub(crate) phase: RunPhase,

@@ -152,7 +152,7 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Revokes the token with a name. Returns `false` when there is none that is not revoked.
+    /// Revokes the token with a name. Returns `false` when there is no valid one.
     ///
     /// # Errors
     /// Returns an error when the store fails.

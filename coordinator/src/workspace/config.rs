@@ -50,7 +50,7 @@ pub(crate) enum ConfigError {
     /// A login is requested without TLS.
     #[error("`dashboard_login` needs `tls = true` and the keys that `regatta init` makes")]
     LoginWithoutKeys,
-    /// Nobody could name the live page.
+    /// The live page has no host name.
     #[error(
         "`dashboard_listen` is {0}, and `host` is {1}, which other machines cannot reach: \
          set `host` to the name or address of this machine, as browsers use it"

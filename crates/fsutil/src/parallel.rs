@@ -1,4 +1,4 @@
-//! Does the same work on many files at once. File systems commit concurrent flushes together, so many threads flush faster than one.
+//! Processes files on several threads. File systems commit concurrent flushes together, so several threads flush faster than one.
 //! The work is the caller's.
 
 use std::{io, thread};
@@ -6,7 +6,7 @@ use std::{io, thread};
 /// The maximum number of threads.
 const THREADS: usize = 16;
 
-/// Does `work` on each item, on several threads, and returns the results in the order of the items. A single item gets no thread.
+/// Calls `work` for each item on several threads and returns the results in the items' order. A single item is processed on this thread.
 pub fn for_each_file<T: Sync>(
     items: &[T],
     work: impl Fn(&T) -> io::Result<()> + Sync,

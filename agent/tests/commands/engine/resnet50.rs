@@ -149,7 +149,7 @@ fn the_real_tensorrt_builds_a_network_of_resnet50s_shape() {
     assert!(built["plan_bytes"].as_u64().unwrap() > 1_000_000, "{built:#}");
     let shown = place.engine(&build);
     let shown = mask(&String::from_utf8_lossy(&shown.stdout));
-    // With a GPU inputs and outputs are told as well.
+    // With a GPU, inputs and outputs are listed as well.
     let lines = shown.lines().filter(|line| !line.contains("put "));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
 }

@@ -84,7 +84,7 @@ fn of_device(
     for &scenario in scenarios {
         let audited = match find(workspace, store, &device.id, benchmark, scenario) {
             Ok(audited) => audited,
-            // A scenario that nobody named and that has not been run is none to be audited.
+            // Scenarios that were neither named nor run are not audited.
             Err(PlanError::NoPerformanceRun { .. }) if args.scenario.is_empty() => {
                 unmeasured.push(scenario.as_str());
                 continue;

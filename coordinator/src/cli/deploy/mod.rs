@@ -231,7 +231,7 @@ fn task(
     })
 }
 
-/// Does something for every task, some at a time, until a result ends that; the results are in the tasks' order.
+/// Performs the tasks, some at a time, until a result ends the rollout. Returns the results in the tasks' order.
 fn all<R: Send>(
     tasks: &[Task],
     at_once: usize,

@@ -28,7 +28,7 @@ pub(in crate::cli) struct UpgradeArgs {
 /// Upgrades the devices.
 pub(in crate::cli) fn upgrade(args: &UpgradeArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
-    // A drained or quarantined device is upgraded, too.
+    // Drained and quarantined devices are upgraded as well.
     let devices = args.devices.find_or_only(true, &store)?;
     if !args.force && !args.flags.dry_run {
         refuse_busy(&devices)?;

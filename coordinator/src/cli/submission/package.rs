@@ -130,7 +130,7 @@ fn password(file: Option<&Path>) -> Result<Password, Failure> {
     }
 }
 
-/// Reads the first line of a file, or of a pipe from a password manager. A pipe that nobody writes to is an error and not
+/// Reads the first line of a file, or of a pipe from a password manager. A pipe without a writer is an error and not
 /// waited for.
 fn read_password(path: &Path) -> io::Result<String> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// The submitter's directory name
     #[arg(long, value_name = "NAME")]
     submitter: String,
-    /// Write the cut tree here, a new directory, and leave the input as it is
+    /// Write the truncated tree to this new directory; the input is not changed
     #[arg(long, value_name = "NEWTREE")]
     output: Option<PathBuf>,
     /// Cut the input in place and keep the originals here

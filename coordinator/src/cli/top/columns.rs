@@ -41,7 +41,7 @@ const COLUMNS: [Column; 10] = [
     Column::Left,
     Column::Queued,
 ];
-/// The columns that a narrow terminal goes without, the first one first.
+/// The columns that a narrow terminal omits, in the order of omission.
 const EXPENDABLE: [Column; 8] = [
     Column::Clock,
     Column::Queued,
@@ -69,7 +69,7 @@ impl Column {
         }
     }
 
-    /// The least width. The run takes what is left.
+    /// The minimum width. The run's column gets the remaining width.
     pub(super) const fn width(self) -> u16 {
         match self {
             Self::Name | Self::State => 10,

@@ -237,7 +237,7 @@ fn in_width(text: &str, width: u16, column: Column) -> String {
     }
 }
 
-/// The selected device in words: its health's cause, what its run waits for, its labels.
+/// Describes the selected device: the cause of its health, the gate that its run waits for, its labels.
 fn selected_line(view: &TopView, times: &RunTimes, now: Timestamp) -> Line<'static> {
     let Some(device) = view.selected() else {
         return Line::default();

@@ -31,7 +31,7 @@ impl Keyboard {
         thread::Builder::new()
             .name("keyboard".to_owned())
             .spawn(move || {
-                // Bytes that are no key are ignored; an error of the terminal ends the reading.
+                // Unknown byte sequences are ignored. An error of the terminal ends the thread.
                 for key in io::stdin().keys() {
                     let Ok(key) = key else { break };
                     if sender.send(key).is_err() {

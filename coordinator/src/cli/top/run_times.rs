@@ -31,7 +31,7 @@ pub(super) struct RunProgress {
 }
 
 impl RunTimes {
-    /// Reads what is not known yet of the shown runs.
+    /// Reads the specs of shown runs that were not read yet.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -31,7 +31,7 @@ pub(super) struct TerminalGuard {
 /// Opens the screen.
 ///
 /// # Errors
-/// Returns an error when standard output is no terminal.
+/// Returns an error when standard output is not a terminal.
 pub(super) fn open_screen() -> io::Result<Screen> {
     let mut output = io::stdout().into_raw_mode()?.into_alternate_screen()?;
     write!(output, "{}{}", cursor::Hide, clear::All)?;

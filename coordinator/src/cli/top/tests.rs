@@ -165,7 +165,7 @@ fn keys_sort_filter_and_find() {
     assert_eq!(screen.names(), ["boat-1"], "busy");
     screen.press("a/BOAT-1\n");
     assert_eq!(screen.names(), ["boat-1", "boat-10"]);
-    // Letters of the text are no keys.
+    // Letters belong to the text and have no other function.
     screen.press("/q");
     assert!(screen.names().is_empty());
     assert_eq!(screen.view.press(Key::Esc), Turn::Stay);

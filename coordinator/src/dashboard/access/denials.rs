@@ -1,4 +1,4 @@
-//! The errors of requests that the gate does not let pass. They never repeat what was sent.
+//! The errors of requests that the gate refuses. They never repeat the request.
 
 use axum::http::StatusCode;
 

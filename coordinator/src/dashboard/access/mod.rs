@@ -1,12 +1,12 @@
 //! Who may use the live page, and for what. [`gate`] decides about every request, by the [`route_table`](super::route_table); a route that
-//! is not in the table is for nobody. Handlers of actions get an [`Operator`], which only the gate makes.
+//! is not in the table is refused. Handlers of actions get an [`Operator`], which only the gate makes.
 //!
 //! | listener | readers | actions |
 //! |---|---|---|
 //! | loopback without TLS | everybody | need an operator's token with each |
 //! | with TLS and login | need a session or a bearer token | need an operator's session and its form |
 //!
-//! The cookie of a session would reach every other server of the same host, so that there is none without TLS.
+//! Sessions require TLS, because other servers of the same host would receive an insecure cookie.
 
 mod cookie;
 mod denials;

@@ -90,7 +90,7 @@ impl Sessions {
         self.lock().remove(&session.id);
     }
 
-    /// Ends the sessions of tokens that are no longer valid.
+    /// Ends the sessions of expired and revoked tokens.
     pub(super) fn keep_those_of(&self, is_valid: impl Fn(i64) -> bool) {
         self.lock().retain(|_, session| is_valid(session.token));
     }

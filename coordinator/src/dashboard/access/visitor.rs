@@ -11,11 +11,11 @@ use crate::store::{PageRole, PageToken};
 /// The sender of a request.
 #[derive(Debug, Clone)]
 pub(in crate::dashboard) enum Visitor {
-    /// A reader of this machine, where nobody logs in.
+    /// A reader on this machine, without a login.
     Local,
-    /// Somebody who must log in first.
+    /// A browser without a session.
     Unknown,
-    /// Somebody who has logged in.
+    /// A browser with a session.
     User(Arc<Session>),
     /// A program with a bearer token.
     Program(PageToken),
@@ -65,7 +65,7 @@ impl Visitor {
             Self::User(session) => Some(session.ends),
             Self::Program(token) => {
                 let left = token.expires.duration_since(Timestamp::now());
-                // An end in centuries is none for the clock of timers.
+                // The clock of timers cannot represent an end in centuries.
                 let left = Duration::try_from(left).unwrap_or_default();
                 Some(Instant::now() + left.min(Duration::from_hours(24)))
             }

@@ -1,2 +1,2 @@
-# A text file as it is; nothing where there is none. Words: FILE.
+# Prints a text file unchanged, or nothing without the file. Words: FILE.
 [ ! -e "$1" ] || cat "$1"

@@ -3,7 +3,7 @@ umask 077
 part=$1/.$2.part
 refuse() {
     rm -f "$part"
-    # Read to the end: whoever sends waits until it is taken.
+# Read to the end: the sender waits until everything is read.
     cat >/dev/null
     exit 1
 }

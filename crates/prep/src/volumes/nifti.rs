@@ -112,7 +112,7 @@ impl NiftiFile {
         let Some([slope, inter]) = self.header.scaling else {
             return raw;
         };
-        // nibabel leaves out what changes nothing, and multiplies and adds in two steps.
+        // nibabel skips a scale of 1 and an intercept of 0, and otherwise multiplies and adds in two steps.
         let scaled = raw * slope;
         scaled + inter
     }

@@ -56,7 +56,7 @@ pub struct PowerSample {
 /// The largest number of samples that [`all`] reads: two days of them.
 const MOST: usize = 172_800;
 
-/// Returns the samples of a file in their order. Lines that are no samples are skipped, and a file that cannot be read has none.
+/// Returns the samples of a file in their order. Malformed lines are skipped. An unreadable file has no samples.
 pub(super) fn all(tree: &Tree, path: &str) -> Vec<PowerSample> {
     let mut found = Vec::new();
     let Ok(file) = tree.open(path) else {

@@ -1,5 +1,5 @@
 //! The watts of a session over time, for readers: PTDaemon's samples of both runs, with the time in which LoadGen ran and the phases that the
-//! official server logged. It judges nothing, and shows what it can of a session that failed.
+//! official server logged. It does not judge, and shows the remaining data of a failed session.
 
 use serde_json::Value;
 
