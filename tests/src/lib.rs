@@ -23,6 +23,7 @@ mod lab;
 mod lab_commands;
 pub mod mlperf_benchmark;
 mod mosquitto;
+pub mod network_namespace;
 mod power_dev;
 pub mod power_sessions;
 mod process;

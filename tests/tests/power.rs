@@ -15,10 +15,14 @@ struct Case {
     expected: &'static [&'static str],
 }
 
+/// The sentence about a session of our programs.
+const OWN_PROGRAMS: &str =
+    "this session is not valid for submission: Regatta's own power client or server made it";
+
 /// The case whose workload must outlast the wait for a sample.
 const LONG: &str = "a meter that stops";
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 11] = [
     Case {
         name: "a good session",
         options: &["--fault", "slow-start=2"],
@@ -30,6 +34,42 @@ const CASES: [Case; 8] = [
         options: &["--model", "YokogawaWT330_multichannel"],
         code: 0,
         expected: &["official checker: 11 of 11 checks passed"],
+    },
+    Case {
+        name: "our client with the official server",
+        options: &["--own-client"],
+        code: 0,
+        expected: &[
+            "[ ] Check client sources checksum",
+            "official checker: 10 of 11",
+            OWN_PROGRAMS,
+        ],
+    },
+    Case {
+        name: "the official client with our server",
+        options: &["--own-server"],
+        code: 0,
+        expected: &[
+            "[ ] Check server sources checksum",
+            "official checker: 10 of 11",
+            OWN_PROGRAMS,
+        ],
+    },
+    Case {
+        name: "our client and our server",
+        options: &[
+            "--own-client",
+            "--own-server",
+            "--model",
+            "YokogawaWT330_multichannel",
+        ],
+        code: 0,
+        expected: &[
+            "[ ] Check client sources checksum",
+            "[ ] Check server sources checksum",
+            "official checker: 9 of 11",
+            OWN_PROGRAMS,
+        ],
     },
     Case {
         name: "testing with less power than ranging",
@@ -119,7 +159,8 @@ fn rehearsal(case: &Case, power_dev: &Path, directory: &Path) -> Result<(), Stri
         ));
     }
     if case.code == 0 {
-        refused_by_strict_check(&directory.join("session"))?;
+        let is_own = case.expected.contains(&OWN_PROGRAMS);
+        refused_by_strict_check(&directory.join("session"), is_own)?;
     }
     match left_over(directory) {
         processes if processes.is_empty() => Ok(()),
@@ -127,9 +168,9 @@ fn rehearsal(case: &Case, power_dev: &Path, directory: &Path) -> Result<(), Stri
     }
 }
 
-/// The official checker accepts the session; Regatta's says what it is.
-fn refused_by_strict_check(session: &Path) -> Result<(), String> {
-    for (options, code) in [(&["--as-official"][..], 0), (&[], 1)] {
+/// The official checker accepts the session, unless our programs made it; Regatta's says what it is.
+fn refused_by_strict_check(session: &Path, is_own: bool) -> Result<(), String> {
+    for (options, code) in [(&["--as-official"][..], i32::from(is_own)), (&[], 1)] {
         let check = Command::new(regatta())
             .args(["power", "check"])
             .args(options)
@@ -137,8 +178,10 @@ fn refused_by_strict_check(session: &Path) -> Result<(), String> {
             .output();
         let output = check.map_err(|error| error.to_string())?;
         let printed = String::from_utf8_lossy(&output.stdout);
-        let is_named = printed.contains("FAKEPTD");
-        if output.status.code() != Some(code) || is_named != (code == 1) {
+        let is_strict = options.is_empty();
+        let is_named = printed.contains("FAKEPTD") == is_strict
+            && printed.contains(OWN_PROGRAMS) == (is_strict && is_own);
+        if output.status.code() != Some(code) || !is_named {
             return Err(format!("power check {options:?}: {}\n{printed}", output.status));
         }
     }

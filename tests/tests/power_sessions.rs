@@ -13,22 +13,20 @@ use std::{
 
 use regatta_power::ntp;
 use regatta_tests::{
-    Broker, Lab, Process, eventually, power_dev,
+    Broker, Lab, Process, eventually, network_namespace, power_dev,
     power_sessions::{self, id, processes, run_session, sessions_of, write_simulated_ptd},
     printed, regatta,
 };
 use serde_json::Value;
 
-/// Set in the namespace.
-const INSIDE: &str = "REGATTA_TEST_NAMESPACE";
 /// The address of the lab's NTP server.
 const NTP: [u8; 4] = [127, 0, 0, 1];
 
 #[test]
 fn sessions_are_recorded_and_leave_no_lease() {
     let Some(power_dev) = power_dev() else { return };
-    if std::env::var_os(INSIDE).is_none() {
-        return in_a_namespace("sessions_are_recorded_and_leave_no_lease");
+    if !network_namespace::continues_inside("sessions_are_recorded_and_leave_no_lease") {
+        return;
     }
     ntp::answer_requests(SocketAddr::from((NTP, ntp::PORT))).expect("the namespace's port 123");
     let Some(mut lab) = Lab::new(Broker::Embedded) else {
@@ -64,37 +62,6 @@ fn sessions_are_recorded_and_leave_no_lease() {
     assert!(leases.is_empty(), "{leases:?}");
     let running = commands_with(&lab.workspace().join("power"));
     assert!(running.is_empty(), "{running:?}");
-}
-
-/// Runs this test again in a network namespace of its own.
-fn in_a_namespace(test: &str) {
-    let unshare = |program: &Path| {
-        let mut command = Command::new("unshare");
-        command.args([
-            "--user",
-            "--map-root-user",
-            "--net",
-            "sh",
-            "-c",
-            "ip link set lo up && exec \"$@\"",
-            "sh",
-        ]);
-        command.arg(program).env(INSIDE, "1");
-        command
-    };
-    if !unshare(Path::new("true"))
-        .status()
-        .is_ok_and(|status| status.success())
-    {
-        println!("left out: power sessions: this user can make no network namespace");
-        return;
-    }
-    let own = std::env::current_exe().expect("a process knows its executable");
-    let status = unshare(&own).args(["--exact", test, "--nocapture"]).status();
-    assert!(
-        status.expect("unshare starts").success(),
-        "the test in the namespace"
-    );
 }
 
 /// Adds a meter with a simulated PTDaemon.
@@ -264,33 +231,18 @@ fn kill(lab: &Lab, power_dev: &Path, meter: &str, words: &str, is_supervisor: bo
 
 fn a_server_that_is_killed(lab: &Lab, power_dev: &Path) {
     let mut process = kill(lab, power_dev, "server-killed", "server.py", false);
-    recorded_as_failed(
-        lab,
-        "server-killed",
-        &mut process,
-        "the official server has ended",
-    );
+    recorded_as_failed(lab, "server-killed", &mut process, "the server has ended");
 }
 
 fn a_client_that_is_killed(lab: &Lab, power_dev: &Path) {
     let mut process = kill(lab, power_dev, "client-killed", "client.py", false);
-    recorded_as_failed(
-        lab,
-        "client-killed",
-        &mut process,
-        "the official client has failed",
-    );
+    recorded_as_failed(lab, "client-killed", &mut process, "the client has failed");
 }
 
 /// The server ends with its supervisor, and PTDaemon with the server.
 fn a_supervisor_that_is_killed(lab: &Lab, power_dev: &Path) {
     let mut process = kill(lab, power_dev, "supervisor-killed", "server.py", true);
-    recorded_as_failed(
-        lab,
-        "supervisor-killed",
-        &mut process,
-        "the official server has ended",
-    );
+    recorded_as_failed(lab, "supervisor-killed", &mut process, "the server has ended");
     let row = sessions(lab, "supervisor-killed").remove(0);
     assert_eq!(row["simulated"], true, "a failed rehearsal is one, too: {row}");
     let id = id(&row);

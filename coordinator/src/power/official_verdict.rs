@@ -105,6 +105,12 @@ impl OfficialVerdict {
         self.accepts && self.checks.len() == CHECKS && self.checks.iter().all(|check| check.passed)
     }
 
+    /// Whether the official checker reports exactly these checks as failed.
+    pub(crate) fn refuses_only(&self, checks: &[&str]) -> bool {
+        let failed = self.checks.iter().filter(|check| !check.passed);
+        self.checks.len() == CHECKS && failed.map(|check| check.name.as_str()).eq(checks.iter().copied())
+    }
+
     /// The verdict in a few words.
     pub(crate) fn summary(&self) -> String {
         let passed = self.checks.iter().filter(|check| check.passed).count();

@@ -17,7 +17,7 @@ pub use benchmark::{AccuracyBound, BenchmarkRules, Scenarios, TokenLimits};
 pub use checker::{Checker, Engine, OfficialCheck, Trait};
 pub use conf::{RoundConf, render_conf_lines};
 pub use endpoints::{Endpoints, EndpointsField};
-pub use power::{DurationRule, PowerRules, SIMULATION_MARK};
+pub use power::{DurationRule, OWN_PROGRAM_PREFIX, PowerRules, SIMULATION_MARK};
 use regatta_types::benchmark::Benchmark;
 use serde::{Deserialize, Serialize};
 pub use submission::{AccuracyForms, Inference, Layout, LowerAccuracy, ModelGuess, Submission};

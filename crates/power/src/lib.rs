@@ -1,11 +1,20 @@
-//! MLPerf power sessions on the official programs of mlcommons/power-dev: what they need, what they do, and a PTDaemon to rehearse with.
+//! MLPerf power sessions: what the official programs of mlcommons/power-dev need and do, a PTDaemon to rehearse with, and a client and server
+//! of our own that speak the same protocol.
 //!
-//! The official client and server measure; this package configures, starts, watches and stops them. It does not judge sessions
-//! (`regatta-submission` does), and it does not replace the official programs: a session of other programs is not valid.
+//! Only sessions of the official client and server are valid; ours name themselves in every session. This package does not judge sessions
+//! (`regatta-submission` does).
 
 pub mod ntp;
+pub mod power_client;
 pub mod power_dev;
+pub mod power_server;
+mod protocol;
 pub mod ptd;
 pub mod server_conf;
 pub mod session;
 pub mod simulated_ptd;
+
+pub use protocol::{
+    connection::ConnectionError, file_error::FileError, file_transfer::TransferError,
+    own_program::OwnProgram, session_log::LogSink, session_name::is_label,
+};

@@ -1,10 +1,10 @@
-//! SNTP (RFC 4330): a responder for rehearsals without a network.
+//! SNTP (RFC 4330): a query for this clock's offset, and a responder for rehearsals without a network.
 //!
 //! It sets no clock. The official programs refuse a session when an offset reaches 400 ms.
 
 use std::{
     io,
-    net::{SocketAddr, UdpSocket},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket},
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -22,6 +22,49 @@ const PACKET: usize = 48;
 const ORIGINATE: usize = 24;
 const RECEIVE: usize = 32;
 const TRANSMIT: usize = 40;
+
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks the NTP server at `host` for its time. Returns how many seconds its clock is ahead of this machine's.
+///
+/// # Errors
+/// When the host is unknown, does not answer within 5 s, or has no time.
+pub fn offset(host: &str) -> io::Result<f64> {
+    offset_from(host, PORT)
+}
+
+fn offset_from(host: &str, port: u16) -> io::Result<f64> {
+    let server = (host, port).to_socket_addrs()?.next();
+    let server = server.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it has no address"))?;
+    let here: SocketAddr = match server {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(here)?;
+    // From here on only this server's packets arrive.
+    socket.connect(server)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let mut packet = [0; PACKET];
+    // Version 4, mode 3: client.
+    packet[0] = 0b00_100_011;
+    let sent = now();
+    put_stamp(&mut packet, TRANSMIT, sent);
+    let request = packet;
+    socket.send(&request)?;
+    let length = socket.recv(&mut packet)?;
+    let arrived = now();
+    let mode = packet[0] & 0b111;
+    // Stratum 0 is a refusal, and the request's own time shows that the reply is no older one.
+    if length < PACKET || mode != 4 || packet[1] == 0 || packet[ORIGINATE..RECEIVE] != request[TRANSMIT..] {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "it does not answer with a time",
+        ));
+    }
+    let (received, transmitted) = (stamp(&packet, RECEIVE), stamp(&packet, TRANSMIT));
+    Ok(((received - sent) + (transmitted - arrived)) / 2.0)
+}
 
 /// Answers NTP requests with this machine's time until the process ends.
 ///
@@ -68,6 +111,15 @@ fn put_stamp(packet: &mut [u8; PACKET], at: usize, time: f64) {
     packet[at + 4..at + 8].copy_from_slice(&fraction.to_be_bytes());
 }
 
+/// Reads what [`put_stamp`] writes.
+fn stamp(packet: &[u8; PACKET], at: usize) -> f64 {
+    let number = |at: usize| {
+        let bytes = [packet[at], packet[at + 1], packet[at + 2], packet[at + 3]];
+        f64::from(u32::from_be_bytes(bytes))
+    };
+    number(at) + number(at + 4) / 4_294_967_296.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,34 +127,32 @@ mod tests {
     #[test]
     fn the_responder_has_this_machines_time() {
         let address = answer_requests(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
-        socket.connect(address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut request = [0; PACKET];
-        // Version 4, mode 3: client.
-        request[0] = 0b00_100_011;
-        let sent = now();
-        put_stamp(&mut request, TRANSMIT, sent);
-        socket.send(&request).unwrap();
-        let mut reply = [0; PACKET];
-        assert_eq!(socket.recv(&mut reply).unwrap(), PACKET);
-        let arrived = now();
+        let offset = offset_from("127.0.0.1", address.port()).unwrap();
+        assert!(offset.abs() < 0.2, "{offset}");
+        let request = [0; PACKET];
+        let reply = answer(&request, 2_208_988_800.5);
         assert_eq!((reply[0] & 0b111, reply[1]), (4, 1), "a synchronised server");
-        assert_eq!(reply[ORIGINATE..RECEIVE], request[TRANSMIT..]);
-        for at in [RECEIVE, TRANSMIT] {
-            let time = stamp(&reply, at);
-            assert!(
-                (sent - 0.001..=arrived + 0.001).contains(&time),
-                "{sent} {time} {arrived}"
-            );
-        }
+        assert_eq!(stamp(&reply, TRANSMIT), 2_208_988_800.5);
     }
 
-    fn stamp(packet: &[u8; PACKET], at: usize) -> f64 {
-        let number = |at: usize| {
-            let bytes = [packet[at], packet[at + 1], packet[at + 2], packet[at + 3]];
-            f64::from(u32::from_be_bytes(bytes))
-        };
-        number(at) + number(at + 4) / 4_294_967_296.0
+    #[test]
+    fn a_server_that_is_off_or_has_no_time_is_noticed() {
+        for (ahead, stratum) in [(2.0, 1), (-3600.0, 2), (0.0, 0)] {
+            let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+            let port = socket.local_addr().unwrap().port();
+            let server = thread::spawn(move || {
+                let mut packet = [0; PACKET];
+                let (_, from) = socket.recv_from(&mut packet).unwrap();
+                let mut reply = answer(&packet, now() + ahead);
+                reply[1] = stratum;
+                socket.send_to(&reply, from).unwrap();
+            });
+            let found = offset_from("127.0.0.1", port);
+            server.join().unwrap();
+            match stratum {
+                0 => assert!(found.is_err()),
+                _ => assert!((found.unwrap() - ahead).abs() < 0.2, "{ahead}"),
+            }
+        }
     }
 }

@@ -18,6 +18,18 @@ pub fn is_multichannel(device_type: i64) -> bool {
     device_type == WT500_MULTICHANNEL || OTHER_MULTICHANNEL.contains(&device_type)
 }
 
+/// Returns the largest range of current in amperes of the meters whose range is known: those of Yokogawa's data sheets.
+#[must_use]
+pub fn largest_amps(device_type: i64) -> Option<u32> {
+    match device_type {
+        8 | 49 | 52 | 77 | 508 | 549 | 586 => Some(20),
+        66 => Some(30),
+        35 | 48 => Some(40),
+        47 => Some(50),
+        _ => None,
+    }
+}
+
 /// Replies that the official server or checker compares.
 pub(crate) mod reply {
     /// To `Hello`.

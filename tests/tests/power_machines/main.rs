@@ -42,11 +42,8 @@ fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
         let bench = &bench;
         let parts = [
             scope.spawn(move || a_session_of_three_machines(bench)),
-            scope
-                .spawn(move || a_program_that_is_killed(bench, "server.py", "the official server has ended")),
-            scope.spawn(move || {
-                a_program_that_is_killed(bench, "client.py", "the official client has failed")
-            }),
+            scope.spawn(move || a_program_that_is_killed(bench, "server.py", "the server has ended")),
+            scope.spawn(move || a_program_that_is_killed(bench, "client.py", "the client has failed")),
             scope.spawn(move || a_connection_that_ends(bench, CUT)),
             scope.spawn(move || a_connection_that_ends(bench, SILENT)),
             scope.spawn(move || a_command_that_is_killed(bench)),

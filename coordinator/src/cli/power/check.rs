@@ -44,11 +44,12 @@ pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
     let tree = Tree::scan(&args.session)?;
     let report = power::check(&tree, "", rules);
     let simulated = !args.as_official && power::is_simulated(&tree, "");
-    let passes = report.passes() && !simulated;
+    let own_programs = !args.as_official && power::has_own_programs(&tree, "");
+    let passes = report.passes() && !simulated && !own_programs;
     let energy = power::energy(&tree, "").ok();
     let document = json!({
         "verdict": if passes { "pass" } else { "fail" }, "round": round.name, "checks": report.checks,
-        "simulated": simulated, "energy": energy,
+        "simulated": simulated, "own_programs": own_programs, "energy": energy,
     });
     context.print(&document, || {
         let mut text = text(&report);
@@ -57,6 +58,9 @@ pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
         }
         if simulated {
             text.push_str("\nREHEARSAL: made with a simulated PTDaemon (FAKEPTD), which measures nothing; not a valid session");
+        }
+        if own_programs {
+            text.push_str(&format!("\nINFORMATIVE: {}", power::OWN_PROGRAMS));
         }
         text
     })?;

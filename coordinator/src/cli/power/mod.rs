@@ -1,10 +1,12 @@
-//! `regatta power`: makes sessions with the official programs, rehearses them, and judges them.
+//! `regatta power`: makes sessions with the official programs or with Regatta's own, rehearses them, and judges them.
 
 mod check;
+mod client;
 mod lint;
 mod list;
 mod machines;
 mod run;
+mod server;
 mod session_report;
 mod sessions;
 mod show;
@@ -33,6 +35,12 @@ pub(super) enum Command {
     /// Rehearses a session on this machine: official client and server, a simulated PTDaemon, no measurement
     #[command(disable_version_flag = true)]
     Simulate(Box<simulate::SimulateArgs>),
+    /// Serves power clients without the official programs; its sessions are never valid for submission
+    Server(server::ServerArgs),
+    /// Measures a workload without the official programs; its sessions are never valid for submission
+    // `-V` are volts here, as in the official client.
+    #[command(disable_version_flag = true)]
+    Client(Box<client::ClientArgs>),
     /// Simulates PTDaemon for the official server (`simulate` starts it); it measures nothing
     #[command(disable_version_flag = true)]
     SimulatePtd(Box<simulate_ptd::SimulatePtdArgs>),
@@ -46,6 +54,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::List => list::list(context),
         Command::Show(args) => show::show(args, context),
         Command::Simulate(args) => simulate::simulate(args, context),
+        Command::Server(args) => server::serve(args, context),
+        Command::Client(args) => client::measure(args, context),
         Command::SimulatePtd(args) => simulate_ptd::serve(args),
     }
 }

@@ -196,7 +196,7 @@ impl Sessions<'_> {
             Some(link) => Box::new(RemoteDirector::new(director, link, id, directory)?),
             None => Box::new(LocalDirector::new(
                 &python(director),
-                &local(director).server(),
+                &[python(director).into(), local(director).server().into()],
                 directory,
             )?),
         };
@@ -206,7 +206,7 @@ impl Sessions<'_> {
                 let logs = directory.join("loadgen");
                 Box::new(LocalSystem::new(
                     &python(system),
-                    &local(system).client(),
+                    &[python(system).into(), local(system).client().into()],
                     directory,
                     &logs,
                 )?)

@@ -264,6 +264,9 @@ fn refused(findings: &[StagingFinding], context: &Context) -> CommandResult {
 fn failure(error: StageError) -> Failure {
     match error {
         StageError::Draft(DraftError::Exists { .. }) => Failure::usage(error),
+        StageError::InformativePower { .. } => {
+            Failure::usage(error).hint("measure with the official client and server of the round")
+        }
         error => error.into(),
     }
 }

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// What Regatta's simulated PTDaemon writes wherever PTDaemon names itself. No session with this mark is a measurement, in any round.
 pub const SIMULATION_MARK: &str = "FAKEPTD";
 
+/// How Regatta's own power client and server begin their names in a session. No session of theirs is valid for submission, in any round.
+pub const OWN_PROGRAM_PREFIX: &str = "regatta-power-";
+
 /// How the checker treats a testing run that is shorter than the ranging run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -100,6 +100,21 @@ const SERVER: Reasons = &[
         "switch the meter on, and check its cable, device type, interface and device port",
     ),
     (
+        "did not listen on port",
+        "PTDaemon did not listen within 30 s",
+        "switch the meter on, and check its cable, device type, interface and device port",
+    ),
+    (
+        "; its last words:",
+        "PTDaemon has ended",
+        "check the meter's cable and power, and repeat the session",
+    ),
+    (
+        "answers `SR,",
+        "the meter refused a range of the testing run",
+        "the meter has no range for what ranging saw; check its shunt and wiring",
+    ),
+    (
         "says this is not PTDaemon",
         "another program answers on PTDaemon's port",
         "give the meter another --ptd-port",
@@ -141,6 +156,21 @@ const CLIENT: Reasons = &[
         "Could not synchronize",
         "the clocks of director and SUT differ by 400 ms or more, or NTP does not answer",
         "set both clocks from the same NTP server",
+    ),
+    (
+        "and 400 ms are too many",
+        "the clocks of director and SUT differ by 400 ms or more",
+        "set both clocks from the same NTP server",
+    ),
+    (
+        "no mlperf_log_detail.txt below",
+        "no LoadGen log has power_begin and power_end within the workload's time",
+        "the workload must write its logs in UTC; check the device's clock",
+    ),
+    (
+        "the workload has failed",
+        "the workload has failed",
+        "client-output.txt in the session's directory has what it said",
     ),
     (
         "returned non-zero exit status",

@@ -1,6 +1,7 @@
 //! Director and system under test on this machine.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -18,23 +19,23 @@ use super::{
 #[derive(Debug)]
 pub struct LocalDirector {
     python: PathBuf,
-    server: PathBuf,
+    server: Vec<OsString>,
     directory: PathBuf,
     samples: SampleFiles,
 }
 
 impl LocalDirector {
-    /// Prepares the session's directory. `server` is the official server.
+    /// Prepares the session's directory. `server` is the server's command, such as Python with the official server. `python` supervises it.
     ///
     /// # Errors
     /// [`SessionError::Io`]
-    pub fn new(python: &Path, server: &Path, directory: &Path) -> Result<Self, SessionError> {
+    pub fn new(python: &Path, server: &[OsString], directory: &Path) -> Result<Self, SessionError> {
         let directory = std::path::absolute(directory).map_err(SessionError::at(directory))?;
         let temporary = directory.join("tmp");
         fs::create_dir_all(&temporary).map_err(SessionError::at(&temporary))?;
         Ok(Self {
             python: python.to_owned(),
-            server: server.to_owned(),
+            server: server.to_vec(),
             samples: SampleFiles::new(&temporary),
             directory,
         })
@@ -60,24 +61,30 @@ impl Director for LocalDirector {
 #[derive(Debug)]
 pub struct LocalSystem {
     python: PathBuf,
-    client: PathBuf,
+    client: Vec<OsString>,
     directory: PathBuf,
     logs: PathBuf,
 }
 
 impl LocalSystem {
-    /// Prepares the session's directory. `client` is the official client; `logs` is where the workload puts LoadGen's logs.
+    /// Prepares the session's directory. `client` is the client's command, which `python` supervises; `logs` is where the workload puts
+    /// LoadGen's logs.
     ///
     /// # Errors
     /// [`SessionError::Io`]
-    pub fn new(python: &Path, client: &Path, directory: &Path, logs: &Path) -> Result<Self, SessionError> {
+    pub fn new(
+        python: &Path,
+        client: &[OsString],
+        directory: &Path,
+        logs: &Path,
+    ) -> Result<Self, SessionError> {
         let directory = std::path::absolute(directory).map_err(SessionError::at(directory))?;
         let logs = std::path::absolute(logs).map_err(SessionError::at(logs))?;
         // The client checks that it can write there.
         fs::create_dir_all(&logs).map_err(SessionError::at(&logs))?;
         Ok(Self {
             python: python.to_owned(),
-            client: client.to_owned(),
+            client: client.to_vec(),
             directory,
             logs,
         })
@@ -109,11 +116,11 @@ impl SystemUnderTest for LocalSystem {
     }
 }
 
-/// An official program under its supervisor. Its supervisor accepts any silence, because standard input closes when this process ends.
-fn supervised(python: &Path, temporary: &Path, program: &Path) -> Command {
+/// A program under its supervisor. Its supervisor accepts any silence, because standard input closes when this process ends.
+fn supervised(python: &Path, temporary: &Path, program: &[OsString]) -> Command {
     let mut command = Command::new(python);
     command.args(["-c", SUPERVISOR, "0"]).arg(temporary);
-    command.arg(python).arg(program);
+    command.args(program);
     command
 }
 

@@ -160,14 +160,12 @@ impl SessionPlan {
             }
             if let Some(end) = server.end() {
                 progress.read(server, None);
-                let observed = format!("the official server has ended before it was ready ({end})");
+                let observed = format!("the server has ended before it was ready ({end})");
                 return Err(Stop::failed(observed));
             }
             if begun.elapsed() > SERVER_START {
                 let waited = SERVER_START.as_secs();
-                return Err(Stop::failed(format!(
-                    "the official server was not ready after {waited} s"
-                )));
+                return Err(Stop::failed(format!("the server was not ready after {waited} s")));
             }
             thread::sleep(PAUSE);
             progress.read(server, None);
@@ -211,13 +209,13 @@ impl SessionPlan {
                 None => {}
                 Some(ProgramEnd::Succeeded) => return Ok(()),
                 Some(ProgramEnd::LinkLost(why)) => return Err(Stop::link_lost("system under test", &why)),
-                Some(end) => return Err(Stop::failed(format!("the official client has failed ({end})"))),
+                Some(end) => return Err(Stop::failed(format!("the client has failed ({end})"))),
             }
             match server.end() {
                 None => {}
                 Some(ProgramEnd::LinkLost(why)) => return Err(Stop::link_lost("director", &why)),
                 Some(end) => {
-                    let observed = "the official server has ended in the middle of the session";
+                    let observed = "the server has ended in the middle of the session";
                     return Err(Stop::failed(format!("{observed} ({end})")));
                 }
             }
@@ -252,7 +250,7 @@ impl SessionPlan {
         match FILES.iter().find(|name| !result.join(name).is_file()) {
             None => Ok(result),
             Some(name) => Err(progress
-                .failure(phase, format!("the official client has ended without {name}"))
+                .failure(phase, format!("the client has ended without {name}"))
                 .into()),
         }
     }

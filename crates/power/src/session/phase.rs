@@ -40,7 +40,7 @@ pub enum SessionPhase {
 impl fmt::Display for SessionPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StartingServer => f.write_str("starting the official server and PTDaemon"),
+            Self::StartingServer => f.write_str("starting the server and PTDaemon"),
             Self::Connecting => f.write_str("comparing clocks"),
             Self::Before(part) => write!(f, "{part}: the meter settles for 10 s"),
             Self::Workload(part) => write!(f, "{part}: the workload runs"),

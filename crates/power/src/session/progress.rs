@@ -88,7 +88,8 @@ impl<'a> Progress<'a> {
     /// The step that a line of the client begins.
     fn phase_of(&self, line: &str) -> Option<SessionPhase> {
         let sent = line
-            .split_once("Sending command to the server: 'session,")
+            // The official client says "Sending command to the server: '...'", and Regatta's "command '...'".
+            .split_once("'session,")
             .map(|(_, rest)| rest.trim_end_matches('\''));
         let part = |word: &str| match word {
             "ranging" => Some(Part::Ranging),

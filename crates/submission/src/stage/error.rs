@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use regatta_types::documents::DocumentError;
 
 use super::{StagingFinding, staging_finding};
-use crate::{DraftError, audit::AuditError, files::FileError};
+use crate::{DraftError, audit::AuditError, check::power::OWN_PROGRAMS, files::FileError};
 
 /// The error if no tree was written. No part of the tree remains.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +53,12 @@ pub enum StageError {
     NotListed {
         /// The file's path.
         path: PathBuf,
+    },
+    /// Regatta's own power client or server made a power session.
+    #[error("the power session {directory} can never be staged: {OWN_PROGRAMS}", directory = directory.display())]
+    InformativePower {
+        /// The session's directory.
+        directory: PathBuf,
     },
     /// A file cannot be read or written.
     #[error(transparent)]

@@ -9,6 +9,7 @@ use regatta_mllog::read::file_name;
 
 use super::{StageError, run::Run};
 use crate::{
+    check::power::has_own_programs,
     files::{At as _, FileError, sha256},
     tree::Tree,
 };
@@ -29,10 +30,16 @@ pub(super) struct Session {
 
 impl Session {
     /// Scans the session's directory and hashes the measured run's detail log.
-    fn read(directory: &Path) -> Result<Self, FileError> {
+    ///
+    /// A rehearsal refuses a session of Regatta's own programs, too: unlike a simulated one, it may look like a measurement.
+    fn read(directory: &Path) -> Result<Self, StageError> {
         let tree = Tree::scan(directory)
             .map_err(io::Error::other)
             .at("list", directory)?;
+        if has_own_programs(&tree, "") {
+            let directory = directory.to_owned();
+            return Err(StageError::InformativePower { directory });
+        }
         let log = format!("run_1/{}", file_name::DETAIL);
         let log = match tree.is_file(&log) {
             true => Some(sha256(&directory.join(log))?.0),
@@ -68,6 +75,5 @@ impl Session {
 
 /// Reads the sessions that the operator names.
 pub(super) fn read(directories: &[PathBuf]) -> Result<Vec<Session>, StageError> {
-    let sessions: Result<Vec<_>, _> = directories.iter().map(|path| Session::read(path)).collect();
-    Ok(sessions?)
+    directories.iter().map(|path| Session::read(path)).collect()
 }

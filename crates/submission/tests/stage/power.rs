@@ -109,3 +109,22 @@ fn a_simulated_session_is_refused() {
     };
     refused(outcome, "its PTDaemon is a simulation");
 }
+
+#[test]
+fn a_session_of_regattas_own_programs_is_refused() {
+    let own = |fixture: &StagingFixture| {
+        let path = fixture.at("desk/power/session/power/client.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let mut description: serde_json::Value = serde_json::from_str(&text).unwrap();
+        description["sources"] = serde_json::json!({ "regatta-power-client 0.1.0": "aa" });
+        fs::write(&path, description.to_string()).unwrap();
+    };
+    let Some((_, outcome)) = staged(own) else {
+        return;
+    };
+    let error = outcome.unwrap_err().to_string();
+    assert!(
+        error.contains("can never be staged") && error.contains("not valid for submission"),
+        "{error}"
+    );
+}

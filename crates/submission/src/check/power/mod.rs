@@ -6,6 +6,7 @@
 mod commands;
 mod energy;
 mod overlooked;
+mod own_programs;
 mod phases;
 mod ptd_log;
 mod results;
@@ -17,6 +18,7 @@ use std::cell::RefCell;
 
 pub use energy::{SessionEnergy, energy};
 pub use overlooked::overlooked;
+pub use own_programs::{OWN_PROGRAMS, has_own_programs};
 pub use samples::PowerSample;
 pub use timeline::{PowerTimeline, timelines};
 

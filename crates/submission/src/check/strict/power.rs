@@ -152,6 +152,11 @@ fn session(case: &Case<'_>, base: &str, known: SessionLogs<'_>, findings: &mut F
         let fix = "measure with a power meter";
         findings.error(rules::POWER_SESSION, &path, SIMULATED, fix);
     }
+    if power::has_own_programs(case.context.tree, base) {
+        let path = format!("{base}/power/server.json");
+        let fix = "measure with the official client and server of this round";
+        findings.error(rules::POWER_SESSION, &path, power::OWN_PROGRAMS, fix);
+    }
     let (report, overlooked) = power::review(case.context.tree, base, rules_of, known);
     for check in report.checks {
         let (severity, reason) = match check.outcome {
