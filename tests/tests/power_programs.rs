@@ -86,7 +86,7 @@ impl Server {
     /// A client that is ready to begin a session.
     fn greeted(&self) -> Client {
         let mut client = self.connect();
-        assert_eq!(client.ask(CLIENT), SERVER);
+        assert_eq!(client.query(CLIENT), SERVER);
         client
     }
 
@@ -94,7 +94,7 @@ impl Server {
     fn measuring(&self) -> (Client, String) {
         let mut client = self.greeted();
         let name = client.begin();
-        assert_eq!(client.ask(&format!("session,{name},start,ranging")), "OK");
+        assert_eq!(client.query(&format!("session,{name},start,ranging")), "OK");
         (client, name)
     }
 
@@ -157,13 +157,13 @@ impl Client {
         line.trim_end().to_owned()
     }
 
-    fn ask(&mut self, line: &str) -> String {
+    fn query(&mut self, line: &str) -> String {
         self.send(format!("{line}\r\n").as_bytes());
         self.receive()
     }
 
     fn begin(&mut self) -> String {
-        let reply = self.ask(NEW);
+        let reply = self.query(NEW);
         let session = reply.strip_prefix("OK ").and_then(|rest| rest.split_once(','));
         session.expect("a session").0.to_owned()
     }
@@ -188,7 +188,7 @@ fn the_server_survives_every_client() {
     a_client_that_leaves(&server);
     steps_out_of_order(&server);
     // After all that a client is still served.
-    assert!(server.greeted().ask("time").parse::<f64>().is_ok());
+    assert!(server.greeted().query("time").parse::<f64>().is_ok());
     an_interrupt(server);
     let left = fs::read_dir(directory.path().join("tmp"))
         .expect("a directory")
@@ -199,7 +199,7 @@ fn the_server_survives_every_client() {
 fn hostile_lines(server: &Server) {
     for magic in ["mlcommons/power client v2", "GET / HTTP/1.1", ""] {
         let mut client = server.connect();
-        assert_eq!(client.ask(magic), SERVER);
+        assert_eq!(client.query(magic), SERVER);
         assert!(client.is_closed(), "{magic}");
     }
     server.wait_for("introduces itself as \"mlcommons/power client v2\"");
@@ -223,7 +223,7 @@ fn hostile_lines(server: &Server) {
         (NEW.replace("lab", "../lab"), "invalid label"),
         ("set_ntp".to_owned(), "sets no clock"),
     ] {
-        let reply = client.ask(&line);
+        let reply = client.query(&line);
         assert!(
             reply.starts_with("Error") && reply.contains(words),
             "{line}: {reply}"
@@ -232,14 +232,14 @@ fn hostile_lines(server: &Server) {
     // A file that is not there yet is an error in place of its length.
     assert!(
         client
-            .ask(&format!("download,{name},power/server.json"))
+            .query(&format!("download,{name},power/server.json"))
             .starts_with("Error")
     );
 }
 
 fn a_second_client(server: &Server) {
     let mut first = server.greeted();
-    let reply = server.connect().ask(CLIENT);
+    let reply = server.connect().query(CLIENT);
     assert!(
         reply.starts_with("Error: this server serves 127.0.0.1, and one client at a time"),
         "{reply}"
@@ -253,7 +253,7 @@ fn a_second_client(server: &Server) {
         "{words}"
     );
     assert!(
-        first.ask("time").parse::<f64>().is_ok(),
+        first.query("time").parse::<f64>().is_ok(),
         "the first client notices nothing"
     );
 }
@@ -268,11 +268,11 @@ fn a_client_that_leaves(server: &Server) {
 fn steps_out_of_order(server: &Server) {
     let (mut client, name) = server.measuring();
     for step in ["start,testing", "stop,testing"] {
-        let reply = client.ask(&format!("session,{name},{step}"));
+        let reply = client.query(&format!("session,{name},{step}"));
         assert!(reply.contains("not the time for this step"), "{step}: {reply}");
     }
     assert_eq!(
-        client.ask(&format!("session,{name},start,ranging")),
+        client.query(&format!("session,{name},start,ranging")),
         "OK",
         "again"
     );
@@ -313,7 +313,7 @@ fn a_ptd_that_ends(directory: &Path) {
     );
     server.wait_for("PTDaemon 1 has ended (exit status: 70); its last words: FAKEPTD: simulated crash");
     assert!(
-        server.greeted().ask("time").parse::<f64>().is_ok(),
+        server.greeted().query("time").parse::<f64>().is_ok(),
         "the server goes on"
     );
 }
@@ -322,14 +322,14 @@ fn a_refused_range(directory: &Path) {
     let server = Server::start(directory, "--fault refused-range", None);
     let (mut client, name) = server.measuring();
     thread::sleep(Duration::from_millis(1500));
-    assert_eq!(client.ask(&format!("session,{name},stop,ranging")), "OK");
-    let reply = client.ask(&format!("session,{name},start,testing"));
+    assert_eq!(client.query(&format!("session,{name},stop,ranging")), "OK");
+    let reply = client.query(&format!("session,{name},start,testing"));
     assert!(
         reply.starts_with("Error: PTDaemon 1 answers `SR,V,230.000000`"),
         "{reply}"
     );
     server.expect_restored();
-    let reply = client.ask(&format!("session,{name},stop,testing"));
+    let reply = client.query(&format!("session,{name},stop,testing"));
     assert!(
         reply.starts_with("Error"),
         "nothing of the session goes on: {reply}"
@@ -357,12 +357,12 @@ fn a_full_disk(directory: &Path) {
     let (mut client, name) = server.measuring();
     thread::sleep(Duration::from_millis(1500));
     disk.fill();
-    let reply = client.ask(&format!("session,{name},stop,ranging"));
+    let reply = client.query(&format!("session,{name},stop,ranging"));
     let names_a_file = reply.starts_with(&format!("Error: cannot write {}", disk.path.display()));
     assert!(names_a_file && reply.contains("No space left"), "{reply}");
     server.wait_for("`Stop`: `Stopping untimed measurement`");
     fs::remove_file(disk.path.join("filler")).expect("the filler");
-    assert!(client.ask("time").parse::<f64>().is_ok(), "the server goes on");
+    assert!(client.query("time").parse::<f64>().is_ok(), "the server goes on");
 }
 
 fn a_clock_server_that_is_gone(directory: &Path) {

@@ -8,7 +8,7 @@ use std::{
 
 use regatta_fsutil::regular_file;
 
-use super::ClientError;
+use super::error::ClientError;
 use crate::protocol::{file_error::FileError, timestamps::stamp_in};
 
 /// The log with the times of begin and end.

@@ -4,6 +4,7 @@
 
 mod error;
 mod loadgen_logs;
+mod options;
 mod output;
 mod server_link;
 mod workload;
@@ -28,39 +29,13 @@ use crate::{
     session::Part,
 };
 pub use error::ClientError;
+pub use options::ClientOptions;
 use output::Output;
 use server_link::ServerLink;
 use workload::Workload;
 
 /// The program's name in its log.
 const NAME: &str = "regatta-power-client";
-
-/// What a client does: the official client's options.
-#[derive(Debug, Clone)]
-pub struct ClientOptions {
-    /// The server's address.
-    pub address: String,
-    /// The server's port.
-    pub port: u16,
-    /// The NTP server that this machine's clock is compared with.
-    pub ntp: String,
-    /// The shell command that is measured.
-    pub workload: String,
-    /// Where the workload writes LoadGen's logs.
-    pub logs: PathBuf,
-    /// Where the session's files go.
-    pub output: PathBuf,
-    /// Whether they go there directly, and not into a directory with the session's name.
-    pub into_output: bool,
-    /// A word in the session's name.
-    pub label: String,
-    /// Whether the directory of LoadGen's logs is removed first.
-    pub remove_logs: bool,
-    /// Whether the server ends after this session.
-    pub stop_server: bool,
-    /// Volts and amperes instead of those of a ranging run.
-    pub manual_ranges: Option<(f64, f64)>,
-}
 
 impl ClientOptions {
     /// Makes a session. Returns its directory.
@@ -108,7 +83,7 @@ impl ClientOptions {
     fn begin(&self, link: &mut ServerLink<'_>) -> Result<String, ClientError> {
         let client = Uuid::now_v7();
         let command = format!("new,{},{client}", self.label);
-        let reply = link.ask(&command)?;
+        let reply = link.query(&command)?;
         let words = reply
             .strip_prefix(OK)
             .and_then(|rest| rest.trim_start().split_once(','));

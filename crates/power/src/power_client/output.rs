@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{ClientError, ClientOptions};
+use super::{error::ClientError, options::ClientOptions};
 use crate::protocol::{file_error::FileError, results::DIRECTORIES, session_log::SessionLog};
 
 /// The directory of the sessions, which can be written.
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_are_removed_only_on_demand() {
+    fn logs_are_removed_only_on_request() {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path(), "logs", "out");
         fs::create_dir_all(directory.path().join("logs/below")).unwrap();

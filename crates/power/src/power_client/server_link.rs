@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{ClientError, ClientOptions};
+use super::{error::ClientError, options::ClientOptions};
 use crate::{
     ntp,
     protocol::{
@@ -57,7 +57,7 @@ impl<'a> ServerLink<'a> {
             ntp: &options.ntp,
             interrupted,
         };
-        match link.ask(CLIENT_MAGIC)? {
+        match link.query(CLIENT_MAGIC)? {
             reply if reply == SERVER_MAGIC => Ok(link),
             reply => Err(ClientError::Handshake(reply)),
         }
@@ -72,7 +72,7 @@ impl<'a> ServerLink<'a> {
     }
 
     /// Sends a command, and returns the reply.
-    pub(super) fn ask(&mut self, command: &str) -> Result<String, ClientError> {
+    pub(super) fn query(&mut self, command: &str) -> Result<String, ClientError> {
         let limits = LineLimits {
             length: LONGEST_LINE,
             silence: Some(REPLY),
@@ -96,7 +96,7 @@ impl<'a> ServerLink<'a> {
     /// Sends a command that must succeed.
     pub(super) fn order(&mut self, command: &str) -> Result<(), ClientError> {
         let command = command.to_owned();
-        match self.ask(&command)? {
+        match self.query(&command)? {
             reply if reply == OK => Ok(()),
             reply => Err(ClientError::Refused { command, reply }),
         }
@@ -130,7 +130,7 @@ impl<'a> ServerLink<'a> {
     pub(super) fn compare_with_server(&mut self) -> Result<(), ClientError> {
         let command = "time";
         let before = now();
-        let reply = self.ask(command)?;
+        let reply = self.query(command)?;
         let after = now();
         let Some(time) = reply.parse::<f64>().ok().filter(|time| time.is_finite()) else {
             let command = command.to_owned();

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{ClientError, server_link::ServerLink};
+use super::{error::ClientError, server_link::ServerLink};
 
 const TICK: Duration = Duration::from_millis(20);
 /// How long the workload may take to end when it must.

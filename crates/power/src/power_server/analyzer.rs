@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{error::ServerError, ptd_process::PtdProcess, ptd_reading::InitialRanges};
+use super::{error::ServerError, initial_ranges::InitialRanges, ptd_process::PtdProcess};
 use crate::{
     protocol::{
         connection::{Connection, ConnectionError, LineLimits},
@@ -110,12 +110,12 @@ impl Analyzer {
             initial: InitialRanges::default(),
             is_measuring: false,
         });
-        let hello = self.ask("Hello")?;
+        let hello = self.query("Hello")?;
         if hello != reply::HELLO {
             return Err(self.refusal("Hello", hello));
         }
-        self.ask("Identify")?;
-        let ranges = self.ask("RR")?;
+        self.query("Identify")?;
+        let ranges = self.query("RR")?;
         let initial = InitialRanges::read(&ranges).ok_or_else(|| self.refusal("RR", ranges.clone()))?;
         if let Some(running) = &mut self.running {
             running.initial = initial;
@@ -124,13 +124,13 @@ impl Analyzer {
     }
 
     /// Asks PTDaemon, and returns its reply, which may be an error.
-    pub(super) fn ask(&mut self, command: &str) -> Result<String, ServerError> {
-        self.ask_within(command, REPLY)
+    pub(super) fn query(&mut self, command: &str) -> Result<String, ServerError> {
+        self.query_within(command, REPLY)
     }
 
     /// Gives PTDaemon an order. A reply with `Error` is a failure.
     pub(super) fn order(&mut self, command: &str) -> Result<(), ServerError> {
-        let reply = self.ask(command)?;
+        let reply = self.query(command)?;
         match reply.contains("Error") {
             true => Err(self.refusal(command, reply)),
             false => Ok(()),
@@ -190,7 +190,7 @@ impl Analyzer {
                 format!("SR,A,{}", initial.amps),
             ];
             for command in measures.then(|| "Stop".to_owned()).into_iter().chain(restore) {
-                let failed = match self.ask_within(&command, RESTORE) {
+                let failed = match self.query_within(&command, RESTORE) {
                     Ok(reply) => reply.contains("Error").then_some(reply),
                     Err(error) => Some(error.to_string()),
                 };
@@ -246,7 +246,7 @@ impl Analyzer {
         }
     }
 
-    fn ask_within(&mut self, command: &str, silence: Duration) -> Result<String, ServerError> {
+    fn query_within(&mut self, command: &str, silence: Duration) -> Result<String, ServerError> {
         if let Some(running) = &mut self.running
             && let Err(error) = running.connection.send(command)
         {

@@ -7,6 +7,7 @@ mod analyzer;
 mod command;
 mod conversation;
 mod error;
+mod initial_ranges;
 mod ptd_process;
 mod ptd_reading;
 mod ranges;

@@ -1,58 +1,21 @@
-//! What is read from a meter: its ranges before the session, and the samples of a run.
+//! The samples of a run, read from a meter.
 
 use super::{analyzer::Analyzer, error::ServerError};
 use crate::ptd::reply;
 
 /// As many samples has a measurement at most.
 const MOST_SAMPLES: usize = 500_000;
-/// The range that the meter chooses itself.
-const AUTO: &str = "Auto";
-
-/// The ranges that a meter had before, in the words that set them again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct InitialRanges {
-    pub(super) volts: String,
-    pub(super) amps: String,
-}
-
-impl Default for InitialRanges {
-    fn default() -> Self {
-        Self {
-            volts: AUTO.to_owned(),
-            amps: AUTO.to_owned(),
-        }
-    }
-}
-
-impl InitialRanges {
-    /// Reads the reply to `RR`: `Ranges,AUTO,AMPS,AUTO,VOLTS`, with 0 as AUTO for a fixed range.
-    pub(super) fn read(reply: &str) -> Option<Self> {
-        let fields: Vec<&str> = reply.split(',').collect();
-        let ["Ranges", amps_auto, amps, volts_auto, volts, ..] = fields.as_slice() else {
-            return None;
-        };
-        let word = |auto: &str, range: &str| {
-            let is_fixed = auto == "0" && range.parse::<f64>().is_ok_and(|range| range > 0.0);
-            if is_fixed { range } else { AUTO }.to_owned()
-        };
-        Some(Self {
-            volts: word(volts_auto, volts),
-            amps: word(amps_auto, amps),
-        })
-    }
-}
-
 /// Reads the samples of a measurement that has ended. Also asks for the uncertainty and the mean, which only the messages keep.
 pub(super) fn read_samples(analyzer: &mut Analyzer) -> Result<Vec<String>, ServerError> {
     let mut command = "RL,*,*";
-    let mut header = analyzer.ask(command)?;
+    let mut header = analyzer.query(command)?;
     // Only meters with several channels know the first command, and those for direct current have one of their own.
     if header.contains(reply::INVALID_PARAMETERS.trim_start_matches("Error: ")) {
         command = "RL";
-        header = analyzer.ask(command)?;
+        header = analyzer.query(command)?;
     } else if header.contains(reply::UNKNOWN_COMMAND.trim_start_matches("Error: ")) {
         command = "DC-RL";
-        header = analyzer.ask(command)?;
+        header = analyzer.query(command)?;
     }
     let count = header.split(' ').nth(1).and_then(|count| count.parse().ok());
     let count: usize = match count.filter(|count| *count <= MOST_SAMPLES) {
@@ -60,23 +23,7 @@ pub(super) fn read_samples(analyzer: &mut Analyzer) -> Result<Vec<String>, Serve
         None => return Err(analyzer.refusal(command, header)),
     };
     let lines = analyzer.lines(count, command)?;
-    analyzer.ask("Uncertainty")?;
-    analyzer.ask("Watts")?;
+    analyzer.query("Uncertainty")?;
+    analyzer.query("Watts")?;
     Ok(lines)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_fixed_range_is_restored_as_a_number() {
-        let words = |reply| InitialRanges::read(reply).map(|ranges| (ranges.volts, ranges.amps));
-        let ranges = |volts: &str, amps: &str| Some((volts.to_owned(), amps.to_owned()));
-        assert_eq!(words("Ranges,0,5,0,300"), ranges("300", "5"));
-        assert_eq!(words("Ranges,1,-1.0,0,300"), ranges("300", "Auto"));
-        assert_eq!(words("Ranges,-1,-1.0,0,-1.0"), ranges("Auto", "Auto"));
-        assert_eq!(words("Ranges,0,x"), None);
-        assert_eq!(words(""), None);
-    }
 }

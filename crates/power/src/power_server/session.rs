@@ -128,7 +128,7 @@ impl Session {
             let analyzer = &mut self.analyzers[at];
             let figures = match part {
                 Part::Ranging => None,
-                Part::Testing => Some((analyzer.ask("Watts")?, analyzer.ask("Uncertainty")?)),
+                Part::Testing => Some((analyzer.query("Watts")?, analyzer.query("Uncertainty")?)),
             };
             analyzer.stop()?;
             let samples = read_samples(analyzer)?;

@@ -10,16 +10,16 @@ const LONGEST_NAME: usize = 200;
 /// Whether a text is a label: letters, digits, `-` and `_`, or empty.
 #[must_use]
 pub fn is_label(text: &str) -> bool {
-    text.len() <= LONGEST_LABEL && text.chars().all(is_letter)
+    text.len() <= LONGEST_LABEL && text.chars().all(is_allowed)
 }
 
 /// Whether a text is the name of a session, which has the letters of a label.
 pub(crate) fn is_session_name(text: &str) -> bool {
-    !text.is_empty() && text.len() <= LONGEST_NAME && text.chars().all(is_letter)
+    !text.is_empty() && text.len() <= LONGEST_NAME && text.chars().all(is_allowed)
 }
 
-fn is_letter(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_')
+fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 /// Returns the name of a session that begins now, in UTC. The official server uses its local time.
