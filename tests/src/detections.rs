@@ -1,4 +1,5 @@
-//! Detections in accuracy logs: their floats, and annotations with what a network has found. Judging them is not done here.
+//! Detections in accuracy logs: their floats, annotations with what a network has found, and the line of the scripts. Judging them is not
+//! done here.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -14,11 +15,21 @@ fn floats(response: &str) -> Vec<f64> {
     bits.map(|bits| f64::from(f32::from_bits(bits))).collect()
 }
 
-/// Replaces the objects of annotations in COCO's form by what the network has found, but not all of it.
+/// Returns the line that the reference's scripts print for a mean average precision.
+///
+/// # Panics
+/// Panics when the document has no value.
+#[must_use]
+pub fn map_line(judged: &Value) -> String {
+    format!("mAP={:.3}%\n", judged["value"].as_f64().expect("a value"))
+}
+
+/// Replaces the objects of annotations in COCO's form by what the network has found, but not all of it. `category` returns the category of
+/// a class in the responses.
 ///
 /// # Panics
 /// Panics when the file has no annotations, or the responses have fewer than 10 detections for each sample.
-pub fn annotate(file: &Path, found: &BTreeMap<u64, String>) {
+pub fn annotate(file: &Path, found: &BTreeMap<u64, String>, category: impl Fn(u16) -> i64) {
     let text = fs::read_to_string(file).expect("annotations");
     let mut document: Value = serde_json::from_str(&text).expect("JSON");
     let mut objects = Vec::new();
@@ -34,7 +45,7 @@ pub fn annotate(file: &Path, found: &BTreeMap<u64, String>) {
                 continue;
             }
             objects.push(json!({
-                "id": objects.len() + 1, "image_id": image["id"], "category_id": class as i64, "iscrowd": 0,
+                "id": objects.len() + 1, "image_id": image["id"], "category_id": category(class as u16), "iscrowd": 0,
                 "bbox": [left * width, top * height, sides[0], sides[1]], "area": sides[0] * sides[1],
             }));
         }

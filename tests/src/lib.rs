@@ -32,6 +32,7 @@ pub mod sshd;
 pub mod statistics;
 pub mod terminal;
 pub mod transcript;
+pub mod whole_way;
 
 pub use binaries::{agent, build_release_binaries, regatta};
 pub use finished_run::{LARGE_LOG, write_accuracy_log};

@@ -4,20 +4,18 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+mod kits;
+
 use std::{error::Error, ffi::OsStr, fmt::Write as _, fs, io::Read as _, path::Path};
 
 use flate2::read::GzDecoder;
 use regatta_fsutil::hash::hex;
-use regatta_prep::{
-    ImageRequest, PrepError, PrepReport, accuracy::measure, prepare_images, segmentation_directory,
-};
+use regatta_prep::{accuracy::measure, segmentation_directory};
 use regatta_test_support::oracle;
-use regatta_types::{
-    benchmark::{Benchmark, Dtype, Prep},
-    layout::Layout,
-    samples::Form,
-};
+use regatta_types::benchmark::Dtype;
 use sha2::{Digest as _, Sha256};
+
+use kits::{benchmark, prepared};
 
 /// Every type on disk, axes in any order, one slice, spacings as they are in KiTS19 and already common ones.
 const CASES: [&str; 8] = [
@@ -30,35 +28,6 @@ const CASES: [&str; 8] = [
     "case_00034",
     "case_00041",
 ];
-
-/// Returns the shipped benchmark with these cases and windows of `side` voxels.
-fn benchmark(cases: &[&str], side: usize) -> Benchmark {
-    let text = include_str!("../../../configs/benchmarks/3d-unet-99.toml");
-    let mut benchmark = Benchmark::from_toml(text).unwrap();
-    benchmark.model.input_shape = vec![1, side, side, side];
-    benchmark.model.windows.as_mut().unwrap().stride = [side / 2; 3];
-    benchmark.dataset.total_samples = cases.len();
-    let Some(Prep::Volumes(kind)) = &mut benchmark.prep else {
-        unreachable!("the file has volumes");
-    };
-    kind.cases = cases.iter().map(|&case| case.to_owned()).collect();
-    benchmark
-}
-
-fn request<'a>(benchmark: &'a Benchmark, dtype: Dtype, data: &'a Path) -> ImageRequest<'a> {
-    ImageRequest {
-        benchmark,
-        form: Form::new(dtype, Layout::Linear),
-        quantised: None,
-        data,
-        labels: None,
-        calibration: None,
-    }
-}
-
-fn prepared(benchmark: &Benchmark, dtype: Dtype, data: &Path, out: &Path) -> Result<PrepReport, PrepError> {
-    prepare_images(&request(benchmark, dtype, data), out, &mut |_, _| {})
-}
 
 fn make(python: &Path, data: &Path, cases: &[&str]) {
     let arguments: Vec<&OsStr> = std::iter::once(data.as_os_str())

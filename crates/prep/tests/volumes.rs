@@ -2,46 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+mod kits;
+
 use std::{error::Error, fs, io::Write as _, path::Path};
 
 use flate2::{Compression, write::GzEncoder};
-use regatta_prep::{
-    ImageRequest, PrepError, PrepReport, check_images, label_files, prepare_images, verify_samples,
-};
+use regatta_prep::{ImageRequest, PrepError, check_images, label_files, prepare_images, verify_samples};
 use regatta_types::{
-    benchmark::{Benchmark, Dtype, Prep},
-    layout::Layout,
-    samples::{Form, Quantised, Rounding, SampleSet},
+    benchmark::Dtype,
+    samples::{Quantised, Rounding, SampleSet},
 };
 
-/// Returns the shipped benchmark with these cases and windows of `side` voxels.
-fn benchmark(cases: &[&str], side: usize) -> Benchmark {
-    let text = include_str!("../../../configs/benchmarks/3d-unet-99.toml");
-    let mut benchmark = Benchmark::from_toml(text).unwrap();
-    benchmark.model.input_shape = vec![1, side, side, side];
-    benchmark.model.windows.as_mut().unwrap().stride = [side / 2; 3];
-    benchmark.dataset.total_samples = cases.len();
-    let Some(Prep::Volumes(kind)) = &mut benchmark.prep else {
-        unreachable!("the file has volumes");
-    };
-    kind.cases = cases.iter().map(|&case| case.to_owned()).collect();
-    benchmark
-}
-
-fn request<'a>(benchmark: &'a Benchmark, dtype: Dtype, data: &'a Path) -> ImageRequest<'a> {
-    ImageRequest {
-        benchmark,
-        form: Form::new(dtype, Layout::Linear),
-        quantised: None,
-        data,
-        labels: None,
-        calibration: None,
-    }
-}
-
-fn prepared(benchmark: &Benchmark, dtype: Dtype, data: &Path, out: &Path) -> Result<PrepReport, PrepError> {
-    prepare_images(&request(benchmark, dtype, data), out, &mut |_, _| {})
-}
+use kits::{benchmark, prepared, request};
 
 /// A NIfTI-1 file of 4 x 3 x 2 voxels of 16 bits.
 fn nifti() -> Vec<u8> {
