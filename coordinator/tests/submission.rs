@@ -150,7 +150,7 @@ fn a_faulty_tree_fails_and_the_json_says_where() {
 fn misuse_is_2_and_what_is_not_there_is_3() {
     let desk = Desk::new();
     for (words, code, part) in [
-        ("submission check tree --version v9.9", 2, "known are v2.1, v3.0"),
+        ("submission check tree --version v9.9", 2, "known are v2.0, v2.1"),
         ("submission check tree", 2, "--version"),
         ("submission check --version v6.0", 2, "--input"),
         (

@@ -17,6 +17,8 @@ use crate::{Broker, Lab, printed};
 pub struct WholeWayCase {
     /// The benchmark's name.
     pub benchmark: &'static str,
+    /// The round's name for it, which the staged directories have.
+    pub model: &'static str,
     /// The round whose rules apply.
     pub round: &'static str,
     /// The samples of the made-up dataset.
@@ -38,6 +40,8 @@ pub struct WholeWay {
     case: WholeWayCase,
     /// The Python that has the script's libraries.
     python: PathBuf,
+    /// The LoadGen's name on the command line.
+    loadgen: &'static str,
 }
 
 impl WholeWay {
@@ -57,7 +61,12 @@ impl WholeWay {
         let file = lab.scratch().join(network.0);
         fs::create_dir_all(file.parent().expect("a directory")).expect("the model's directory");
         fs::write(file, network.1).expect("the network");
-        Some(Self { lab, case, python })
+        Some(Self {
+            lab,
+            case,
+            python,
+            loadgen: "official",
+        })
     }
 
     /// Makes the samples from the dataset in `data`, and again, which changes nothing.
@@ -90,17 +99,18 @@ impl WholeWay {
         self.lab.json(&["prep", self.case.benchmark, "--data", data])
     }
 
-    /// Starts coordinator and device with this plug-in alone. Beside newer plug-ins, the newest would be taken.
+    /// Starts coordinator and device with this plug-in alone. Beside newer plug-ins, the newest would be taken. Without one, runs use Regatta's
+    /// own LoadGen.
     ///
     /// # Panics
     /// Panics when one of them does not start.
-    pub fn start(&mut self, plugin: &Path) {
+    pub fn start(&mut self, plugin: Option<&Path>) {
         let plugins = self.lab.workspace().join("plugins");
         fs::create_dir(&plugins).expect("the plug-ins' directory");
-        for extension in ["so", "json"] {
-            let file = plugin.with_extension(extension);
-            let name = file.file_name().expect("a name");
-            let _ = fs::copy(&file, plugins.join(name)).expect("the plug-in");
+        if let Some(plugin) = plugin {
+            copy_plugin(plugin, &plugins);
+        } else {
+            self.loadgen = "native";
         }
         self.lab.device_prefix = vec!["env".to_owned(), format!("REGATTA_PLUGINS={}", plugins.display())];
         self.lab.start_coordinator();
@@ -126,7 +136,7 @@ impl WholeWay {
     fn measure(&self, what: [&str; 2], is_valid: bool) -> Value {
         let further = [
             "--loadgen",
-            "official",
+            self.loadgen,
             "--round",
             self.case.round,
             "--conf",
@@ -222,12 +232,21 @@ impl WholeWay {
         let texts: Vec<_> = files.iter().filter(|(path, _)| is_text(path)).collect();
         assert_eq!(texts.len(), 2, "{:?}", files.keys());
         for (path, text) in texts {
-            assert!(path.contains(&format!("/{}/", self.case.benchmark)), "{path}");
+            assert!(path.contains(&format!("/{}/", self.case.model)), "{path}");
             let text = String::from_utf8_lossy(text);
             assert!(text.contains(line), "{path}: {text}");
         }
         let verdicts = files.keys().filter(|path| path.ends_with("/verify_accuracy.txt"));
         assert_eq!(verdicts.count(), 1, "{:?}", files.keys());
         let _ = self.lab.officially_checked(&tree, self.case.round);
+    }
+}
+
+/// Copies a plug-in and its description.
+fn copy_plugin(plugin: &Path, directory: &Path) {
+    for extension in ["so", "json"] {
+        let file = plugin.with_extension(extension);
+        let name = file.file_name().expect("a name");
+        let _ = fs::copy(&file, directory.join(name)).expect("the plug-in");
     }
 }

@@ -20,6 +20,7 @@ const TOPOLOGY: Topology = Topology {
 };
 const CASE: WholeWayCase = WholeWayCase {
     benchmark: "retinanet",
+    model: "retinanet",
     // The last round in which edge systems have the benchmark. The official LoadGen 5.1.2 has its rules. 4.1.30, with those of v4.1, ignores
     // the settings of audits, which the LoadGen of that round's own tag reads.
     round: "v5.1",
@@ -60,7 +61,7 @@ fn retinanet_goes_from_images_to_a_staged_tree() {
     let arguments = [data.as_os_str(), count.as_ref(), "5".as_ref()];
     oracle::run(&opencv, "opencv", "make_openimages.py", &arguments);
     way.prepare(&data);
-    way.start(&plugin);
+    way.start(Some(&plugin));
     let found = responses(&way.lab.accuracy_log(&way.first_run()));
     assert_eq!(found.len(), IMAGES);
     annotate(

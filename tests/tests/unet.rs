@@ -25,6 +25,7 @@ const TOPOLOGY: Topology = Topology {
 };
 const CASE: WholeWayCase = WholeWayCase {
     benchmark: "3d-unet-99",
+    model: "3d-unet-99",
     round: "v6.1",
     samples: CASES.len(),
     queries: ["min_query_count=4", "min_query_count=100"],
@@ -77,7 +78,7 @@ fn unet_goes_from_volumes_to_a_staged_tree() {
     let arguments: Vec<&OsStr> = sizes.into_iter().chain(cases).collect();
     oracle::run(&python, "kits19", "make_kits.py", &arguments);
     way.prepare(&data);
-    way.start(&plugin);
+    way.start(Some(&plugin));
     let log = way.lab.accuracy_log(&way.first_run());
     let found = responses(&log);
     assert_eq!(found.len(), CASES.len());

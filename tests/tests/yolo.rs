@@ -24,6 +24,7 @@ const TOPOLOGY: Topology = Topology {
 };
 const CASE: WholeWayCase = WholeWayCase {
     benchmark: "yolo-99",
+    model: "yolo-99",
     round: "v6.1",
     samples: SAMPLES,
     // 1,525 samples would take a minute here.
@@ -61,7 +62,7 @@ fn yolo_goes_from_images_to_a_staged_tree() {
     let arguments = [data.as_os_str(), count.as_ref(), "5".as_ref()];
     oracle::run(&opencv, "opencv", "make_coco.py", &arguments);
     way.prepare(&data);
-    way.start(&plugin);
+    way.start(Some(&plugin));
     let found = responses(&way.lab.accuracy_log(&way.first_run()));
     assert_eq!(found.len(), SAMPLES);
     // What the network has found becomes the truth, in the form of MLCommons' set: only the selected images are annotated.

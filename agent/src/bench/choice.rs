@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::anyhow;
 use regatta_config::catalogue::{BenchmarkCatalogue, CatalogueError};
 use regatta_types::{
-    benchmark::{Accuracy, Benchmark, Dataset, Dtype, Metric, Model, Response},
+    benchmark::{Accuracy, Benchmark, Dataset, DetectionClasses, Dtype, Metric, Model, Response},
     documents::EngineKind,
     layout::Layout,
     samples::{Form, SampleSet},
@@ -155,6 +155,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             metric: Metric::Top1,
             reference: 0.0,
             factor: 1.0,
+            classes: DetectionClasses::Categories,
         },
         mlperf_conf: BTreeMap::new(),
         downloads: Vec::new(),

@@ -4,8 +4,13 @@
 
 mod batches;
 #[cfg(feature = "tract")]
+mod default_boxes;
+#[cfg(feature = "tract")]
 mod detections;
 mod errors;
+#[cfg(feature = "tract")]
+mod near_detections;
+#[cfg(feature = "tract")]
 mod predictions;
 mod resources;
 mod samples;

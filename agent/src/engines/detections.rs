@@ -1,10 +1,11 @@
 //! Detections from a model's outputs, as 7 floats each: sample index, top, left, bottom, right (as fractions), score and class.
 //!
-//! Either the model has finished them, or its outputs are RetinaNet's heads or YOLO's predictions. Heads are decoded as torchvision's
+//! Either the model has finished them, or its outputs are RetinaNet's heads, YOLO's predictions or SSD's default boxes. Heads are decoded as torchvision's
 //! `RetinaNet` does: the best candidates of each level, then boxes, then the suppression of overlapping boxes of one class. The decoder
 //! allocates for its first sample only. The module does not run models.
 
 mod anchors;
+mod default_boxes;
 mod heads;
 mod overlap;
 mod predictions;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use regatta_types::benchmark::{Detections, Model, Response};
 
-use self::{heads::Heads, predictions::Predictions};
+use self::{default_boxes::DefaultBoxes, heads::Heads, predictions::Predictions};
 use super::Answers;
 
 /// Floats of a detection.
@@ -38,6 +39,7 @@ enum Kind {
     Heads(Box<Heads>),
     /// The predictions, with the width and height of each sample's image.
     Predictions(Box<Predictions>, Arc<[[u32; 2]]>),
+    DefaultBoxes(Box<DefaultBoxes>),
 }
 
 impl DetectionDecoder {
@@ -74,12 +76,16 @@ impl DetectionDecoder {
                 let predictions = Predictions::new(settings, &model.input_shape, rows)?;
                 Kind::Predictions(Box::new(predictions), Arc::clone(image_sizes))
             }
+            (Response::Detections, Some(Detections::DefaultBoxes(settings))) => {
+                Kind::DefaultBoxes(Box::new(DefaultBoxes::new(settings, rows)?))
+            }
             _ => return Ok(None),
         };
         let most = match &model.detections {
             Some(Detections::Counted { most }) => *most,
             Some(Detections::Heads(settings)) => settings.most,
             Some(Detections::Predictions(settings)) => settings.most,
+            Some(Detections::DefaultBoxes(settings)) => settings.most,
             None => 0,
         };
         Ok(Some(Self {
@@ -112,6 +118,7 @@ impl DetectionDecoder {
                 let size = sizes.get(index).copied();
                 predictions.decode(row, size, |detection| append(answer, index, detection));
             }
+            Kind::DefaultBoxes(boxes) => boxes.decode(row, |detection| append(answer, index, detection)),
         }
         answers.push(answer);
     }

@@ -102,6 +102,9 @@ fn describe(download: &Download, place: Option<&DownloadPlace>) -> String {
     for checksum in &download.checksums {
         lines.push(format!("  checksum  {checksum}"));
     }
+    if download.purpose == DownloadPurpose::Model && download.checksums.is_empty() {
+        lines.push("  checksum  not published".to_owned());
+    }
     match place {
         Some(place) => {
             lines.push(format!(

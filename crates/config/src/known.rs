@@ -44,6 +44,14 @@ const BENCHMARKS: &[(&str, &str)] = &[
         include_str!("../../../configs/benchmarks/retinanet.toml"),
     ),
     (
+        "ssd-mobilenet.toml",
+        include_str!("../../../configs/benchmarks/ssd-mobilenet.toml"),
+    ),
+    (
+        "ssd-resnet34.toml",
+        include_str!("../../../configs/benchmarks/ssd-resnet34.toml"),
+    ),
+    (
         "yolo-95.toml",
         include_str!("../../../configs/benchmarks/yolo-95.toml"),
     ),

@@ -73,12 +73,24 @@ impl Round {
             .or_else(|| self.seeds_under("test05_"))
     }
 
-    /// Returns the round's rules for a benchmark and its official name. All names of the benchmark are tried.
+    /// Returns the round's rules for a benchmark and its official name. A name or an alias that is official decides. Otherwise the name of
+    /// a benchmark without aliases is looked up as that of a directory is; when that only guesses, the target must be the round's.
     #[must_use]
     pub fn rules_of<'a>(&'a self, benchmark: &'a Benchmark) -> Option<(&'a str, &'a BenchmarkRules)> {
-        std::iter::once(&benchmark.name)
-            .chain(&benchmark.aliases)
-            .find_map(|name| self.submission.rules_of(name))
+        let mut names = std::iter::once(&benchmark.name).chain(&benchmark.aliases);
+        if let Some((name, rules)) = names.find_map(|name| self.submission.benchmarks.get_key_value(name)) {
+            return Some((name, rules));
+        }
+        // Directories of old benchmarks are other ones in later rounds: `ssd-resnet34` is RetinaNet's in v2.1.
+        if !benchmark.aliases.is_empty() {
+            return None;
+        }
+        let target = benchmark.accuracy.target();
+        let is_listed = self.submission.model_names.contains_key(&benchmark.name);
+        self.submission.rules_of(&benchmark.name).filter(|(_, rules)| {
+            let mut bounds = rules.accuracy.iter();
+            is_listed || bounds.any(|bound| (bound.value() - target).abs() < f64::EPSILON)
+        })
     }
 
     /// Returns the audits that the round requires of a benchmark. For a benchmark that is not in the round, returns all audits: none is

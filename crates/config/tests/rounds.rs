@@ -125,6 +125,18 @@ fn a_round_has_a_default_checker_and_may_have_others() {
 fn audit_configs_are_the_official_files_to_the_byte() {
     for (name, test, model, official) in [
         (
+            "v2.0",
+            "TEST01",
+            "ssd-mobilenet",
+            "5de395153fbd4a7ec2e2ba96bdd1df8fce6c6571058ffd0712cc599d7a9978ee",
+        ),
+        (
+            "v2.0",
+            "TEST01",
+            "ssd-resnet34",
+            "cf35b7cc9d64724910c711e59e568317ddbb88cdfab5d00baa03473879665eae",
+        ),
+        (
             "v2.1",
             "TEST01",
             "resnet50",
@@ -223,4 +235,22 @@ fn a_benchmark_needs_its_rounds_audits_and_one_outside_every_round_rehearses_all
         assert_eq!(round.rules_of(&resnet).unwrap().0, "resnet");
         assert!(round.rules_of(&digits).is_none());
     }
+}
+
+#[test]
+fn a_shipped_benchmark_is_in_the_rounds_that_have_it() {
+    let rounds_of = |name: &str| {
+        let benchmarks = known::benchmarks().unwrap();
+        let benchmark = benchmarks.into_iter().find(|one| one.name == name).unwrap();
+        let rounds = known::rounds().unwrap().into_iter();
+        let official = |round: Round| Some((round.name.clone(), round.rules_of(&benchmark)?.0.to_owned()));
+        rounds.filter_map(official).collect::<Vec<_>>()
+    };
+    let only = |round: &str, official: &str| vec![(round.to_owned(), official.to_owned())];
+    assert_eq!(rounds_of("ssd-mobilenet"), only("v2.0", "ssd-small"));
+    assert_eq!(rounds_of("ssd-resnet34"), only("v2.0", "ssd-large"));
+    assert_eq!(rounds_of("resnet50").len(), 10);
+    assert_eq!(rounds_of("yolo-95").len(), 2, "v6.0 and v6.1");
+    assert_eq!(rounds_of("retinanet").first().unwrap().0, "v2.1");
+    assert_eq!(rounds_of("digits"), []);
 }

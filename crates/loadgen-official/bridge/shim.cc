@@ -82,7 +82,11 @@ void DeliverFirstToken(mlperf::QuerySampleResponse* responses, size_t count) {
 class Sut : public mlperf::SystemUnderTest {
  public:
   explicit Sut(const rlg_callbacks& to) : to_(to), name_(to.sut_name) {}
-  const std::string& Name() override { return name_; }
+  // The interface of tag v2.0 has the constant one, later tags have the other.
+  const std::string& Name() { return name_; }
+  const std::string& Name() const { return name_; }
+  // Only in the interface until tag v2.0.
+  void ReportLatencyResults(const std::vector<mlperf::QuerySampleLatency>&) {}
   void IssueQuery(const std::vector<mlperf::QuerySample>& samples) override {
     to_.issue_query(to_.context, reinterpret_cast<const rlg_sample*>(samples.data()), samples.size());
   }
@@ -96,7 +100,8 @@ class Sut : public mlperf::SystemUnderTest {
 class Qsl : public mlperf::QuerySampleLibrary {
  public:
   explicit Qsl(const rlg_callbacks& to) : to_(to), name_(to.qsl_name) {}
-  const std::string& Name() override { return name_; }
+  const std::string& Name() { return name_; }
+  const std::string& Name() const { return name_; }
   size_t TotalSampleCount() override { return to_.total_sample_count; }
   size_t PerformanceSampleCount() override { return to_.performance_sample_count; }
   void LoadSamplesToRam(const std::vector<mlperf::QuerySampleIndex>& set) override {

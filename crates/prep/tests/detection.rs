@@ -4,7 +4,7 @@ use std::{error::Error, ffi::OsStr, fs, path::Path};
 
 use regatta_prep::accuracy::{AccuracyFigure, DetectionScore, LabelType, MeasureError, measure};
 use regatta_test_support::{fixture::Fixture, oracle};
-use regatta_types::benchmark::{Benchmark, DetectionImages, Metric, Prep};
+use regatta_types::benchmark::{Benchmark, DetectionClasses, DetectionImages, Metric, Prep};
 
 const LOGS: usize = 12;
 
@@ -18,8 +18,11 @@ fn benchmark() -> Benchmark {
         annotations: "annotations/openimages-mlperf.json".to_owned(),
         images: "validation/data".to_owned(),
         calibration_images: "calibration/data".to_owned(),
-        int8_means: [0.0; 3],
-        int8_deviations: [1.0; 3],
+        divisor: 255.0,
+        means: [0.0; 3],
+        deviations: [1.0; 3],
+        int8_means: Some([0.0; 3]),
+        int8_deviations: Some([1.0; 3]),
         int8_scale: None,
     }));
     benchmark
@@ -162,4 +165,43 @@ fn bad_logs_and_annotations_are_named() {
         ("mAP=100.000%".to_owned(), &[1][..])
     );
     assert_eq!((found.images, found.duplicates, found.stats[3]), (1, 1, -1.0));
+}
+
+#[test]
+fn classes_can_be_positions_among_the_categories() {
+    let place = tempfile::tempdir().unwrap();
+    let (scratch, path) = (place.path(), place.path().join("log.json"));
+    let annotations = scratch.join("annotations/openimages-mlperf.json");
+    fs::create_dir_all(annotations.parent().unwrap()).unwrap();
+    // The object's category is the third, in ascending order.
+    let categories = r#"[{"id": 9}, {"id": 0}, {"id": 5}]"#;
+    let text = ANNOTATIONS.replace(r#"[{"id": 0}, {"id": 1}]"#, categories);
+    fs::write(
+        &annotations,
+        text.replace("\"category_id\": 1", "\"category_id\": 9"),
+    )
+    .unwrap();
+    let mut benchmark = benchmark();
+    benchmark.accuracy.classes = DetectionClasses::Ranks;
+    for (class, expected) in [(3.0_f32, Some(100.0)), (2.0, Some(0.0)), (4.0, None), (0.0, None)] {
+        let last: String = class
+            .to_le_bytes()
+            .iter()
+            .map(|byte| format!("{byte:02X}"))
+            .collect();
+        let found = found(0.0, 0.5);
+        let own = format!("{}{last}", &found[..found.len() - last.len()]);
+        fs::write(&path, log(&[(0, &own)])).unwrap();
+        match measure(&benchmark, None, &path, scratch) {
+            Ok(measured) => assert_eq!(Some(measured.figure.value().round()), expected, "{class}"),
+            Err(error) => {
+                assert_eq!(expected, None, "{class}");
+                let cause = error.source().and_then(Error::source).unwrap().to_string();
+                assert_eq!(
+                    cause,
+                    format!("detection 1 has class {class}, but the annotations have 3 categories")
+                );
+            }
+        }
+    }
 }

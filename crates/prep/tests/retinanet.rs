@@ -30,8 +30,11 @@ fn benchmark(samples: usize, side: usize) -> Benchmark {
         annotations: "annotations/openimages-mlperf.json".to_owned(),
         images: "validation/data".to_owned(),
         calibration_images: "calibration/data".to_owned(),
-        int8_means: [0.485, 0.456, 0.406],
-        int8_deviations: [0.229, 0.224, 0.225],
+        divisor: 255.0,
+        means: [0.0; 3],
+        deviations: [1.0; 3],
+        int8_means: Some([0.485, 0.456, 0.406]),
+        int8_deviations: Some([0.229, 0.224, 0.225]),
         int8_scale: Some(SCALE),
     }));
     benchmark

@@ -29,6 +29,8 @@ pub mod small_resnet50;
 #[cfg(feature = "tract")]
 pub mod small_retinanet;
 #[cfg(feature = "tract")]
+pub mod small_ssd;
+#[cfg(feature = "tract")]
 pub mod small_unet;
 #[cfg(feature = "tract")]
 pub mod small_yolo;

@@ -1,9 +1,11 @@
-//! The official LoadGen as a plug-in, built on demand from its PyPI source package, for tests of any package.
+//! The official LoadGen as a plug-in, built on demand from its PyPI source package or from a checkout, for tests of any package.
 
 #![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -18,7 +20,7 @@ pub fn plugin_file(version: &str) -> Option<PathBuf> {
         assert!(made.exists(), "{} is missing", made.display());
         return Some(made);
     }
-    match build(version) {
+    match build(version, &["--pypi", version].map(OsStr::new)) {
         Ok(file) => Some(file),
         Err(reason) => {
             assert!(
@@ -31,7 +33,23 @@ pub fn plugin_file(version: &str) -> Option<PathBuf> {
     }
 }
 
-fn build(version: &str) -> Result<PathBuf, String> {
+/// Returns the plug-in of a tag that is not on PyPI, from the official tools (`tests/oracles/inference/checkouts.sh`), built as
+/// [`plugin_file`] does. They come from no package registry, so CI may lack them, too. Returns `None` without them.
+///
+/// # Panics
+/// Panics when the plug-in cannot be built.
+pub fn plugin_of_tag(tag: &str) -> Option<PathBuf> {
+    let checkout = PathBuf::from(env::var_os("REGATTA_OFFICIAL_TOOLS")?).join(tag);
+    if !checkout.join("loadgen").is_dir() {
+        eprintln!("left out: {} has no loadgen", checkout.display());
+        return None;
+    }
+    let version = tag.trim_start_matches('v');
+    Some(build(version, &["--source".as_ref(), checkout.as_os_str()]).unwrap())
+}
+
+/// Builds the plug-in of a version from the sources that `origin` names to `build.sh`, unless it is there.
+fn build(version: &str, origin: &[&OsStr]) -> Result<PathBuf, String> {
     let sources = sources().ok_or("crates/loadgen-official/bridge is not there")?;
     let cache = crate::oracle::cache().join(format!("plugins-{:016x}", fingerprint(&sources)));
     let file = cache.join(format!("libregatta_loadgen-{version}-NA.so"));
@@ -43,7 +61,8 @@ fn build(version: &str) -> Result<PathBuf, String> {
         return Ok(file);
     }
     let built = Command::new(sources.join("build.sh"))
-        .args(["--pypi", version, "--out"])
+        .args(origin)
+        .arg("--out")
         .arg(&cache)
         .output()
         .map_err(|e| format!("build.sh: {e}"))?;

@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     dataset::{Dataset, Download, DownloadPurpose},
-    detections::{DetectionHeads, DetectionPredictions, Detections},
+    detections::{
+        BoxArrangement, ClassScores, DefaultBoxLevel, DetectionDefaultBoxes, DetectionHeads,
+        DetectionPredictions, Detections,
+    },
     model::{Dtype, FurtherInput, Model, ModelInput, Response},
     prep::{DetectionImages, JpegImages, LetterboxImages, Prep, Squad, Volumes},
     windows::SlidingWindows,
@@ -64,6 +67,9 @@ pub struct Accuracy {
     pub reference: f64,
     /// The fraction of the reference that a run must reach, for example 0.99.
     pub factor: f64,
+    /// What the classes of detections are.
+    #[serde(default, skip_serializing_if = "DetectionClasses::is_default")]
+    pub classes: DetectionClasses,
 }
 
 impl Accuracy {
@@ -71,6 +77,24 @@ impl Accuracy {
     #[must_use]
     pub fn target(&self) -> f64 {
         self.reference * self.factor
+    }
+}
+
+/// What the classes of detections are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DetectionClasses {
+    /// Categories of the annotations.
+    #[default]
+    Categories,
+    /// Positions among the categories of the annotations, from 1. The option `--use-inv-map` of `accuracy-coco.py` reads them.
+    Ranks,
+}
+
+impl DetectionClasses {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -23,7 +23,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 
-def detections(log, images):
+def detections(log, images, categories):
     """Returns what COCO.loadRes reads, and the identifiers of the images with a response."""
     found, answered, seen = [], set(), set()
     for entry in log:
@@ -40,7 +40,7 @@ def detections(log, images):
             top, bottom = top * image["height"], bottom * image["height"]
             left, right = left * image["width"], right * image["width"]
             box = [float(left), float(top), float(right - left), float(bottom - top)]
-            found.append({"image_id": image["id"], "category_id": int(category), "bbox": box, "score": float(score)})
+            found.append({"image_id": image["id"], "category_id": categories[int(category)] if categories else int(category), "bbox": box, "score": float(score)})
     return found, answered
 
 
@@ -51,12 +51,15 @@ def main():
     dataset.add_argument("--openimages-dir")
     dataset.add_argument("--coco-dir")
     parser.add_argument("--output-file", default="openimages-results.json")
+    parser.add_argument("--use-inv-map", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     name = "instances_val2017.json" if options.coco_dir else "openimages-mlperf.json"
     truth = COCO(os.path.join(options.coco_dir or options.openimages_dir, "annotations", name))
     with open(options.mlperf_accuracy_file) as file:
-        found, answered = detections(json.load(file), truth.dataset["images"])
+        # The first class is background.
+        categories = [0, *truth.getCatIds()] if options.use_inv_map else None
+        found, answered = detections(json.load(file), truth.dataset["images"], categories)
     with open(options.output_file, "w") as file:
         json.dump(found, file)
     evaluation = COCOeval(truth, truth.loadRes(options.output_file), iouType="bbox")

@@ -12,7 +12,11 @@ use regatta_types::{
     documents::EngineKind,
 };
 
-use super::{answers_to, subjects::Subject};
+use super::{
+    answers_to,
+    near_detections::{assert_near, image},
+    subjects::Subject,
+};
 
 /// The reference's sizes, but few features.
 const TOPOLOGY: Topology = Topology {
@@ -22,22 +26,9 @@ const TOPOLOGY: Topology = Topology {
 };
 /// Width and height of the images: letterboxed above and below, at the sides by an odd number of pixels, and not at all.
 const SIZES: [[u32; 2]; 4] = [[640, 480], [333, 500], [2000, 2000], [427, 640]];
-/// The largest difference of scores and of coordinates as fractions.
-const BOUND: f64 = 1e-4;
 
-/// Returns the values of a made-up image between 0 and 1: large and small shapes of different colours.
 fn sample(index: usize) -> Vec<u8> {
-    let (side, plane) = (640, 640 * 640);
-    let value = |place: usize| {
-        let (channel, y, x) = (place / plane, place / side % side, place % side);
-        let wave = |value: usize, length: f32| (value as f32 / length + index as f32).sin();
-        let length = [90.0, 37.0, 210.0][(channel + index) % 3];
-        let noise = (place.wrapping_mul(2_654_435_761) >> 16 & 0xff) as f32 / 255.0;
-        (0.5 + 0.3 * wave(x, length) * wave(y, length) + 0.2 * (noise - 0.5)).clamp(0.0, 1.0)
-    };
-    (0..3 * plane)
-        .flat_map(|place| value(place).to_le_bytes())
-        .collect()
+    image(index, 640).flat_map(f32::to_le_bytes).collect()
 }
 
 #[test]
@@ -76,33 +67,6 @@ fn detections_of_predictions_are_those_of_the_reference() {
         .load_of_images(&benchmark, &fixture, "fp32", &[SIZES.len()], 1, SIZES.into())
         .unwrap();
     let ours = answers_to(loaded.engines[0].as_mut(), &indices, &sample);
-    let (mut paired, mut total) = (0, 0);
-    for (ours, theirs) in ours.iter().zip(&theirs) {
-        let bytes = ours.as_chunks::<4>().0.iter();
-        let floats: Vec<f64> = bytes.map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect();
-        let ours = floats.as_chunks::<7>().0;
-        assert!((10..=300).contains(&ours.len()), "{} detections", ours.len());
-        assert!(ours.is_sorted_by(|one, next| one[5] >= next[5]));
-        assert!(
-            ours.iter()
-                .all(|one| one[1..5].iter().all(|side| (0.0..=1.0).contains(side)))
-        );
-        let is_near = |one: &[f64; 7], other: &[f64; 7]| {
-            let category = settings.categories[other[6] as usize];
-            let sides = one[..6].iter().zip(&other[..6]);
-            one[6] == f64::from(category)
-                && sides.into_iter().all(|(one, other)| (one - other).abs() <= BOUND)
-        };
-        total += ours.len().max(theirs.len());
-        paired += ours
-            .iter()
-            .filter(|one| theirs.iter().any(|other| is_near(one, other)))
-            .count();
-    }
-    // A difference in the last bit can change which of two boxes suppresses the other.
-    assert!(
-        100 * paired >= 99 * total,
-        "{paired} of {total} detections are within {BOUND}"
-    );
-    println!("{paired} of {total} detections are within {BOUND}");
+    let categories = &settings.categories;
+    assert_near(&ours, &theirs, 300, |class| f64::from(categories[class as usize]));
 }

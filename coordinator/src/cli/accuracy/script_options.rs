@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::Path};
 use regatta_prep::{
     accuracy::LabelType, detection_directory, segmentation_directory, squad_feature_cache, squad_labels,
 };
-use regatta_types::benchmark::{Benchmark, Metric, Prep};
+use regatta_types::benchmark::{Benchmark, DetectionClasses, Metric, Prep};
 
 /// The values of the placeholders in options.
 #[derive(Debug, Clone, Copy)]
@@ -102,18 +102,22 @@ fn squad(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
 
 fn detections(benchmark: &Benchmark) -> Vec<String> {
     let directory = detection_directory(benchmark);
-    let dataset = match benchmark.prep {
-        Some(Prep::LetterboxImages(_)) => "coco",
-        _ => "openimages",
-    };
-    vec![
+    // Each script reads annotations of one name.
+    let annotations = benchmark.prep.as_ref().and_then(Prep::annotations);
+    let is_coco = annotations.is_some_and(|file| file.ends_with("instances_val2017.json"));
+    let dataset = if is_coco { "coco" } else { "openimages" };
+    let mut words = vec![
         "--mlperf-accuracy-file".to_owned(),
         "{log}".to_owned(),
         format!("--{dataset}-dir"),
         format!("{{scratch}}/{}", directory.display()),
         "--output-file".to_owned(),
         format!("{{out}}/{dataset}-results.json"),
-    ]
+    ];
+    if benchmark.accuracy.classes == DetectionClasses::Ranks {
+        words.push("--use-inv-map".to_owned());
+    }
+    words
 }
 
 fn segmentations(benchmark: &Benchmark) -> Vec<String> {

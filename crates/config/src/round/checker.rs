@@ -129,6 +129,8 @@ pub enum Trait {
     ComplianceDirectoryAlways,
     /// Requires a compliance directory even for benchmarks without tests, except when the result directory's name contains `gptj`.
     ComplianceDirectoryButGptj,
+    /// Looks for the files and verdicts of compliance tests only, and accepts results without them.
+    ComplianceLogged,
     /// The CSV spells a column `compilance`.
     MisspeltCompliance,
     /// Looks for equal issue in the conf files beside the measurements.

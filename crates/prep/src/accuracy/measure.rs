@@ -242,7 +242,7 @@ fn measure_detection(
         source,
     })?;
     let entries = open(log)?;
-    detection(&annotations, entries).map_err(|source| MeasureError::Detections {
+    detection(&annotations, benchmark.accuracy.classes, entries).map_err(|source| MeasureError::Detections {
         path: log.to_owned(),
         source,
     })

@@ -1,5 +1,5 @@
-//! The preparation kind `detection-images`: annotated photographs, as OpenImages publishes them, become samples
-//! with the bytes of the reference's `pre_process_openimages_retinanet`. The annotations are copied beside the samples.
+//! The preparation kind `detection-images`: annotated photographs, as OpenImages and COCO publish them, become samples with the bytes of the
+//! reference's `pre_process_openimages_retinanet` and `pre_process_coco_resnet34`. The annotations are copied beside the samples.
 
 mod annotations;
 mod bilinear;

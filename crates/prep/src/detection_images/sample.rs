@@ -1,5 +1,5 @@
-//! Makes one sample from one JPEG, with the values of the reference's `pre_process_openimages_retinanet`: decoded as OpenCV does, resized,
-//! divided by 255, channels first. Writes no file.
+//! Makes one sample from one JPEG, with the values of the reference's `pre_process_openimages_retinanet` or `pre_process_coco_resnet34`:
+//! decoded as OpenCV does, resized, divided, normalised, channels first. Writes no file.
 
 use std::path::Path;
 
@@ -45,7 +45,9 @@ pub(crate) struct ResizedSampleMaker {
     shape: Vec<usize>,
     form: Form,
     quantised: Option<Quantised>,
-    /// Mean and standard deviation of each channel, for `int8`.
+    /// The number by which values are divided first.
+    divisor: f32,
+    /// Mean and standard deviation of each channel.
     normal: [(f32, f32); CHANNELS],
 }
 
@@ -58,15 +60,15 @@ impl ResizedSampleMaker {
         quantised: Option<&Quantised>,
     ) -> Result<Self, PrepError> {
         let shape = image_shape("detection-images", benchmark, form, quantised)?;
-        let normal = |channel| match form.dtype {
-            Dtype::Int8 => (kind.int8_means[channel], kind.int8_deviations[channel]),
-            _ => (0.0, 1.0),
-        };
+        let of_int8 = |own: Option<[f32; CHANNELS]>| own.filter(|_| form.dtype == Dtype::Int8);
+        let means = of_int8(kind.int8_means).unwrap_or(kind.means);
+        let deviations = of_int8(kind.int8_deviations).unwrap_or(kind.deviations);
         Ok(Self {
             shape,
             form,
             quantised: quantised.cloned(),
-            normal: std::array::from_fn(normal),
+            divisor: kind.divisor,
+            normal: std::array::from_fn(|channel| (means[channel], deviations[channel])),
         })
     }
 
@@ -83,7 +85,7 @@ impl ResizedSampleMaker {
         let mut clipped = 0;
         for (plane, (mean, deviation)) in values.chunks_exact(values.len() / CHANNELS).zip(self.normal) {
             for value in plane {
-                let value = (value / 255.0 - mean) / deviation;
+                let value = (value / self.divisor - mean) / deviation;
                 let is_clipped = push_element(value, self.form.dtype, self.quantised.as_ref(), &mut data);
                 clipped += u64::from(is_clipped);
             }

@@ -20,7 +20,7 @@ pub enum Prep {
     },
     /// Classified JPEG images, prepared as the reference prepares ImageNet.
     JpegImages(JpegImages),
-    /// Annotated JPEG images, prepared as the reference prepares OpenImages for RetinaNet.
+    /// Annotated JPEG images, prepared as the reference prepares OpenImages for RetinaNet and COCO for SSD.
     DetectionImages(DetectionImages),
     /// Annotated JPEG images, prepared as the reference prepares COCO for YOLO.
     LetterboxImages(LetterboxImages),
@@ -52,8 +52,7 @@ pub struct JpegImages {
     pub source_bytes: Option<u64>,
 }
 
-/// How annotated JPEG images become samples: decoded as OpenCV does, resized to the model's input, and divided by 255. The model
-/// normalises them itself.
+/// How annotated JPEG images become samples: decoded as OpenCV does, resized to the model's input, divided and normalised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionImages {
@@ -63,13 +62,32 @@ pub struct DetectionImages {
     pub images: String,
     /// The directory of the images of calibration lists in the dataset's directory.
     pub calibration_images: String,
-    /// Means of red, green and blue values between 0 and 1, for `int8` samples. NVIDIA's 8-bit models do not normalise.
-    pub int8_means: [f32; 3],
-    /// Standard deviations of these values.
-    pub int8_deviations: [f32; 3],
+    /// The number by which red, green and blue values between 0 and 255 are divided.
+    #[serde(default = "full_range")]
+    pub divisor: f32,
+    /// Means that are subtracted from the quotients; 0 for a model that normalises its input itself.
+    #[serde(default)]
+    pub means: [f32; 3],
+    /// Standard deviations by which the differences are divided.
+    #[serde(default = "ones")]
+    pub deviations: [f32; 3],
+    /// Means for `int8` samples, if they differ. NVIDIA's 8-bit models do not normalise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub int8_means: Option<[f32; 3]>,
+    /// Standard deviations for `int8` samples, if they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub int8_deviations: Option<[f32; 3]>,
     /// The published scale of `int8` samples, whose fractions are cut off; `None` when users state one.
     #[serde(default)]
     pub int8_scale: Option<f32>,
+}
+
+const fn full_range() -> f32 {
+    255.0
+}
+
+const fn ones() -> [f32; 3] {
+    [1.0; 3]
 }
 
 /// How annotated JPEG images become samples: decoded as OpenCV does, resized to fit into the model's input, padded around the centre, and

@@ -1,4 +1,4 @@
-//! Mean average precision of detections, as the reference's `accuracy-openimages.py` computes it with `pycocotools`. The log is read
+//! Mean average precision of detections, as the reference's `accuracy-openimages.py` and `accuracy-coco.py` compute it with `pycocotools`. The log is read
 //! entry by entry; of each detection only its score and its matches are kept.
 
 mod average;
@@ -8,7 +8,7 @@ mod response;
 use std::fmt;
 
 use regatta_mllog::read::{AccuracyEntry, AccuracyLogError};
-use regatta_types::accuracy_line::map_line;
+use regatta_types::{accuracy_line::map_line, benchmark::DetectionClasses};
 
 pub use self::response::DetectionsError;
 use self::{average::STATS, matching::Evaluation};
@@ -82,15 +82,21 @@ pub enum DetectionScoreError {
     },
 }
 
-/// Computes the mean average precision of `entries`. The first response to a sample counts, as in the reference.
+/// Computes the mean average precision of `entries`, whose classes are as `classes` says. The first response to a sample counts, as in the
+/// reference.
 ///
 /// # Errors
 /// [`DetectionScoreError`] for the first invalid entry of the log.
 pub(crate) fn detection(
     annotations: &Annotations,
+    classes: DetectionClasses,
     entries: impl IntoIterator<Item = Result<AccuracyEntry, AccuracyLogError>>,
 ) -> Result<DetectionScore, DetectionScoreError> {
     let total = annotations.images.len();
+    let categories = match classes {
+        DetectionClasses::Categories => None,
+        DetectionClasses::Ranks => Some(&annotations.categories[..]),
+    };
     let mut has_response = vec![false; total];
     let mut evaluation = Evaluation::new(annotations);
     let (mut entries_read, mut duplicates, mut detections) = (0, 0, 0);
@@ -110,13 +116,11 @@ pub(crate) fn detection(
             duplicates += 1;
             continue;
         }
-        let found =
-            response::read(&entry.data, position, &annotations.images[position]).map_err(|source| {
-                DetectionScoreError::Detections {
-                    entry: entries_read,
-                    index,
-                    source,
-                }
+        let found = response::read(&entry.data, position, &annotations.images[position], categories)
+            .map_err(|source| DetectionScoreError::Detections {
+                entry: entries_read,
+                index,
+                source,
             })?;
         detections += found.len();
         evaluation.add(position, found);

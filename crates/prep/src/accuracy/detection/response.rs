@@ -48,13 +48,25 @@ pub enum DetectionsError {
         /// The sample in the detection.
         found: i64,
     },
+    /// A class is no position among the categories. The reference script ends with a traceback, or takes the background for a category.
+    #[error("detection {detection} has class {found}, but the annotations have {categories} categories")]
+    UnknownClass {
+        /// The detection, from 1.
+        detection: usize,
+        /// The class in the detection.
+        found: i64,
+        /// The number of categories.
+        categories: usize,
+    },
 }
 
-/// Reads the detections of the sample `index`. A response of fewer than 7 floats has none.
+/// Reads the detections of the sample `index`. A response of fewer than 7 floats has none. With `categories`, classes are positions among
+/// them, from 1.
 pub(super) fn read(
     data: &[u8],
     index: usize,
     image: &AnnotatedImage,
+    categories: Option<&[i64]>,
 ) -> Result<Vec<Detection>, DetectionsError> {
     let (floats, rest) = data.as_chunks::<4>();
     let is_empty = floats.len() < FLOATS;
@@ -82,11 +94,24 @@ pub(super) fn read(
                 found: sample,
             });
         }
+        let class = category as i64;
+        let category = match categories {
+            None => class,
+            Some(categories) => {
+                let rank = usize::try_from(class).ok().and_then(|rank| rank.checked_sub(1));
+                let unknown = DetectionsError::UnknownClass {
+                    detection,
+                    found: class,
+                    categories: categories.len(),
+                };
+                *rank.and_then(|rank| categories.get(rank)).ok_or(unknown)?
+            }
+        };
         let (top, left, bottom, right) = (top * height, left * width, bottom * height, right * width);
         found.push(Detection {
             bbox: [left, top, right - left, bottom - top].map(f64::from),
             score,
-            category: category as i64,
+            category,
         });
     }
     Ok(found)

@@ -44,6 +44,10 @@ pub(super) fn check(
         if without_performance {
             continue;
         }
+        if context.checker.has(Trait::ComplianceLogged) {
+            good &= verified(context, &test_directory, notes)?;
+            continue;
+        }
         let run_directory = format!("{test_directory}/performance/run_1");
         let judged = performance::read(context, &run_directory).and_then(|log| {
             let run = Run {
