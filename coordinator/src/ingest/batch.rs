@@ -157,8 +157,9 @@ impl Ingest {
         }
     }
 
-    /// Settles the batch in flight, then stores messages in their order. One transaction makes both durable. Messages that it could not
-    /// store are queued. Returns `true` when other threads may have work because of the settled batch.
+    /// Settles the batch in flight, then stores messages in their order. One transaction makes both durable. When it is lost, each stream
+    /// and message gets its own, so that one that cannot be stored does not delay the others. Messages that could not be stored are
+    /// queued. Returns `true` when other threads may have work because of the settled batch.
     pub(super) fn finish_and_store(
         &mut self,
         contents: &[(String, TopicMessage)],
@@ -168,20 +169,24 @@ impl Ingest {
         if contents.is_empty() && settlement.is_nothing() {
             return false;
         }
-        let stored = self.store.begin().and_then(|()| {
+        let together = self.store.begin().and_then(|()| {
             let recorded = self.record(&settlement);
-            for (topic, message) in contents {
-                self.take_or_keep(topic, message, touched);
-            }
+            self.take_all(contents, touched);
             self.store.commit().map(|()| recorded)
         });
-        let recorded = stored.unwrap_or_else(|error| {
-            for (topic, message) in contents {
-                self.retry_queue.keep(topic, message);
-            }
-            Err(error)
+        let recorded = together.unwrap_or_else(|error| {
+            tracing::debug!("the batch is stored in parts: {:#}", anyhow::Error::from(error));
+            let recorded = self.record(&settlement);
+            self.take_all(contents, touched);
+            recorded
         });
         self.acknowledge(settlement, recorded)
+    }
+
+    fn take_all(&mut self, contents: &[(String, TopicMessage)], touched: &mut Touched) {
+        for (topic, message) in contents {
+            self.take_or_keep(topic, message, touched);
+        }
     }
 
     fn take_or_keep(&mut self, topic: &str, content: &TopicMessage, touched: &mut Touched) {

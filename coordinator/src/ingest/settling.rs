@@ -1,4 +1,5 @@
-//! Settles a batch: flushes its streams, records them in one transaction and acknowledges them, in that order.
+//! Settles a batch: flushes its streams, records them and acknowledges them, in that order. All are recorded in one transaction, or, when it
+//! fails, each in its own.
 //!
 //! The next batch is written while one is flushed. A flush covers only the bytes that were written when it began. A stream that cannot be
 //! flushed or recorded is reopened at the offset in the store.
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     link::Publisher,
-    store::{self, StreamRow},
+    store::{self, Store, StreamRow},
 };
 
 /// The maximum number of equal acknowledgements for the chunks beyond a gap in one batch.
@@ -118,39 +119,42 @@ impl Ingest {
         }
     }
 
-    /// Records a settlement. Returns for each stream whether its run is still in the store.
-    pub(super) fn record(&self, settlement: &Settlement) -> store::Result<Vec<bool>> {
-        self.store.all_or_nothing(|store| {
-            for (device, heartbeat) in &settlement.alive {
-                store.device_lives(device, heartbeat.running)?;
-                store.device_measured(device, heartbeat.readings)?;
-            }
-            let streams = settlement.streams.iter();
-            let kept = streams.map(|(stream, row, _)| store.keep_stream(stream.key.1, row));
-            kept.collect()
-        })
+    /// Records a settlement. Returns for each stream whether its run is still in the store. A stream that cannot be recorded has its own
+    /// error.
+    pub(super) fn record(&self, settlement: &Settlement) -> Vec<store::Result<bool>> {
+        let keep = |store: &Store, (stream, row, _): &Settled| store.keep_stream(stream.key.1, row);
+        let together = self.store.all_or_nothing(|store| {
+            store_heartbeats(store, &settlement.alive)?;
+            let kept = settlement.streams.iter().map(|settled| keep(store, settled));
+            kept.collect::<store::Result<Vec<bool>>>()
+        });
+        if let Ok(kept) = together {
+            return kept.into_iter().map(Ok).collect();
+        }
+        let alive = self
+            .store
+            .all_or_nothing(|store| store_heartbeats(store, &settlement.alive));
+        if let Err(error) = alive {
+            // Another heartbeat follows soon.
+            tracing::debug!("heartbeats are not stored: {:#}", anyhow::Error::from(error));
+        }
+        let streams = settlement.streams.iter();
+        streams
+            .map(|settled| self.store.all_or_nothing(|store| keep(store, settled)))
+            .collect()
     }
 
     /// Acknowledges what is recorded. Returns `true` when other threads may have work.
-    pub(super) fn acknowledge(&mut self, settlement: Settlement, recorded: store::Result<Vec<bool>>) -> bool {
-        let kept = match recorded {
-            Ok(kept) => kept,
-            Err(error) => {
-                for (stream, _, _) in settlement.streams {
-                    self.open.remove(&stream.key);
-                }
-                self.quota.count_anew();
-                let detail = format!("{:#}", anyhow::Error::from(error));
-                self.rejects.add(RejectKind::Storage, "", &detail);
-                return false;
-            }
-        };
+    pub(super) fn acknowledge(&mut self, settlement: Settlement, recorded: Vec<store::Result<bool>>) -> bool {
         let mut news = false;
-        for ((stream, row, whole), is_kept) in settlement.streams.into_iter().zip(kept) {
-            if is_kept {
-                news |= self.answer(&stream, &row, whole);
-            } else {
-                self.reject_removed(&stream);
+        for ((stream, row, whole), is_kept) in settlement.streams.into_iter().zip(recorded) {
+            match is_kept {
+                Ok(true) => news |= self.answer(&stream, &row, whole),
+                Ok(false) => self.reject_removed(&stream),
+                Err(error) => {
+                    let error = std::io::Error::other(format!("{:#}", anyhow::Error::from(error)));
+                    self.reopen(&stream.key, &error);
+                }
             }
         }
         for (key, (committed, whole)) in &settlement.repeated {
@@ -237,6 +241,13 @@ impl Ingest {
         }
         whole == Some(StreamVerdict::Equal)
     }
+}
+
+fn store_heartbeats(store: &Store, alive: &BTreeMap<DeviceId, Heartbeat>) -> store::Result<()> {
+    alive.iter().try_for_each(|(device, heartbeat)| {
+        store.device_lives(device, heartbeat.running)?;
+        store.device_measured(device, heartbeat.readings)
+    })
 }
 
 fn acknowledge(

@@ -172,15 +172,25 @@ impl Store {
         };
         self.connection.execute_batch(begin)?;
         match work(self) {
-            Ok(value) => {
-                self.connection.execute_batch(commit)?;
-                Ok(value)
-            }
+            Ok(value) => match self.connection.execute_batch(commit) {
+                Ok(()) => Ok(value),
+                Err(error) => {
+                    self.undo(rollback);
+                    Err(error.into())
+                }
+            },
             Err(error) => {
-                // The first error is returned. A transaction that cannot be rolled back ends with the connection.
-                let _ = self.connection.execute_batch(rollback);
+                self.undo(rollback);
                 Err(error)
             }
+        }
+    }
+
+    /// Undoes an open transaction or a part of it. SQLite has already undone the whole after an error such as a full disk.
+    fn undo(&self, rollback: &str) {
+        if !self.connection.is_autocommit() {
+            // The caller returns the first error.
+            let _ = self.connection.execute_batch(rollback);
         }
     }
 
@@ -198,9 +208,8 @@ impl Store {
     /// Returns an error when they cannot be written. They are undone then, and no transaction is open.
     pub(crate) fn commit(&self) -> Result<()> {
         let committed = self.connection.execute_batch(COMMIT);
-        if committed.is_err() && !self.connection.is_autocommit() {
-            // The first error is returned.
-            let _ = self.connection.execute_batch(ROLLBACK);
+        if committed.is_err() {
+            self.undo(ROLLBACK);
         }
         Ok(committed?)
     }

@@ -234,3 +234,23 @@ fn an_abandoned_run_keeps_its_abort_until_the_device_confirms_it() {
         assert_eq!(reported(RunPhase::Aborted, 2), 0);
     }
 }
+
+#[test]
+fn a_commit_that_fails_leaves_no_transaction_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let store = Store::open(&path).unwrap();
+    // A deferred constraint fails at the commit and leaves the transaction open.
+    let add_run_with_an_orphan = |store: &Store| {
+        store.connection.execute_batch(
+            "PRAGMA defer_foreign_keys = ON; INSERT INTO streams (run, name) VALUES ('none', 'a')",
+        )?;
+        store.add_run(&draft("a"))
+    };
+    store.all_or_nothing(add_run_with_an_orphan).unwrap_err();
+    let kept = draft("b");
+    store.all_or_nothing(|store| store.add_run(&kept)).unwrap();
+    let other = Store::open(&path).unwrap();
+    let runs = other.open_run_states().unwrap();
+    assert_eq!(runs.iter().map(|run| run.id).collect::<Vec<_>>(), [kept.spec.run]);
+}

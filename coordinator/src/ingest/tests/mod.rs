@@ -1,6 +1,7 @@
 //! Tests of the ingest with lost, repeated, reordered and forged messages. The messages come directly from the test. `coordinator/tests`
 //! sends them over real brokers.
 
+mod batches;
 mod limits;
 mod recovery;
 mod states;

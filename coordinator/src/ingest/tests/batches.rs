@@ -1,0 +1,123 @@
+//! Tests of batches in which one part cannot be stored. Triggers refuse it: `FAIL` undoes the statement, as a constraint does, and
+//! `ROLLBACK` the whole transaction, as a full disk does.
+
+use regatta_types::{
+    RunId, StreamName,
+    documents::{RunPhase, RunState},
+};
+use regatta_wire::{
+    message::{Message as _, StateReport, StreamVerdict},
+    topic::{Leaf, Topic},
+};
+use rusqlite::Connection;
+
+use super::{super::reject_counters::RejectKind, Bench, name};
+use crate::{link::Inbound, runs::example_draft, store::Store};
+
+const EFFECTS: [&str; 3] = ["FAIL", "ABORT", "ROLLBACK"];
+
+impl Bench {
+    fn database(&self) -> Connection {
+        Connection::open(self.workspace.database()).unwrap()
+    }
+
+    fn refuse(&self, table: &str, condition: &str, effect: &str) {
+        for event in ["INSERT", "UPDATE"] {
+            let trigger = format!(
+                "CREATE TRIGGER refused_{event} BEFORE {event} ON {table} WHEN {condition}
+                 BEGIN SELECT RAISE({effect}, 'refused'); END"
+            );
+            self.database().execute_batch(&trigger).unwrap();
+        }
+    }
+
+    fn refuse_nothing(&self) {
+        let drop = "DROP TRIGGER refused_INSERT; DROP TRIGGER refused_UPDATE";
+        self.database().execute_batch(drop).unwrap();
+    }
+
+    fn running(&self, run: RunId) -> Inbound {
+        let topic = Topic {
+            device: self.device.clone(),
+            leaf: Leaf::State(run),
+        };
+        let state = RunState {
+            phase: RunPhase::Running,
+            reason: None,
+            revision: 4,
+        };
+        let streams = Vec::new();
+        let report = StateReport { run, state, streams };
+        Inbound::for_test(&topic.to_string(), report.to_frame().unwrap(), false)
+    }
+
+    fn phase(&self, run: RunId) -> RunPhase {
+        let store = Store::open(&self.workspace.database()).unwrap();
+        store.run(run).unwrap().unwrap().state.phase
+    }
+
+    /// The streams that were acknowledged as equal, each as often as it was.
+    fn equal(&self) -> Vec<StreamName> {
+        let acks = self.acks.0.lock().unwrap();
+        let equal = acks.iter().filter(|ack| ack.whole == Some(StreamVerdict::Equal));
+        equal.map(|ack| ack.stream.clone()).collect()
+    }
+}
+
+#[test]
+fn a_stream_that_cannot_be_recorded_delays_no_other() {
+    for effect in EFFECTS {
+        let mut bench = Bench::new();
+        bench.refuse("streams", "NEW.name = 'b'", effect);
+        let all = ["a", "b", "c"];
+        let messages = |bench: &Bench| {
+            all.map(|stream| {
+                [
+                    bench.chunk(stream, 0, stream.as_bytes()),
+                    bench.end(stream, stream.as_bytes()),
+                ]
+            })
+        };
+        let [a, b, c] = messages(&bench);
+        let [[a0, a1], [b0, b1], [c0, c1]] = [a, b, c];
+        bench.take([a0, b0, c0, a1, b1, c1]);
+        assert_eq!(bench.equal(), ["a", "c"].map(name), "{effect}");
+        assert_eq!(bench.ingest.rejects().count(RejectKind::Storage), 1, "{effect}");
+        bench.refuse_nothing();
+        // The device repeats what is not acknowledged.
+        let [_, [b0, b1], _] = messages(&bench);
+        bench.take([b0, b1]);
+        assert_eq!(bench.equal(), ["a", "c", "b"].map(name), "{effect}");
+        for stream in all {
+            assert_eq!(bench.whole(stream).unwrap(), stream.as_bytes(), "{effect}");
+        }
+    }
+}
+
+#[test]
+fn a_state_that_cannot_be_stored_delays_no_other_message() {
+    for effect in EFFECTS {
+        let mut bench = Bench::new();
+        let others = [(); 2].map(|()| {
+            let draft = example_draft(bench.device.clone());
+            let store = Store::open(&bench.workspace.database()).unwrap();
+            store.add_run(&draft).unwrap();
+            store.fix_spec(draft.spec.run, "00").unwrap();
+            draft.spec.run
+        });
+        bench.refuse("runs", &format!("NEW.id = '{}'", bench.run), effect);
+        let [chunk, end] = [bench.chunk("log", 0, b"abc"), bench.end("log", b"abc")];
+        bench.ingest.take([chunk, end]);
+        // The batch with the stream is settled in the transaction of these messages.
+        let states = [others[0], bench.run, others[1]].map(|run| bench.running(run));
+        bench.take(states);
+        assert_eq!(bench.phase(bench.run), RunPhase::Queued, "{effect}");
+        for run in others {
+            assert_eq!(bench.phase(run), RunPhase::Running, "{effect}");
+        }
+        assert_eq!(bench.equal(), [name("log")], "{effect}");
+        bench.refuse_nothing();
+        bench.take([]);
+        assert_eq!(bench.phase(bench.run), RunPhase::Running, "{effect}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Runs that end together and share a transaction: one whose record cannot be written, or whose row cannot be stored, delays no other, is
+//! logged with its cause, and is recorded once when the obstacle is gone.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::{collections::BTreeMap, fs, time::Duration};
+
+use regatta_types::{
+    RunId,
+    documents::{RunPhase, RunState},
+};
+use regatta_wire::{
+    message::{Message as _, StateReport},
+    topic::Leaf,
+};
+use rusqlite::Connection;
+use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
+
+/// The reason of all runs, which is their devices' fault.
+const REASON: &str = "cannot read the model: Input/output error (os error 5)";
+const FILES: [&str; 3] = ["run.log", "evidence.json", "evidence.sig"];
+
+/// Delivers a run that failed for a reason of its device.
+fn deliver_failed(device: &mut SimulatedDevice) -> RunId {
+    let (run, spec_json) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    let mut files = BTreeMap::from([("run.log".to_owned(), b"one line\n".to_vec())]);
+    device.seal_as((RunPhase::Failed, Some(REASON)), run, &spec_json, &mut files);
+    device.tell(run, RunPhase::Draining, &FILES);
+    device.deliver(run, &files, Faults::default(), &mut Dice::new(3), |_| {});
+    run
+}
+
+/// Tells the last state of a run.
+fn tell_failed(device: &SimulatedDevice, run: RunId) {
+    let state = RunState {
+        phase: RunPhase::Failed,
+        reason: Some(REASON.to_owned()),
+        revision: 100,
+    };
+    let streams = FILES.iter().map(|name| name.parse().unwrap()).collect();
+    let report = StateReport { run, state, streams };
+    device.say(Leaf::State(run), report.to_frame().unwrap(), true);
+}
+
+fn is_recorded(database: &Connection, run: RunId) -> bool {
+    let query = "SELECT recorded IS NOT NULL FROM runs WHERE id = ?1";
+    database
+        .query_row(query, [run.to_string()], |row| row.get(0))
+        .unwrap()
+}
+
+/// The entries of the devices' logs about a run.
+fn judgements(database: &Connection, run: RunId) -> u32 {
+    let query = "SELECT count(*) FROM device_log WHERE run = ?1";
+    database
+        .query_row(query, [run.to_string()], |row| row.get(0))
+        .unwrap()
+}
+
+fn four_end_together(effect: &str) {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let mut devices: Vec<SimulatedDevice> = (1..=4).map(|seed| coordinator.join(seed)).collect();
+    let request = "run --device all --benchmark digits --scenario Offline --engine null --no-wait";
+    coordinator.json(&request.split(' ').collect::<Vec<_>>());
+    let runs: Vec<RunId> = devices.iter_mut().map(deliver_failed).collect();
+    let [unwritable, refused, ..] = runs[..] else {
+        unreachable!("four devices have four runs");
+    };
+    let database = Connection::open(coordinator.path("regatta.db")).unwrap();
+    database.busy_timeout(Duration::from_secs(10)).unwrap();
+    // A directory in the place of the record.
+    let obstacle = coordinator.path(&format!("runs/{unwritable}/record.json"));
+    fs::create_dir_all(obstacle.join("x")).unwrap();
+    let trigger = format!(
+        "CREATE TRIGGER refused BEFORE UPDATE OF recorded ON runs WHEN NEW.id = '{refused}'
+         BEGIN SELECT RAISE({effect}, 'database or disk is full'); END"
+    );
+    database.execute_batch(&trigger).unwrap();
+    // The lock makes their last states arrive in one transaction.
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for (device, run) in devices.iter().zip(&runs) {
+        tell_failed(device, *run);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    database.execute_batch("COMMIT").unwrap();
+    eventually("the records of the other runs", 20, || {
+        runs[2..]
+            .iter()
+            .all(|run| is_recorded(&database, *run))
+            .then_some(())
+    });
+    eventually("both causes in the log", 20, || {
+        let printed = coordinator.printed();
+        let is_told = |run: RunId, cause: &str| {
+            let mut lines = printed.lines();
+            lines.any(|line| line.contains(&run.to_string()) && line.contains(cause))
+        };
+        (is_told(unwritable, "record.json") && is_told(refused, "disk is full")).then_some(())
+    });
+    for run in [unwritable, refused] {
+        assert!(
+            !is_recorded(&database, run) && judgements(&database, run) == 0,
+            "{effect}"
+        );
+    }
+    database.execute_batch("DROP TRIGGER refused").unwrap();
+    fs::remove_dir_all(&obstacle).unwrap();
+    for run in &runs {
+        let record = coordinator.record(&run.to_string());
+        assert_eq!(record["delivery"]["complete"], true, "{effect}: {record:#}");
+        assert_eq!(
+            judgements(&database, *run),
+            1,
+            "{effect}: once for each failed run"
+        );
+    }
+}
+
+#[test]
+fn a_record_that_is_refused_delays_no_other() {
+    four_end_together("FAIL");
+}
+
+#[test]
+fn a_full_disk_that_undoes_the_transaction_loses_and_doubles_nothing() {
+    four_end_together("ROLLBACK");
+}
