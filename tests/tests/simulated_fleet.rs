@@ -49,7 +49,7 @@ fn simulated_devices_execute_runs_at_once_and_deliver_every_byte() {
     fs::write(&path, &tokens.stdout).expect("the tokens");
     let path = path.to_string_lossy().into_owned();
     let words = ["--devices", &count, "--tokens", &path, "--concurrent-runs", "1"];
-    let _fleet = Process::start(&mut simulate(&lab, &words), &lab.scratch().join("fleet.log"));
+    let mut fleet = Process::start(&mut simulate(&lab, &words), &lab.scratch().join("fleet.log"));
     let online = || {
         let listed = lab.json(&["device", "list"])["devices"].clone();
         let devices = listed.as_array().cloned().unwrap_or_default();
@@ -100,4 +100,8 @@ fn simulated_devices_execute_runs_at_once_and_deliver_every_byte() {
             files(&lab.workspace().join("runs").join(run).join("files"))
         );
     }
+
+    // Only the last wills of their connections say so.
+    fleet.kill();
+    eventually("the killed devices to be offline", 30, || online() == 0);
 }

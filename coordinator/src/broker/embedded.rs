@@ -1,7 +1,7 @@
 //! The embedded broker: Regatta's own acceptor in front of the routing of the `mqtt5` crate.
 //!
 //! The acceptor is Regatta's own because a connection's rights follow from how it was accepted. The TLS handshake and the certificate
-//! check (`acceptor`) come before the connection is handed to `mqtt5`.
+//! check (`acceptor`) come before the connection is handed to `mqtt5`. `routing` chooses its router.
 
 use std::{
     io,
@@ -11,7 +11,7 @@ use std::{
 
 use mqtt5::broker::{
     BrokerConfig, DynamicStorage, MemoryBackend, ResourceMonitor, client_handler::ClientHandler,
-    router::MessageRouter, storage::QueueLimits, sys_topics::BrokerStats, tls_acceptor::TlsStreamWrapper,
+    storage::QueueLimits, sys_topics::BrokerStats, tls_acceptor::TlsStreamWrapper,
     transport::BrokerTransport,
 };
 use regatta_types::DeviceId;
@@ -30,6 +30,7 @@ use super::{
     live::Live,
     pace::Pace,
     rights::{Peer, Rights},
+    routing::Routing,
 };
 use crate::{
     descriptors::DescriptorBudget,
@@ -59,7 +60,7 @@ pub(crate) struct Broker {
 /// State that all connections share.
 struct Shared {
     config: Arc<BrokerConfig>,
-    router: Arc<MessageRouter>,
+    routing: Arc<Routing>,
     storage: Arc<DynamicStorage>,
     stats: Arc<BrokerStats>,
     resources: Arc<ResourceMonitor>,
@@ -150,19 +151,18 @@ impl Shared {
         budget: DescriptorBudget,
     ) -> Self {
         let pace = Arc::new(Pace::default());
-        let hook = Hook::new(intake, Arc::clone(&pace));
-        let config = limits::broker(address).with_event_handler(Arc::new(hook));
+        let config = limits::broker(address);
         let queues = QueueLimits {
             max_messages: config.storage_config.max_queued_messages_per_client,
             max_bytes: config.storage_config.max_queued_bytes_per_client,
         };
         let storage = Arc::new(DynamicStorage::Memory(MemoryBackend::with_queue_limits(queues)));
-        let router = MessageRouter::with_storage(Arc::clone(&storage))
-            .with_fallback_queue_limits(queues)
-            .with_retained_limits(config.max_retained_messages, config.max_retained_message_size);
+        let retained = (config.max_retained_messages, config.max_retained_message_size);
+        let routing = Arc::new(Routing::new(&storage, queues, retained));
+        let hook = Hook::new(intake, Arc::clone(&pace), Arc::clone(&routing));
         Self {
-            config: Arc::new(config),
-            router: Arc::new(router),
+            config: Arc::new(config.with_event_handler(Arc::new(hook))),
+            routing,
             storage,
             stats: Arc::new(BrokerStats::new()),
             resources: Arc::new(ResourceMonitor::new(limits::resources())),
@@ -258,7 +258,7 @@ impl Shared {
             transport,
             from,
             Arc::clone(&self.config),
-            Arc::clone(&self.router),
+            self.routing.router_of(&rights.peer),
             Arc::new(rights),
             Some(Arc::clone(&self.storage)),
             Arc::clone(&self.stats),
@@ -272,6 +272,10 @@ async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, share
     let mut shutdown = shared.shutdown.subscribe();
     let mut changes = shared.admission.changes();
     let mut connections = JoinSet::new();
+    // Not among the connections: it has no end of its own, and ends when the set is dropped.
+    let mut wills = JoinSet::new();
+    let routing = Arc::clone(&shared.routing);
+    wills.spawn(async move { routing.forward_wills().await });
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,

@@ -12,22 +12,24 @@ use mqtt5::{
 };
 use regatta_wire::topic::{Leaf, Topic};
 
-use super::{intake::Intake, pace::Pace, retained::Retained};
+use super::{intake::Intake, pace::Pace, retained::Retained, routing::Routing};
 
 /// The checks of every message, in this order.
 pub(super) struct Hook {
     pace: Arc<Pace>,
     retained: Retained,
     intake: Intake,
+    routing: Arc<Routing>,
 }
 
 impl Hook {
-    /// Creates a hook that sends logs to `intake`.
-    pub(super) fn new(intake: Intake, pace: Arc<Pace>) -> Self {
+    /// Creates a hook that sends logs to `intake`, and other messages through `routing`.
+    pub(super) fn new(intake: Intake, pace: Arc<Pace>, routing: Arc<Routing>) -> Self {
         Self {
             pace,
             retained: Retained::default(),
             intake,
+            routing,
         }
     }
 
@@ -37,7 +39,6 @@ impl Hook {
             return PublishAction::Handled;
         };
         self.pace.speak(&topic.device, &topic.leaf).await;
-        // Heartbeats, too: the library compares each routed message with the filters of every device.
         if matches!(topic.leaf, Leaf::Log(..) | Leaf::Telemetry) {
             match event.qos {
                 _ if event.retain => {}
@@ -48,7 +49,10 @@ impl Hook {
             return PublishAction::Handled;
         }
         let retain = event.retain && self.retained.may_leave(&topic, &event.topic, event.payload.len());
-        PublishAction::Transform(without_properties(event, retain))
+        let sender = Arc::clone(&event.client_id);
+        let message = without_properties(event, retain);
+        self.routing.route(&topic, &message, &sender).await;
+        PublishAction::Handled
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod mosquitto;
 mod pace;
 mod retained;
 mod rights;
+mod routing;
 
 use std::{io, net::SocketAddr};
 

@@ -3,7 +3,7 @@
 //! Embedded and external brokers are the same here: the coordinator is an MQTT client of either.
 //!
 //! Messages may be lost, duplicated or late. Delivery stays exact through the coordinator's own acknowledgements. The link guarantees
-//! bounded memory, and it never blocks its caller.
+//! bounded memory. Only a caller that waits for capacity is blocked, for a bounded time.
 
 mod inbound;
 mod loopback_connector;
@@ -21,4 +21,7 @@ pub(crate) use transport::Transport;
 pub(crate) trait Publisher: Send {
     /// Queues a message, or drops it when the link is down or the queue is full. Devices repeat messages that need an answer.
     fn publish(&self, topic: &Topic, frame: Vec<u8>);
+
+    /// Waits until the queue has capacity for so many messages, but not for long, and not while the link is down.
+    fn wait_for_capacity(&self, messages: usize);
 }

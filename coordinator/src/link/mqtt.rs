@@ -31,11 +31,13 @@ use super::{
     inbound::{Inbound, MqttReceipt, Receipt, WINDOW},
 };
 
-/// The maximum number of outgoing messages in the queue. More are dropped, and devices request them again.
+/// The maximum number of outgoing messages in the queue. More are dropped, and repeated later.
 const OUTBOX: usize = 1024;
 /// The maximum number of outgoing messages that the broker has not acknowledged. The client library prefers sending to receiving until
 /// then. Without a bound, a coordinator with many answers would receive nothing.
 const IN_FLIGHT: u16 = 64;
+/// The longest wait for capacity in the queue, and the interval between two looks at it.
+const CAPACITY_WAIT: (Duration, Duration) = (Duration::from_secs(2), Duration::from_millis(2));
 /// Seconds without traffic before the connection is tested.
 const KEEP_ALIVE: u16 = 20;
 /// The silence after which the connection is dropped. The broker acknowledges every message, and the client library tests an idle
@@ -64,6 +66,7 @@ struct OutgoingMessage {
 pub(crate) struct Outbox {
     letters: mpsc::Sender<OutgoingMessage>,
     dropped: Arc<AtomicU64>,
+    connected: watch::Receiver<bool>,
 }
 
 impl Publisher for Outbox {
@@ -76,7 +79,22 @@ impl Publisher for Outbox {
             })
             .is_err()
         {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
+            if dropped.is_power_of_two() && *self.connected.borrow() {
+                tracing::warn!(
+                    count = dropped,
+                    "messages to devices dropped because the broker is behind"
+                );
+            }
+        }
+    }
+
+    fn wait_for_capacity(&self, messages: usize) {
+        let (longest, interval) = CAPACITY_WAIT;
+        let begun = std::time::Instant::now();
+        let is_full = || self.letters.capacity() < messages.min(OUTBOX) && !self.letters.is_closed();
+        while is_full() && *self.connected.borrow() && begun.elapsed() < longest {
+            std::thread::sleep(interval);
         }
     }
 }
@@ -115,7 +133,11 @@ impl Link {
         let dropped = Arc::new(AtomicU64::new(0));
         let task = tokio::spawn(connector.keep(first));
         Ok(Self {
-            outbox: Outbox { letters, dropped },
+            outbox: Outbox {
+                letters,
+                dropped,
+                connected: connected.clone(),
+            },
             connected,
             stop,
             task,

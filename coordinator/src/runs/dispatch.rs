@@ -28,7 +28,7 @@ use crate::{
     change_notifier::ChangeNotifier,
     keys::Keys,
     link::Publisher,
-    store::{self, DeviceRow, OpenRun, RunRow, Store},
+    store::{self, DeviceRow, OpenRun, RunRow, Store, StreamRow},
     workspace::Workspace,
 };
 
@@ -60,8 +60,10 @@ type Requests = Vec<Request>;
 
 /// The time since the last news of a run.
 struct Silence {
-    /// The last news: the revision of the run's state and the delivered bytes.
-    heard: (u64, u64),
+    /// The revision of the run's last state.
+    revision: u64,
+    /// Its delivered bytes, when it was last looked at them.
+    bytes: u64,
     since: Instant,
     patience: Duration,
 }
@@ -69,7 +71,8 @@ struct Silence {
 impl Silence {
     fn of(run: &OpenRun, bytes: u64) -> Self {
         Self {
-            heard: (run.revision, bytes),
+            revision: run.revision,
+            bytes,
             since: Instant::now(),
             patience: if run.phase == RunPhase::Running {
                 SILENCE_WHILE_RUNNING
@@ -79,15 +82,20 @@ impl Silence {
         }
     }
 
-    /// Returns whether it is time to query, and doubles the time to the next query.
-    fn is_over(&mut self) -> bool {
-        let over = self.since.elapsed() >= self.patience;
-        if over {
-            self.since = Instant::now();
-            self.patience = self.patience.saturating_mul(2).min(LONGEST_SILENCE);
-        }
-        over
+    fn is_over(&self) -> bool {
+        self.since.elapsed() >= self.patience
     }
+
+    /// Doubles the time to the next query, from now on.
+    fn is_queried(&mut self) {
+        self.since = Instant::now();
+        self.patience = self.patience.saturating_mul(2).min(LONGEST_SILENCE);
+    }
+}
+
+/// Returns the bytes of a run that are on disk here.
+fn delivered(streams: &[StreamRow]) -> u64 {
+    streams.iter().map(|stream| stream.committed).sum()
 }
 
 /// Starts the dispatcher. It ends when the notifier is closed.
@@ -195,7 +203,9 @@ impl Dispatcher {
                 begins.push((*next, device));
             }
         }
-        self.send_all(&requests)?;
+        for batch in requests.chunks(BATCH) {
+            self.send_all(batch)?;
+        }
         for batch in begins.chunks(BATCH) {
             self.begin(batch)?;
         }
@@ -284,20 +294,31 @@ impl Dispatcher {
     /// Returns the query for a run without news for a while. Its last state or delivered bytes may have been lost here or in transit. A
     /// device in a timed window is not queried.
     fn due_query(&mut self, run: &OpenRun, device: &DeviceRow) -> anyhow::Result<Option<Request>> {
+        let silence = match self.silences.entry(run.id) {
+            Entry::Occupied(known) if known.get().revision == run.revision => known.into_mut(),
+            other => {
+                let bytes = delivered(&self.store.streams(run.id)?);
+                other.insert_entry(Silence::of(run, bytes));
+                return Ok(None);
+            }
+        };
+        // The streams are only read for silent runs: there may be thousands of others.
+        if device.running.is_some() || !silence.is_over() {
+            return Ok(None);
+        }
         let streams = self.store.streams(run.id)?;
-        let bytes = streams.iter().map(|stream| stream.committed).sum();
+        let bytes = delivered(&streams);
+        if bytes != silence.bytes {
+            *silence = Silence::of(run, bytes);
+            return Ok(None);
+        }
         let missing = streams.iter().filter(|stream| stream.listed && !stream.whole);
         let missing: Vec<StreamName> = missing.map(|stream| stream.name.clone()).collect();
         let is_final = run.phase.is_final();
-        let now = Silence::of(run, bytes);
-        let silence = match self.silences.entry(run.id) {
-            Entry::Occupied(known) if known.get().heard == now.heard => known.into_mut(),
-            other => other.insert_entry(now).into_mut(),
-        };
-        let nothing_missing = is_final && missing.is_empty();
-        if nothing_missing || device.running.is_some() || !silence.is_over() {
+        if is_final && missing.is_empty() {
             return Ok(None);
         }
+        silence.is_queried();
         tracing::debug!(run = %run.id, phase = %run.phase, missing = missing.len(), "asking again");
         let streams = if is_final { missing } else { Vec::new() };
         Ok(Some((device.id.clone(), run.id, Command::Resend { streams })))
@@ -338,6 +359,7 @@ impl Dispatcher {
             };
             ready.iter().map(fix).collect::<store::Result<Vec<_>>>()
         })?;
+        self.publisher.wait_for_capacity(ready.len());
         for ((run, device, spec_json), number) in ready.into_iter().zip(numbers) {
             let Some(number) = number else { continue };
             tracing::info!(run = %run.id, benchmark = run.benchmark, scenario = %run.scenario, mode = %run.mode, "sending");
@@ -396,6 +418,7 @@ impl Dispatcher {
                 .map(|device| self.command_number(device))
                 .collect::<store::Result<Vec<_>>>()
         })?;
+        self.publisher.wait_for_capacity(requests.len());
         for ((device, run, command), number) in requests.iter().zip(numbers) {
             self.send_numbered(device, *run, command, number)?;
         }

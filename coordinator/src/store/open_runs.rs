@@ -35,7 +35,7 @@ impl Store {
     pub(crate) fn open_run_states(&self) -> Result<Vec<OpenRun>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, device, phase, revision, known, lost, abort, spec_sha256 IS NOT NULL AS is_fixed,
-                 spec_sha256 IS NULL AND coalesce(json_extract(draft, '$.forced'), 0) AS is_forced
+                 CASE WHEN spec_sha256 IS NULL THEN coalesce(json_extract(draft, '$.forced'), 0) ELSE 0 END AS is_forced
              FROM runs WHERE recorded IS NULL ORDER BY id",
         )?;
         let rows = statement.query_map([], |row| {

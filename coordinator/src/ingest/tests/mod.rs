@@ -38,6 +38,8 @@ impl Publisher for RecordingPublisher {
     fn publish(&self, _: &Topic, frame: Vec<u8>) {
         self.0.lock().unwrap().push(Ack::from_frame(&frame).unwrap());
     }
+
+    fn wait_for_capacity(&self, _: usize) {}
 }
 
 fn everybody() -> Arc<Admission> {
