@@ -95,11 +95,11 @@ fn four_end_together(effect: &str) {
     });
     eventually("both causes in the log", 20, || {
         let printed = coordinator.printed();
-        let is_told = |run: RunId, cause: &str| {
+        let is_reported = |run: RunId, cause: &str| {
             let mut lines = printed.lines();
             lines.any(|line| line.contains(&run.to_string()) && line.contains(cause))
         };
-        (is_told(unwritable, "record.json") && is_told(refused, "disk is full")).then_some(())
+        (is_reported(unwritable, "record.json") && is_reported(refused, "disk is full")).then_some(())
     });
     for run in [unwritable, refused] {
         assert!(

@@ -22,8 +22,8 @@ use super::rights::Peer;
 
 /// The client of the devices' router that takes their last wills. No device has this name.
 const WILLS: &str = "regatta-last-wills";
-/// The maximum number of last wills in transit. The connections that left more wait.
-const WILLS_IN_TRANSIT: usize = 1024;
+/// The maximum number of last wills in transit: more than the broker has connections, because the library loses the others.
+const WILLS_IN_TRANSIT: usize = 16_384;
 
 /// The routers of a broker.
 pub(super) struct Routing {
