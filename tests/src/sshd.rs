@@ -45,6 +45,15 @@ impl Sshd {
     /// Panics when the server does not start.
     #[must_use]
     pub fn start(likeness: Likeness<'_>) -> Option<Self> {
+        Self::start_below(&std::env::temp_dir(), likeness)
+    }
+
+    /// Does the same as [`Self::start`] with its files below a given directory, for example a disk of its own.
+    ///
+    /// # Panics
+    /// Panics when the server does not start.
+    #[must_use]
+    pub fn start_below(parent: &Path, likeness: Likeness<'_>) -> Option<Self> {
         if !Path::new("/usr/sbin/sshd").exists() {
             left_out("sshd is not installed (openssh-server)");
             return None;
@@ -57,7 +66,7 @@ impl Sshd {
             left_out("sudo is not installed");
             return None;
         }
-        let directory = tempfile::tempdir().expect("a temporary directory");
+        let directory = tempfile::tempdir_in(parent).expect("a temporary directory");
         let mut sshd = Self {
             directory,
             port: free_port(),

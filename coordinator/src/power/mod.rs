@@ -17,6 +17,7 @@ mod run_workload;
 mod session_check;
 mod session_record;
 mod session_verdict;
+mod session_watch;
 
 use std::{
     io,
@@ -35,6 +36,7 @@ pub(crate) use run_workload::{HandOver, RunOrder, RunWorkload, copy_logs, upload
 pub(crate) use session_check::checker_copy;
 pub(crate) use session_record::{SessionFacts, SessionRecord};
 pub(crate) use session_verdict::SessionVerdict;
+pub(crate) use session_watch::SessionWatch;
 
 /// Returns a loopback TCP port that was free a moment ago.
 pub(crate) fn free_port() -> io::Result<u16> {

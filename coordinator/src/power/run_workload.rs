@@ -18,7 +18,10 @@ use regatta_types::{
     documents::{Attempt, Document as _, Evidence, RunSpec, document_name},
 };
 
-use super::machine::Link;
+use super::{
+    machine::Link,
+    session_watch::{Observation, SessionWatch},
+};
 use crate::{
     store::{RunDraft, Store},
     workspace::Workspace,
@@ -49,6 +52,8 @@ pub(crate) struct RunOrder<'a> {
     pub(crate) boot_id: String,
     /// Where the logs go.
     pub(crate) hand_over: HandOver<'a>,
+    /// The machines, watched.
+    pub(crate) watch: SessionWatch,
     /// Whether the user interrupted it.
     pub(crate) interrupted: Arc<AtomicBool>,
 }
@@ -77,6 +82,11 @@ impl<'a> RunWorkload<'a> {
     /// The runs that were requested: `ranging` and `testing`.
     pub(crate) fn runs(&self) -> Vec<(&'static str, RunId)> {
         self.requested.clone()
+    }
+
+    /// What was found beside the session.
+    pub(crate) fn observations(&self) -> Vec<Observation> {
+        self.order.watch.observations()
     }
 
     /// Ends a run that is still under way, because the session has failed.
@@ -210,6 +220,10 @@ impl Workload for RunWorkload<'_> {
 
     fn is_interrupted(&self) -> bool {
         self.order.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn watch(&mut self) -> Result<(), String> {
+        self.order.watch.look()
     }
 
     fn follow(&mut self, part: Part) -> Result<Option<String>, String> {

@@ -10,7 +10,10 @@ use regatta_submission::check::power::SessionEnergy;
 use regatta_types::RunId;
 use serde_json::{Value, json};
 
-use super::session_verdict::{SessionVerdict, is_simulated};
+use super::{
+    session_verdict::{SessionVerdict, is_simulated},
+    session_watch::{self, Observation},
+};
 use crate::{
     exit::Failure,
     store::{MeterRow, RunDraft},
@@ -44,6 +47,8 @@ pub(crate) struct SessionFacts<'a> {
     pub(crate) runs: Vec<(&'static str, RunId)>,
     /// Why these runs cannot be submitted.
     pub(crate) obstacles: Vec<String>,
+    /// What was found beside the session.
+    pub(crate) observations: Vec<Observation>,
 }
 
 impl SessionRecord {
@@ -73,6 +78,7 @@ impl SessionRecord {
             "state": draft.spec.state,
             "simulated": simulated,
             "obstacles": facts.obstacles,
+            "observations": session_watch::document(&facts.observations),
             "runs": runs.iter().map(|(part, run)| ((*part).to_owned(), json!(run))).collect::<serde_json::Map<_, _>>(),
             "directory": session.display().to_string(),
             "sha256": hashes(&session)?,
@@ -149,6 +155,19 @@ impl SessionRecord {
     /// The findings of the checks.
     pub(crate) fn findings(&self) -> Vec<String> {
         self.texts("findings")
+    }
+
+    /// What was found beside the session, with times.
+    pub(crate) fn observations(&self) -> Vec<String> {
+        let values = self.document.get("observations").and_then(Value::as_array);
+        let words = |value: &Value| {
+            Some(format!(
+                "{}  {}",
+                value.get("time")?.as_str()?,
+                value.get("text")?.as_str()?
+            ))
+        };
+        values.into_iter().flatten().filter_map(words).collect()
     }
 
     fn texts(&self, key: &str) -> Vec<String> {

@@ -267,7 +267,8 @@ impl Store {
     /// Returns an error when the store fails.
     pub(crate) fn release_meter(&self, name: &str, session: &str) -> Result<bool> {
         let released = self.connection.execute(
-            "UPDATE meters SET session = NULL, since = NULL, holder = NULL WHERE name = ?1 AND session = ?2",
+            "UPDATE meters SET session = NULL, since = NULL, holder = NULL WHERE name = ?1 AND session = ?2
+             AND NOT EXISTS (SELECT 1 FROM power_sessions WHERE id = ?2 AND ended IS NULL)",
             [name, session],
         )?;
         Ok(released > 0)

@@ -78,6 +78,9 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     if let Some(energy) = record.energy() {
         line(self::energy(energy));
     }
+    for observation in record.observations() {
+        line(format!("observed: {}", escape(&observation)));
+    }
     for obstacle in record.obstacles() {
         line(format!("cannot be submitted: {}", escape(&obstacle)));
     }

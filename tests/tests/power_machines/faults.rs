@@ -8,12 +8,10 @@ use std::{
 use regatta_tests::{
     power_sessions::{kill, processes},
     printed,
-};
-
-use crate::{
-    bench::Bench,
     wire::{CUT, Wire},
 };
+
+use crate::bench::Bench;
 
 pub(crate) fn a_program_that_is_killed(bench: &Bench, program: &str, reason: &str) {
     let meter = format!("killed-{}", program.replace('.', "-"));

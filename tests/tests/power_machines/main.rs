@@ -7,7 +7,6 @@
 mod bench;
 mod faults;
 mod staging;
-mod wire;
 
 use std::{fs, net::SocketAddr, path::PathBuf, process::Command, thread};
 
@@ -17,9 +16,12 @@ use faults::{
     a_program_that_is_killed,
 };
 use regatta_power::ntp;
-use regatta_tests::{left_out, power_dev, printed, sshd::SAILOR};
+use regatta_tests::{
+    left_out, power_dev, printed,
+    sshd::SAILOR,
+    wire::{CUT, SILENT},
+};
 use staging::a_director_on_this_machine;
-use wire::{CUT, SILENT};
 
 /// Set in the namespace.
 const INSIDE: &str = "REGATTA_TEST_NAMESPACE";

@@ -27,8 +27,8 @@ use crate::{
     lookup,
     power::{
         HandOver, Machine, MeterLease, Preflight, PreflightResult, RemoteDirector, RemoteSystem, RunOrder,
-        RunWorkload, SessionFacts, SessionRecord, SessionVerdict, checker_copy, copy_logs, end_session,
-        server_conf, upload_logs,
+        RunWorkload, SessionFacts, SessionRecord, SessionVerdict, SessionWatch, checker_copy, copy_logs,
+        end_session, server_conf, upload_logs,
     },
     runs::marker_reasons,
     store::{MeterRow, NewPowerSession, PowerSessionEnd, RunDraft, Store},
@@ -134,10 +134,11 @@ impl Sessions<'_> {
             "session {id}: {} {}",
             draft.spec.benchmark.name, draft.spec.scenario
         ));
-        let mut requested = Vec::new();
+        let (mut requested, mut observations) = (Vec::new(), Vec::new());
         let made = self
             .hosts(id, &plan.directory)
             .and_then(|(mut director, mut system)| {
+                let watch = self.watch(id, &plan.directory)?;
                 let mut workload = RunWorkload::new(RunOrder {
                     store: self.store,
                     workspace: self.workspace,
@@ -145,6 +146,7 @@ impl Sessions<'_> {
                     draft: draft.clone(),
                     boot_id,
                     hand_over: hand_over(&self.machines.system, system.logs()),
+                    watch,
                     interrupted: Arc::clone(interrupted),
                 });
                 let mut hosts = SessionHosts {
@@ -152,7 +154,7 @@ impl Sessions<'_> {
                     system: &mut *system,
                 };
                 let made = plan.execute(&mut hosts, &mut workload, &mut |event| reporter.report(event));
-                requested = workload.runs();
+                (requested, observations) = (workload.runs(), workload.observations());
                 if made.is_err() {
                     // The store's failure shows in the record, which is written to it, too.
                     let _ = workload.abort();
@@ -173,6 +175,7 @@ impl Sessions<'_> {
                 // The session is complete, and its record is written in any case.
                 .unwrap_or_else(|error| vec![format!("the markers of its runs cannot be read: {error}")]),
             runs: requested,
+            observations,
         };
         let record = SessionRecord::write(&plan.directory, &facts, judged)?;
         let end = PowerSessionEnd {
@@ -213,6 +216,16 @@ impl Sessions<'_> {
             }
         };
         Ok((first, second))
+    }
+
+    /// Starts to watch clocks, NTP and disks of the session's machines.
+    fn watch(&self, id: &str, directory: &Path) -> Result<SessionWatch, SessionError> {
+        let Machines { director, system, .. } = &self.machines;
+        let machines: &[(&'static str, &Machine)] = match director.is_same_as(system) {
+            true => &[("device", system)],
+            false => &[("director", director), ("device", system)],
+        };
+        SessionWatch::start(machines, id, &self.meter.settings.ntp, directory, tell)
     }
 
     /// Why runs cannot be submitted, each reason once.

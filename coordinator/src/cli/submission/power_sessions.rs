@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use regatta_text::escape;
 
 use super::super::Context;
-use crate::{exit::Failure, workspace::Workspace};
+use crate::{exit::Failure, store::PowerSessionRow, workspace::Workspace};
 
 /// Returns the directory of each session.
 pub(super) fn directories(
@@ -21,26 +21,82 @@ pub(super) fn directories(
 
 fn directory(word: &str, workspace: Option<&Workspace>, context: &Context) -> Result<PathBuf, Failure> {
     if Path::new(word).is_dir() {
-        return Ok(PathBuf::from(word));
+        let directory = PathBuf::from(word);
+        return match workspace.and_then(|workspace| id_of(&directory, workspace)) {
+            // A session of the workspace is judged by its row, also where a path names it.
+            Some(id) => self::directory(&id, workspace, context).map(|_| directory),
+            None => Ok(directory),
+        };
     }
     let session = match workspace {
         Some(_) => context.open_store()?.1.power_session(word)?,
         None => None,
     };
     match (session, workspace) {
-        (Some(row), Some(workspace)) => match row.reason {
+        (Some(row), Some(workspace)) => match refusal(&row) {
             None => Ok(workspace.power_session(&row.id).join("session")),
-            Some(reason) => {
-                let first = reason.lines().next().unwrap_or_default();
-                Err(
-                    Failure::misuse(format!("power session {} has failed: {}", row.id, escape(first)))
-                        .hint("`regatta power list` shows those that are complete"),
-                )
-            }
+            Some(refusal) => Err(Failure::misuse(format!("power session {} {refusal}", row.id))
+                .hint("`regatta power list` shows those that are complete")),
         },
         _ => Err(
             Failure::misuse(format!("`{}` is no power session and no directory", escape(word)))
                 .hint("`regatta power list` shows the sessions"),
         ),
+    }
+}
+
+/// Why a session cannot be staged. Only one that both checkers accept can be, also as a rehearsal.
+fn refusal(row: &PowerSessionRow) -> Option<String> {
+    match (row.verdict.as_deref(), &row.reason) {
+        (Some("pass" | "rehearsal"), None) => None,
+        (_, Some(reason)) => {
+            let first = reason.lines().next().unwrap_or_default();
+            Some(format!("has failed: {}", escape(first)))
+        }
+        (Some(_), None) => Some("is complete, and a checker refuses it".to_owned()),
+        (None, None) => Some("has not ended".to_owned()),
+    }
+}
+
+/// The id of the workspace's session whose files are in a directory.
+fn id_of(directory: &Path, workspace: &Workspace) -> Option<String> {
+    let directory = directory.canonicalize().ok()?;
+    let sessions = workspace.power_session("").canonicalize().ok()?;
+    let below = directory.strip_prefix(&sessions).ok()?;
+    let id = below.components().next()?;
+    Some(id.as_os_str().to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_session_that_both_checkers_accept_is_staged() {
+        let row = |verdict: Option<&str>, reason: Option<&str>| PowerSessionRow {
+            id: "20260101-000000-0000".to_owned(),
+            meter: "lab".to_owned(),
+            device: "boat".to_owned(),
+            benchmark: "digits".to_owned(),
+            scenario: "Offline".to_owned(),
+            begun: String::new(),
+            ended: None,
+            ranging: None,
+            testing: None,
+            verdict: verdict.map(str::to_owned),
+            reason: reason.map(str::to_owned),
+            simulated: None,
+            obstacles: Vec::new(),
+        };
+        assert_eq!(refusal(&row(Some("pass"), None)), None);
+        assert_eq!(refusal(&row(Some("rehearsal"), None)), None);
+        for (verdict, reason) in [
+            (Some("fail"), None),
+            (None, None),
+            (None, Some("it broke")),
+            (Some("pass"), Some("it broke")),
+        ] {
+            assert!(refusal(&row(verdict, reason)).is_some(), "{verdict:?} {reason:?}");
+        }
     }
 }

@@ -6,6 +6,7 @@ mod probe;
 mod remote_director;
 mod remote_program;
 mod remote_system;
+mod watch;
 
 use std::{process::Command, rc::Rc};
 
@@ -17,6 +18,7 @@ pub(crate) use meter_reading::{IdleLoad, MeterReading};
 pub(crate) use probe::{NtpAnswer, Probe, ProbeRequest};
 pub(crate) use remote_director::RemoteDirector;
 pub(crate) use remote_system::RemoteSystem;
+pub(crate) use watch::{WatchReport, WatchRequest};
 
 /// The directory of the sessions below a login's own.
 const SESSIONS: &str = "regatta-power";

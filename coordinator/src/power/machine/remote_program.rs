@@ -44,6 +44,16 @@ impl SupervisedProgram {
     ) -> Result<Box<dyn Program>, SessionError> {
         let mut line = vec![python, "-c", SUPERVISOR, SILENCE, temporary, python];
         line.extend(words);
+        Self::start_line(link, doing, &line, output)
+    }
+
+    /// Starts a program that ends by itself without Regatta's lines.
+    pub(super) fn start_line(
+        link: &Rc<Link>,
+        doing: &'static str,
+        line: &[&str],
+        output: &Path,
+    ) -> Result<Box<dyn Program>, SessionError> {
         let failed = |reason: String| SessionError::Machine {
             machine: link.login().to_owned(),
             doing,
@@ -51,7 +61,7 @@ impl SupervisedProgram {
         };
         Ok(Box::new(Self {
             program: link
-                .start(doing, &line)
+                .start(doing, line)
                 .map_err(|error| failed(error.to_string()))?,
             link: Rc::clone(link),
             copy: File::create(output)

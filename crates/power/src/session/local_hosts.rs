@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -124,7 +124,14 @@ fn supervised(python: &Path, temporary: &Path, program: &[OsString]) -> Command 
     command
 }
 
+/// Starts a program of this machine whose standard input closes when this process ends. A copy of its output goes to a file.
+///
+/// # Errors
+/// As the system reports.
+pub fn start_here(command: Command, output: &Path) -> io::Result<Box<dyn Program>> {
+    Ok(Box::new(Child::start(command, output)?))
+}
+
 fn start(command: Command, python: &Path, output: &Path) -> Result<Box<dyn Program>, SessionError> {
-    let child = Child::start(command, output).map_err(SessionError::at(python))?;
-    Ok(Box::new(child))
+    start_here(command, output).map_err(SessionError::at(python))
 }

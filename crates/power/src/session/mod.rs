@@ -20,7 +20,7 @@ use std::{
 
 pub use failure::{SessionError, SessionFailure};
 pub use hosts::{Director, SystemUnderTest};
-pub use local_hosts::{LocalDirector, LocalSystem};
+pub use local_hosts::{LocalDirector, LocalSystem, start_here};
 pub use phase::{Part, SessionEvent, SessionPhase};
 pub use program::{Program, ProgramEnd, SUPERVISOR};
 use progress::Progress;
@@ -62,6 +62,14 @@ pub trait Workload {
     /// Whether the session is to end early, because the user interrupted it.
     fn is_interrupted(&self) -> bool {
         false
+    }
+
+    /// Is called about ten times per second during the whole session, for what happens beside it.
+    ///
+    /// # Errors
+    /// The reason why the session cannot succeed any more, as a sentence. The session then ends.
+    fn watch(&mut self) -> Result<(), String> {
+        Ok(())
     }
 
     /// Is called about ten times per second while the command runs. Returns the line for the command's standard input, if there is one.
@@ -148,7 +156,7 @@ impl SessionPlan {
 
     fn wait_for_server(
         &self,
-        workload: &dyn Workload,
+        workload: &mut dyn Workload,
         server: &mut dyn Program,
         progress: &mut Progress<'_>,
     ) -> Result<(), Stop> {
@@ -158,6 +166,7 @@ impl SessionPlan {
             if workload.is_interrupted() {
                 return Err(Stop::failed(INTERRUPTED));
             }
+            workload.watch().map_err(Stop::failed)?;
             if let Some(end) = server.end() {
                 progress.read(server, None);
                 let observed = format!("the server has ended before it was ready ({end})");
@@ -202,6 +211,7 @@ impl SessionPlan {
             if workload.is_interrupted() {
                 return Err(Stop::failed(INTERRUPTED));
             }
+            workload.watch().map_err(Stop::failed)?;
             for watts in hosts.director.new_samples() {
                 progress.sample(watts);
             }
@@ -222,6 +232,13 @@ impl SessionPlan {
             if let Some(part) = progress.workload() {
                 if let Some(line) = workload.follow(part).map_err(Stop::failed)? {
                     client.write_line(&line);
+                    progress.workload_ends();
+                }
+                if progress.since_workload() > LONGEST_STEP {
+                    let seconds = LONGEST_STEP.as_secs();
+                    return Err(Stop::failed(format!(
+                        "the official client has not gone on for {seconds} s after the workload"
+                    )));
                 }
                 if progress.since_sample() > LONGEST_GAP {
                     let seconds = LONGEST_GAP.as_secs();

@@ -15,6 +15,8 @@ pub(super) struct Progress<'a> {
     server_is_ready: bool,
     step: Instant,
     sampled: Instant,
+    /// When the workload of this step ended.
+    worked: Option<Instant>,
     server: Vec<String>,
     client: Vec<String>,
 }
@@ -27,6 +29,7 @@ impl<'a> Progress<'a> {
             server_is_ready: false,
             step: Instant::now(),
             sampled: Instant::now(),
+            worked: None,
             server: Vec::new(),
             client: Vec::new(),
         }
@@ -38,12 +41,23 @@ impl<'a> Progress<'a> {
 
     pub(super) fn enter(&mut self, phase: SessionPhase) {
         (self.phase, self.step, self.sampled) = (phase, Instant::now(), Instant::now());
+        self.worked = None;
         (self.tell)(&SessionEvent::Phase(phase));
     }
 
     pub(super) fn sample(&mut self, watts: f64) {
         self.sampled = Instant::now();
         (self.tell)(&SessionEvent::Watts(watts));
+    }
+
+    /// The client's command has got the line with which it ends.
+    pub(super) fn workload_ends(&mut self) {
+        self.worked = Some(Instant::now());
+    }
+
+    /// The time since the workload of this step ended, where that is known.
+    pub(super) fn since_workload(&self) -> Duration {
+        self.worked.map_or(Duration::ZERO, |worked| worked.elapsed())
     }
 
     pub(super) fn server_is_ready(&self) -> bool {

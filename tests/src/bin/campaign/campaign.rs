@@ -4,14 +4,12 @@
 use std::{
     collections::VecDeque,
     fs,
-    io::{self, Read as _},
     path::Path,
-    process, thread,
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
-use regatta_tests::Broker;
+use regatta_tests::{Broker, fault_labs};
 
 use crate::{
     lab::Lab,
@@ -39,7 +37,7 @@ pub(crate) fn run(
     keep: &Path,
     keep_good: bool,
 ) -> anyhow::Result<()> {
-    end_with_the_parent();
+    fault_labs::end_with_the_parent();
     own_file_systems()?;
     let begin = Instant::now();
     let mut totals = Totals::default();
@@ -113,15 +111,6 @@ fn keep_busy(lab: &mut Lab, dice: &mut Rng) -> anyhow::Result<()> {
         lab.request_run(dice)?;
     }
     Ok(())
-}
-
-/// Ends this process when its parent ends, which closes the pipe on standard input. The kernel then ends every process and mount of its
-/// namespaces.
-fn end_with_the_parent() {
-    thread::spawn(|| {
-        let _ = io::stdin().read_to_end(&mut Vec::new());
-        process::exit(1);
-    });
 }
 
 /// Mounts file systems that only this process and its children see.

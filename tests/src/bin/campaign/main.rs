@@ -22,27 +22,37 @@ mod originals;
 mod plan;
 mod proxy;
 mod report;
-mod rng;
-mod shell;
 mod verdict;
 
 use std::{
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
-    sync::{Mutex, PoisonError, mpsc},
-    thread,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    process::{Command, ExitCode},
+    time::Instant,
 };
 
 use anyhow::{Context as _, bail};
 use clap::{Parser, ValueEnum};
-use regatta_tests::Broker;
+use regatta_tests::{Broker, fault_labs, rng, shell};
 
 use crate::{
     report::{LabReport, Totals, table},
     rng::Rng,
 };
+
+/// The required tools besides Regatta, each with its Debian package.
+const NEEDED: [(&str, &str); 9] = [
+    ("ip", "iproute2"),
+    ("tc", "iproute2"),
+    ("nft", "nftables"),
+    ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
+    ("mount", "mount"),
+    ("timeout", "coreutils"),
+    ("bindfs", "bindfs"),
+    ("mosquitto", "mosquitto"),
+];
 
 /// Faults against real processes, and whether anything was lost.
 #[derive(Debug, Clone, Parser)]
@@ -135,10 +145,7 @@ fn run_campaign(cli: &Cli) -> anyhow::Result<ExitCode> {
         println!("left out: the fault campaign: {missing:#}");
         return Ok(ExitCode::SUCCESS);
     }
-    let seed = cli.seed.unwrap_or_else(|| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::from(now.subsec_nanos()) ^ now.as_secs()
-    });
+    let seed = cli.seed.unwrap_or_else(fault_labs::new_seed);
     let orders = orders(cli, seed);
     println!(
         "campaign: {} faults in {} labs, seed {seed}",
@@ -180,7 +187,7 @@ fn fit() -> anyhow::Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("it needs root, for namespaces and mounts");
     }
-    for (tool, package) in shell::NEEDED {
+    for (tool, package) in NEEDED {
         shell::find(tool).with_context(|| format!("{tool} is not installed (Debian: {package})"))?;
     }
     shell::libfaketime().context("libfaketime is not installed (Debian: libfaketime)")?;
@@ -233,78 +240,35 @@ fn run_labs(
     keep_good: bool,
 ) -> anyhow::Result<Vec<(Order, LabReport)>> {
     let total = orders.len();
-    let waiting = Mutex::new(orders.into_iter());
-    let (sender, done) = mpsc::channel();
-    thread::scope(|scope| {
-        for _ in 0..parallel.max(1) {
-            let (sender, waiting) = (sender.clone(), &waiting);
-            scope.spawn(move || {
-                loop {
-                    let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-                    let Some(order) = next else { return };
-                    let report = start_lab(&order, &keep.join(order.name()), keep_good);
-                    if sender.send((order, report)).is_err() {
-                        return;
-                    }
-                }
-            });
+    let mut reports = Vec::new();
+    let start = |order: &Order| start_lab(order, &keep.join(order.name()), keep_good);
+    fault_labs::in_parallel(orders, parallel, start, |order, report| {
+        let report = report.with_context(|| order.name())?;
+        let (totals, number) = (&report.totals, reports.len() + 1);
+        eprintln!(
+            "lab {number}/{total} {}: {} faults in {:.0} s, {} wrong",
+            order.name(),
+            totals.faults(),
+            totals.seconds,
+            report.wrong.len()
+        );
+        for what in &report.wrong {
+            eprintln!("  WRONG: {what}");
         }
-        drop(sender);
-        let mut reports = Vec::new();
-        for (order, report) in done {
-            let report = report.with_context(|| order.name())?;
-            let (totals, number) = (&report.totals, reports.len() + 1);
-            eprintln!(
-                "lab {number}/{total} {}: {} faults in {:.0} s, {} wrong",
-                order.name(),
-                totals.faults(),
-                totals.seconds,
-                report.wrong.len()
-            );
-            for what in &report.wrong {
-                eprintln!("  WRONG: {what}");
-            }
-            reports.push((order, report));
-        }
-        Ok(reports)
-    })
+        reports.push((order, report));
+        Ok(())
+    })?;
+    Ok(reports)
 }
 
-/// Starts this program again as one lab, alone in its namespaces. The pipe to it is what keeps it alive.
+/// Starts this program again as one lab, alone in its namespaces.
 fn start_lab(order: &Order, keep: &Path, keep_good: bool) -> anyhow::Result<LabReport> {
-    let mut unshare = shell::command("unshare")?;
-    unshare
-        .args([
-            "--mount",
-            "--net",
-            "--ipc",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--mount-proc",
-        ])
-        .arg(std::env::current_exe()?)
-        .args(["--lab", "--broker", order.broker_word()])
-        .args([
-            "--seed",
-            &order.seed.to_string(),
-            "--faults",
-            &order.faults.to_string(),
-        ])
-        .arg("--keep")
-        .arg(keep)
-        .args(keep_good.then_some("--keep-good"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    let mut child = unshare.spawn().context("unshare does not start")?;
-    let held = child.stdin.take();
-    let output = child.wait_with_output()?;
-    drop(held);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        bail!("the lab ended with {}: {text}", output.status);
-    }
-    serde_json::from_str(text.lines().last().unwrap_or_default()).context("the lab's report cannot be read")
+    let (seed, faults) = (order.seed.to_string(), order.faults.to_string());
+    let mut arguments: Vec<&OsStr> = ["--lab", "--broker", order.broker_word()].map(OsStr::new).into();
+    arguments.extend(["--seed", &seed, "--faults", &faults, "--keep"].map(OsStr::new));
+    arguments.push(keep.as_os_str());
+    arguments.extend(keep_good.then_some(OsStr::new("--keep-good")));
+    fault_labs::start_alone(&arguments)
 }
 
 fn today() -> anyhow::Result<String> {

@@ -1,4 +1,4 @@
-//! Runs Debian's tools for the campaign, and reports their output when they fail.
+//! Runs Debian's tools for fault campaigns, and reports their output when they fail.
 
 use std::{
     path::Path,
@@ -7,21 +7,9 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-/// The required tools besides Regatta, each with its Debian package.
-pub(crate) const NEEDED: [(&str, &str); 9] = [
-    ("ip", "iproute2"),
-    ("tc", "iproute2"),
-    ("nft", "nftables"),
-    ("unshare", "util-linux"),
-    ("nsenter", "util-linux"),
-    ("mount", "mount"),
-    ("timeout", "coreutils"),
-    ("bindfs", "bindfs"),
-    ("mosquitto", "mosquitto"),
-];
-
 /// Finds a tool. Daemons and network tools are in directories that a user's PATH may lack.
-pub(crate) fn find(tool: &str) -> Option<std::path::PathBuf> {
+#[must_use]
+pub fn find(tool: &str) -> Option<std::path::PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(Into::into);
     std::env::split_paths(&path)
@@ -34,7 +22,7 @@ pub(crate) fn find(tool: &str) -> Option<std::path::PathBuf> {
 ///
 /// # Errors
 /// Returns an error when the tool is not installed.
-pub(crate) fn command(tool: &str) -> anyhow::Result<Command> {
+pub fn command(tool: &str) -> anyhow::Result<Command> {
     let path = find(tool).with_context(|| format!("{tool} is not installed"))?;
     Ok(Command::new(path))
 }
@@ -43,7 +31,7 @@ pub(crate) fn command(tool: &str) -> anyhow::Result<Command> {
 ///
 /// # Errors
 /// Returns an error with the tool's output when it is missing or fails.
-pub(crate) fn run(line: &str) -> anyhow::Result<()> {
+pub fn run(line: &str) -> anyhow::Result<()> {
     let mut words = line.split_ascii_whitespace();
     let tool = words.next().unwrap_or_default();
     succeed(command(tool)?.args(words)).map(drop)
@@ -53,7 +41,7 @@ pub(crate) fn run(line: &str) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Returns an error with the command's output when it fails.
-pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<Output> {
+pub fn succeed(command: &mut Command) -> anyhow::Result<Output> {
     let output = command
         .output()
         .with_context(|| format!("{:?} does not start", command.get_program()))?;
@@ -69,7 +57,8 @@ pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<Output> {
 }
 
 /// The path of Debian's libfaketime for programs with threads.
-pub(crate) fn libfaketime() -> Option<std::path::PathBuf> {
+#[must_use]
+pub fn libfaketime() -> Option<std::path::PathBuf> {
     let libraries = std::fs::read_dir("/usr/lib").ok()?;
     libraries
         .flatten()

@@ -12,20 +12,27 @@ use std::{
 };
 
 /// A connection that forwards.
-pub(crate) const OPEN: u8 = 0;
+pub const OPEN: u8 = 0;
 /// A connection that is reset.
-pub(crate) const CUT: u8 = 1;
+pub const CUT: u8 = 1;
 /// A connection that carries nothing more, as with a cable pulled out.
-pub(crate) const SILENT: u8 = 2;
+pub const SILENT: u8 = 2;
 
 /// A TCP port that forwards to another one of this machine.
-pub(crate) struct Wire {
-    pub(crate) port: u16,
-    pub(crate) state: Arc<AtomicU8>,
+pub struct Wire {
+    /// The port.
+    pub port: u16,
+    /// What it does: [`OPEN`], [`CUT`] or [`SILENT`].
+    pub state: Arc<AtomicU8>,
 }
 
 impl Wire {
-    pub(crate) fn to(target: u16) -> Self {
+    /// Opens a port that forwards to another one.
+    ///
+    /// # Panics
+    /// Panics when no port can be had.
+    #[must_use]
+    pub fn to(target: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("its address").port();
         let state = Arc::new(AtomicU8::new(OPEN));
@@ -47,7 +54,7 @@ impl Wire {
     }
 }
 
-pub(crate) fn forward(mut from: TcpStream, mut to: TcpStream, state: &AtomicU8) {
+fn forward(mut from: TcpStream, mut to: TcpStream, state: &AtomicU8) {
     let wait = Duration::from_millis(100);
     from.set_read_timeout(Some(wait)).expect("a time limit");
     let mut piece = vec![0; 64 * 1024];

@@ -1,0 +1,223 @@
+//! Injects a fault into a session and undoes it. The plan selects fault and moment.
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    net::TcpListener,
+    process::Stdio,
+    sync::atomic::Ordering,
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+use regatta_tests::{
+    power_sessions::processes,
+    shell,
+    wire::{CUT, OPEN, SILENT},
+};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{
+    lab::{Meter, PowerLab},
+    plan::{Fault, Kind, Program, Side},
+    session::RunningSession,
+};
+
+/// The file of power-dev that gets other line ends.
+const CHANGED: &str = "ptd_client_server/lib/time_sync.py";
+
+/// What is to be undone.
+#[derive(Default)]
+pub(crate) struct Injected {
+    /// Held so that the port stays taken.
+    listener: Option<TcpListener>,
+    /// The text before it was changed.
+    original: Option<Vec<u8>>,
+    pub(crate) second: Option<String>,
+    healed: bool,
+}
+
+impl PowerLab {
+    /// Injects a fault. Returns `false` when it has no target now.
+    ///
+    /// # Errors
+    /// Returns an error when the kernel or a tool fails.
+    pub(crate) fn inject(
+        &mut self,
+        fault: &Fault,
+        meter: &Meter,
+        running: Option<&mut RunningSession>,
+        injected: &mut Injected,
+    ) -> anyhow::Result<bool> {
+        let pid = running.map(|running| running.child.id());
+        match fault.kind {
+            // The simulated PTDaemon does these by itself.
+            Kind::MeterOff
+            | Kind::OldPtd
+            | Kind::WrongDeviceType
+            | Kind::Unplugged
+            | Kind::PtdCrash
+            | Kind::RefusedRange
+            | Kind::MeterError
+            | Kind::Uncertain => {}
+            Kind::MissingPtd => fs::remove_file(&meter.ptd)?,
+            Kind::CarriageReturns(side) => {
+                let path = self.power_dev_of(side).join(CHANGED);
+                let text = fs::read(&path)?;
+                fs::write(&path, String::from_utf8_lossy(&text).replace('\n', "\r\n"))?;
+                injected.original = Some(text);
+            }
+            Kind::PortTaken => {
+                injected.listener = Some(TcpListener::bind(("0.0.0.0", meter.port))?);
+            }
+            Kind::OldFiles => self.leave_old_files()?,
+            Kind::Kill(program) => return Ok(signal(&victims(program), Signal::KILL)),
+            Kind::Hang(program) => return Ok(signal(&victims(program), Signal::STOP)),
+            Kind::KillCommand => return Ok(signal(&pid.into_iter().collect::<Vec<_>>(), Signal::KILL)),
+            Kind::Interrupt => return Ok(signal(&pid.into_iter().collect::<Vec<_>>(), Signal::INT)),
+            Kind::KillAgent => self.lab.device = None,
+            Kind::KillCoordinator => self.lab.coordinator = None,
+            Kind::CutLink(side) => self.machine(side).wire.state.store(CUT, Ordering::Relaxed),
+            Kind::SilentLink(side) => self.machine(side).wire.state.store(SILENT, Ordering::Relaxed),
+            Kind::CutNetwork => {
+                let port = meter.port;
+                drop_packets(&format!("tcp dport {port} drop\ntcp sport {port} drop"))?;
+            }
+            Kind::NoNtp => drop_packets("udp dport 123 drop")?,
+            Kind::FullDisk(side) => self.machine(side).disk.fill()?,
+            Kind::FullWorkspace => self.disk.fill()?,
+            Kind::ClockStep(side) => self.machine(side).set_clock(fault.amount)?,
+            Kind::SecondSession => injected.second = Some(self.second(fault, meter)?),
+        }
+        Ok(true)
+    }
+
+    /// Undoes a fault that does not last until the session's end.
+    ///
+    /// # Errors
+    /// Returns an error when the kernel or a tool fails.
+    pub(crate) fn heal_in_the_middle(
+        &mut self,
+        fault: &Fault,
+        injected: &mut Injected,
+    ) -> anyhow::Result<()> {
+        let is_short = matches!(
+            fault.kind,
+            Kind::KillAgent | Kind::KillCoordinator | Kind::CutNetwork | Kind::NoNtp | Kind::SilentLink(_)
+        );
+        // A silence shorter than this is no failure of the link.
+        if is_short
+            && !injected.healed
+            && !(matches!(fault.kind, Kind::SilentLink(_)) && fault.hold < Duration::from_secs(40))
+        {
+            self.undo(fault)?;
+            injected.healed = true;
+        }
+        Ok(())
+    }
+
+    /// Undoes what is left of a fault.
+    ///
+    /// # Errors
+    /// Returns an error when the kernel or a tool fails.
+    pub(crate) fn heal(&mut self, fault: &Fault, injected: &mut Injected) -> anyhow::Result<()> {
+        injected.listener = None;
+        if let (Kind::CarriageReturns(side), Some(text)) = (fault.kind, injected.original.take()) {
+            fs::write(self.power_dev_of(side).join(CHANGED), text)?;
+        }
+        if !injected.healed {
+            self.undo(fault)?;
+            injected.healed = true;
+        }
+        Ok(())
+    }
+
+    fn undo(&mut self, fault: &Fault) -> anyhow::Result<()> {
+        match fault.kind {
+            Kind::KillAgent if self.lab.device.is_none() => self.lab.start_device(),
+            Kind::KillCoordinator if self.lab.coordinator.is_none() => self.lab.start_coordinator(),
+            Kind::CutLink(side) | Kind::SilentLink(side) => {
+                self.machine(side).wire.state.store(OPEN, Ordering::Relaxed)
+            }
+            Kind::CutNetwork | Kind::NoNtp => let_packets_through(),
+            Kind::FullDisk(side) => self.machine(side).disk.free()?,
+            Kind::FullWorkspace => self.disk.free()?,
+            Kind::ClockStep(side) => self.machine(side).set_clock(0)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Leaves what another session may have left on the director.
+    fn leave_old_files(&self) -> anyhow::Result<()> {
+        for side in [Side::Director, Side::Device] {
+            let home = self.machine(side).sshd.home();
+            shell::succeed(
+                std::process::Command::new("install")
+                    .args(["-d", "-m", "777"])
+                    .arg(home.join("regatta-power")),
+            )?;
+            let old = home.join("regatta-power/20200101-000000-0000-director/tmp/old");
+            fs::create_dir_all(&old)?;
+            for name in ["ptd_out.txt", "ptd_logfile_1.log", "spl.txt"] {
+                fs::write(
+                    old.join(name),
+                    "Time,01-01-2020 00:00:00.000,Watts,999,Volts,230,Amps,4.3,PF,1,Mark,old\n",
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The processes of a program in this lab, which has its own PID namespace.
+fn victims(program: Program) -> Vec<u32> {
+    let has = |script: &'static str, is_supervisor: bool| {
+        processes(move |line| line.contains(script) && line.contains("import") == is_supervisor)
+    };
+    match program {
+        Program::Server => has("server.py", false),
+        Program::Client => has("client.py", false),
+        Program::ServerSupervisor => has("server.py", true),
+        Program::ClientSupervisor => has("client.py", true),
+        Program::Ptd => processes(|line| line.contains("power simulate-ptd")),
+        Program::Run => processes(|line| line.contains("regatta-agent exec")),
+    }
+}
+
+/// Sends a signal. Returns whether a process got it.
+fn signal(pids: &[u32], signal: Signal) -> bool {
+    let pids = pids
+        .iter()
+        .filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+    pids.filter(|pid| kill_process(*pid, signal).is_ok()).count() > 0
+}
+
+fn drop_packets(rules: &str) -> anyhow::Result<()> {
+    let rules: String = rules
+        .lines()
+        .map(|rule| format!("add rule ip lost out {rule}\n"))
+        .collect();
+    let text = format!(
+        "add table ip lost\nadd chain ip lost out {{ type filter hook output priority 0; }}\n{rules}"
+    );
+    let mut nft = shell::command("nft")?
+        .args(["-f", "-"])
+        .stdin(Stdio::piped())
+        .spawn()?;
+    nft.stdin
+        .take()
+        .context("its input")?
+        .write_all(text.as_bytes())?;
+    ensure!(nft.wait()?.success(), "nft refuses {text}");
+    Ok(())
+}
+
+fn let_packets_through() {
+    // There is no table when the fault was undone already.
+    let _ = shell::command("nft").map(|mut nft| {
+        nft.args(["delete", "table", "ip", "lost"])
+            .stderr(File::open("/dev/null").map_or_else(|_| Stdio::inherit(), Stdio::from))
+            .status()
+    });
+}

@@ -1,0 +1,314 @@
+//! A lab of power sessions: coordinator, agent, and a director and a device behind sshds, each on a disk and behind a wire of its own.
+//! Sessions are made and judged elsewhere.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, ensure};
+use regatta_power::ntp;
+use regatta_tests::{
+    Broker, Lab, free_port, power_dev,
+    power_sessions::{run_session, write_simulated_ptd},
+    printed, shell,
+    sshd::{Likeness, SAILOR, Sshd},
+    wire::Wire,
+};
+use serde_json::Value;
+
+use crate::{
+    disk::Disk,
+    plan::{Fault, Kind, Side},
+};
+
+/// The round whose rules apply: the last to which somebody submitted power results.
+pub(crate) const ROUND: &str = "v5.1";
+/// sshd's configuration of both machines.
+const SSHD: Likeness<'_> = Likeness {
+    config: "Subsystem sftp internal-sftp\nMaxStartups 100\n",
+    programs: &[],
+    home: None,
+    sudo: false,
+};
+
+/// Python reads this when it starts: the wall clock is off by the seconds in a file, and other clocks are not.
+const STEPPED_CLOCK: &str = "\
+import os, time
+real = time.time
+def stepped():
+    try:
+        with open(os.environ['CLOCK']) as file:
+            return real() + float(file.read())
+    except (OSError, ValueError):
+        return real()
+time.time = stepped
+";
+
+/// A machine behind an sshd.
+pub(crate) struct Machine {
+    pub(crate) sshd: Sshd,
+    pub(crate) wire: Wire,
+    pub(crate) disk: Disk,
+}
+
+impl Machine {
+    fn new(root: &Path, power_dev: &Path) -> anyhow::Result<Self> {
+        let disk = Disk::mount(root)?;
+        let sshd = Sshd::start_below(root, SSHD).context("sshd is needed")?;
+        copy(power_dev, &sshd.home().join("power-dev"))?;
+        let machine = Self {
+            wire: Wire::to(sshd.port),
+            sshd,
+            disk,
+        };
+        machine.write_python()?;
+        machine.set_clock(0)?;
+        Ok(machine)
+    }
+
+    pub(crate) fn power_dev(&self) -> PathBuf {
+        self.sshd.home().join("power-dev")
+    }
+
+    /// The machine's Python, with a clock that can be set.
+    pub(crate) fn python(&self) -> PathBuf {
+        self.sshd.home().join("python")
+    }
+
+    fn clock(&self) -> PathBuf {
+        self.sshd.home().join("clock")
+    }
+
+    /// libfaketime makes Python's sleeps fail, so Python itself reads another clock.
+    fn write_python(&self) -> anyhow::Result<()> {
+        let home = self.sshd.home();
+        fs::create_dir_all(home.join("site"))?;
+        fs::write(home.join("site/sitecustomize.py"), STEPPED_CLOCK)?;
+        let text = format!(
+            "#!/bin/sh\nexport PYTHONPATH={} CLOCK={}\nexec python3 \"$@\"\n",
+            home.join("site").display(),
+            self.clock().display()
+        );
+        fs::write(self.python(), text)?;
+        Ok(fs::set_permissions(
+            self.python(),
+            fs::Permissions::from_mode(0o755),
+        )?)
+    }
+
+    /// Sets the clock to an offset in seconds.
+    pub(crate) fn set_clock(&self, offset: i64) -> anyhow::Result<()> {
+        let new = self.sshd.home().join("clock.new");
+        fs::write(&new, format!("{offset:+}\n"))?;
+        Ok(fs::rename(new, self.clock())?)
+    }
+
+    fn login(&self) -> String {
+        format!("{SAILOR}@127.0.0.1:{}", self.wire.port)
+    }
+}
+
+/// A lab.
+pub(crate) struct PowerLab {
+    pub(crate) lab: Lab,
+    pub(crate) disk: Disk,
+    pub(crate) director: Machine,
+    pub(crate) device: Machine,
+    /// The copy of the coordinator's machine.
+    pub(crate) power_dev: PathBuf,
+    /// The directory of everything, and the user's home.
+    pub(crate) root: PathBuf,
+    /// A copy of `regatta` that every user may execute.
+    regatta: PathBuf,
+    meters: usize,
+}
+
+/// A meter that was added for one session.
+pub(crate) struct Meter {
+    pub(crate) name: String,
+    pub(crate) ptd: PathBuf,
+    pub(crate) port: u16,
+}
+
+impl PowerLab {
+    /// Sets a lab up below `root`, with a program that every user may execute.
+    ///
+    /// # Errors
+    /// Returns an error when a part cannot be created, or the device does not start.
+    pub(crate) fn set_up(root: &Path, regatta: &Path) -> anyhow::Result<Self> {
+        shell::run("ip link set lo up")?;
+        ntp::answer_requests(SocketAddr::from(([127, 0, 0, 1], ntp::PORT)))?;
+        let official = power_dev().context("the official power programs are needed")?;
+        let place = |name: &str| root.join(name);
+        let disk = Disk::mount(&place("workspace"))?;
+        let power_dev = place("workspace").join("power-dev");
+        copy(&official, &power_dev)?;
+        let mut lab = Lab::plain_in(&place("workspace"), Broker::Embedded).context("a lab")?;
+        lab.start_coordinator();
+        lab.start_device();
+        lab.wait_for_device();
+        Ok(Self {
+            lab,
+            disk,
+            director: Machine::new(&place("director"), &official)?,
+            device: Machine::new(&place("device"), &official)?,
+            power_dev,
+            root: root.to_owned(),
+            regatta: regatta.to_owned(),
+            meters: 0,
+        })
+    }
+
+    /// A command of a user with a home of its own.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = self.lab.regatta();
+        command
+            .env("HOME", &self.root)
+            .env_remove("SSH_AUTH_SOCK")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// The JSON output of a command, whatever its exit code.
+    ///
+    /// # Errors
+    /// Returns an error when it prints something else.
+    pub(crate) fn json(&self, words: &[&str]) -> anyhow::Result<Value> {
+        let output = self.command().args(words).args(["--format", "json"]).output()?;
+        serde_json::from_slice(&output.stdout).with_context(|| format!("{words:?}: {}", printed(&output)))
+    }
+
+    /// Adds the meter of a session, with what the fault wants of PTDaemon.
+    ///
+    /// # Errors
+    /// Returns an error when it is refused.
+    pub(crate) fn add_meter(&mut self, fault: &Fault) -> anyhow::Result<Meter> {
+        self.meters += 1;
+        let name = format!("meter{}", self.meters);
+        let directory = match fault.remote_director {
+            true => self.director.sshd.home(),
+            false => self.root.join("workspace"),
+        };
+        let ptd = directory.join(format!("ptd-{name}"));
+        write_simulated_ptd(&ptd, &self.regatta, &ptd_options(fault));
+        if fault.kind == Kind::MeterOff {
+            fs::write(
+                &ptd,
+                "#!/bin/sh\necho 'ERROR: no answer from the meter'\nexit 1\n",
+            )?;
+        }
+        let (port, ptd_port) = (free_port(), free_port());
+        let mut add = self.command();
+        add.args([
+            "meter",
+            "add",
+            &name,
+            "--device-type",
+            "49",
+            "--device-port",
+            &name,
+        ])
+        .args([
+            "--ntp",
+            "127.0.0.1",
+            "--port",
+            &port.to_string(),
+            "--ptd-port",
+            &ptd_port.to_string(),
+        ])
+        .arg("--ptd")
+        .arg(&ptd);
+        if fault.remote_director {
+            add.arg("--power-dev").arg(self.director.power_dev());
+            add.arg("--python").arg(self.director.python());
+            add.args(["--director", &self.director.login()]);
+            add.arg("--checker").arg(&self.power_dev);
+        } else {
+            add.arg("--power-dev").arg(&self.power_dev);
+        }
+        let added = add.output()?;
+        ensure!(added.status.success(), "{}", printed(&added));
+        Ok(Meter { name, ptd, port })
+    }
+
+    /// The command of a session.
+    pub(crate) fn session(&self, fault: &Fault, meter: &Meter) -> Command {
+        let mut command = self.command();
+        run_session(&mut command, &meter.name).args(["--round", ROUND]);
+        if fault.remote_device {
+            command.args(["--ssh", &self.device.login()]);
+            command.arg("--device-power-dev").arg(self.device.power_dev());
+            command.arg("--device-python").arg(self.device.python());
+        } else {
+            command.arg("--device-power-dev").arg(&self.power_dev);
+        }
+        for machine in [&self.director, &self.device] {
+            command.arg("--identity").arg(machine.sshd.key());
+            command.args(["--accept-host-key", &machine.sshd.fingerprint()]);
+        }
+        command
+    }
+
+    pub(crate) fn machine(&self, side: Side) -> &Machine {
+        match side {
+            Side::Director => &self.director,
+            Side::Device => &self.device,
+        }
+    }
+
+    /// The copy of power-dev that a side of the session uses.
+    pub(crate) fn power_dev_of(&self, side: Side) -> PathBuf {
+        self.machine(side).power_dev()
+    }
+
+    /// Copies what explains a failure.
+    ///
+    /// # Errors
+    /// Returns an error when the copy fails.
+    pub(crate) fn keep(&self, to: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(to)?;
+        let parent = self.lab.workspace();
+        let lab = parent.parent().context("the lab's directory")?;
+        for name in [
+            "workspace/power",
+            "workspace/regatta.db",
+            "workspace/regatta.db-wal",
+            "coordinator.log",
+            "device.log",
+        ] {
+            if lab.join(name).exists() {
+                shell::succeed(Command::new("cp").arg("-a").arg(lab.join(name)).arg(to))?;
+            }
+        }
+        shell::succeed(Command::new("cp").arg("-a").arg(self.root.join("output")).arg(to)).map(drop)
+    }
+}
+
+/// The options of the simulated PTDaemon.
+fn ptd_options(fault: &Fault) -> String {
+    let part = if fault.amount % 2 == 0 {
+        "ranging"
+    } else {
+        "testing"
+    };
+    let sample = fault.amount;
+    match fault.kind {
+        Kind::OldPtd => "--ptd-version 1.9.1".to_owned(),
+        Kind::WrongDeviceType => "--model YokogawaWT330E".to_owned(),
+        Kind::Unplugged => format!("--fault stall={part}:{sample}"),
+        Kind::PtdCrash => format!("--fault crash={part}:{sample}"),
+        Kind::RefusedRange => "--fault refused-range".to_owned(),
+        Kind::MeterError => format!("--fault error=testing:{sample}"),
+        Kind::Uncertain => format!("--fault uncertainty=testing:{sample}"),
+        _ => String::new(),
+    }
+}
+
+fn copy(power_dev: &Path, to: &Path) -> anyhow::Result<()> {
+    shell::succeed(Command::new("cp").arg("-r").arg(power_dev).arg(to))?;
+    shell::succeed(Command::new("chmod").args(["-R", "a+rX"]).arg(to)).map(drop)
+}

@@ -1,0 +1,205 @@
+//! A session under one fault: starts the command, follows its steps, has the fault injected at its moment, and waits for the end.
+
+use std::{
+    path::PathBuf,
+    process::ExitStatus,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use regatta_tests::{power_sessions::sessions_of, printed};
+use serde_json::Value;
+
+use crate::{
+    inject::Injected,
+    lab::{Meter, PowerLab},
+    plan::{Fault, Kind, Moment, RANGING},
+};
+
+/// The longest time of a command. A session of two runs of 4 s takes a minute on an idle machine.
+const LONGEST: Duration = Duration::from_secs(420);
+const PAUSE: Duration = Duration::from_millis(50);
+/// The words of each step, in order, as `power run` prints them.
+const STEPS: [&str; 9] = [
+    "starting the official server",
+    "comparing clocks",
+    "ranging: the meter settles for 10 s",
+    "ranging: the workload runs",
+    "ranging: the meter settles for 10 s and is read",
+    "testing: the meter settles for 10 s",
+    "testing: the workload runs",
+    "testing: the meter settles for 10 s and is read",
+    "collecting the session's files",
+];
+
+/// What came of a session.
+pub(crate) struct Outcome {
+    pub(crate) fault: Fault,
+    pub(crate) meter: Meter,
+    /// Whether the fault was injected, and in which step of the session.
+    pub(crate) injected: Option<usize>,
+    /// How the command ended. `None` when it was killed for taking too long.
+    pub(crate) status: Option<ExitStatus>,
+    /// What it printed.
+    pub(crate) output: String,
+    /// Its row in `power list`.
+    pub(crate) row: Option<Value>,
+    /// What a second command printed, where the fault is one.
+    pub(crate) second: Option<String>,
+    /// From the fault to the end of the command.
+    pub(crate) until_end: Duration,
+    pub(crate) whole: Duration,
+}
+
+/// A command under way.
+pub(crate) struct RunningSession {
+    pub(crate) child: std::process::Child,
+    log: PathBuf,
+}
+
+impl RunningSession {
+    fn output(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// The step that the session is in. `None` before the first.
+    fn step(&self) -> Option<usize> {
+        let text = self.output();
+        let mut step = None;
+        for line in text.lines() {
+            let next = step.map_or(0, |step| step + 1);
+            if STEPS
+                .get(next)
+                .is_some_and(|words| line.trim_end().ends_with(words) || line.contains(words) && next == 0)
+            {
+                step = Some(next);
+            }
+        }
+        step
+    }
+}
+
+impl PowerLab {
+    /// Makes a session under a fault.
+    ///
+    /// # Errors
+    /// Returns an error when the lab itself fails.
+    pub(crate) fn make(&mut self, fault: Fault, number: usize) -> anyhow::Result<Outcome> {
+        let begun = Instant::now();
+        let meter = self.add_meter(&fault)?;
+        let output = self.root.join("output");
+        std::fs::create_dir_all(&output)?;
+        let log = output.join(format!("session-{number}.txt"));
+        let mut injected = Injected::default();
+        let mut step_at_fault = None;
+        if fault.moment == Moment::Before {
+            ensure!(
+                self.inject(&fault, &meter, None, &mut injected)?,
+                "{} cannot be made",
+                fault.kind
+            );
+            step_at_fault = Some(0);
+        }
+        let file = std::fs::File::create(&log)?;
+        let mut command = self.session(&fault, &meter);
+        command.stdout(file.try_clone()?).stderr(file);
+        let mut running = RunningSession {
+            child: command.spawn().context("regatta starts")?,
+            log,
+        };
+        let (mut due, mut fault_at) = (None, None);
+        let mut status = None;
+        while begun.elapsed() < LONGEST {
+            status = running.child.try_wait()?;
+            if status.is_some() {
+                break;
+            }
+            if step_at_fault.is_none() {
+                let step = running.step();
+                if let (Moment::Step(number, delay), Some(step)) = (fault.moment, step) {
+                    let due = due.get_or_insert_with(|| Instant::now() + delay);
+                    if step < number {
+                        *due = Instant::now() + delay;
+                    } else if Instant::now() >= *due
+                        && self.inject(&fault, &meter, Some(&mut running), &mut injected)?
+                    {
+                        step_at_fault = running.step();
+                        fault_at = Some(Instant::now());
+                    }
+                }
+            }
+            if fault_at.is_some_and(|at: Instant| at.elapsed() > fault.hold) {
+                self.heal_in_the_middle(&fault, &mut injected)?;
+            }
+            thread::sleep(PAUSE);
+        }
+        let until_end = fault_at.map_or(Duration::ZERO, |at| at.elapsed());
+        if status.is_none() {
+            running.child.kill()?;
+            running.child.wait()?;
+        }
+        self.heal(&fault, &mut injected)?;
+        let output = running.output();
+        let rows = sessions_of(&self.json(&["power", "list"])?, &meter.name);
+        Ok(Outcome {
+            row: rows.into_iter().next(),
+            injected: step_at_fault,
+            second: injected.second.take(),
+            fault,
+            meter,
+            status,
+            output,
+            until_end,
+            whole: begun.elapsed(),
+        })
+    }
+
+    /// The words of a second command with the same meter.
+    pub(crate) fn second(&self, fault: &Fault, meter: &Meter) -> anyhow::Result<String> {
+        Ok(printed(&self.session(fault, meter).output()?))
+    }
+}
+
+impl Outcome {
+    /// Whether the session was good in the end.
+    pub(crate) fn is_good(&self) -> bool {
+        self.row
+            .as_ref()
+            .is_some_and(|row| row["verdict"] == "rehearsal" || row["verdict"] == "pass")
+    }
+
+    /// The end in words.
+    pub(crate) fn word(&self) -> String {
+        match &self.row {
+            None => "refused".to_owned(),
+            Some(row) => {
+                let verdict = row["verdict"].as_str().unwrap_or("failed");
+                format!(
+                    "{verdict} {}",
+                    row["reason"]
+                        .as_str()
+                        .and_then(|reason| reason.lines().next())
+                        .unwrap_or_default()
+                )
+            }
+        }
+    }
+
+    /// Whether a good end is a lie.
+    pub(crate) fn must_not_be_good(&self) -> bool {
+        let Some(step) = self.injected else { return false };
+        let early = step <= self.fault.kind.last_fatal_step();
+        match self.fault.kind {
+            // The client may have compared its clocks already, or the step is within what the official programs accept.
+            Kind::NoNtp => step < RANGING && self.fault.hold > Duration::from_secs(40),
+            kind => {
+                early
+                    && matches!(
+                        kind.expected(),
+                        crate::plan::Expected::Fails(_) | crate::plan::Expected::Judged
+                    )
+            }
+        }
+    }
+}
