@@ -4,7 +4,7 @@
 //! programs and the checker refuse it in the end.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -39,6 +39,7 @@ pub(crate) struct Observation {
 pub(crate) struct SessionWatch {
     machines: Vec<WatchedMachine>,
     own: OwnClock,
+    disk: OwnDisk,
     found: Vec<Observation>,
     tell: fn(&str),
 }
@@ -72,6 +73,7 @@ impl SessionWatch {
         Ok(Self {
             machines: watched,
             own: OwnClock::new(),
+            disk: OwnDisk::new(directory),
             found: Vec::new(),
             tell,
         })
@@ -82,7 +84,7 @@ impl SessionWatch {
     /// # Errors
     /// Why the session cannot succeed any more, as a sentence.
     pub(crate) fn look(&mut self) -> Result<(), String> {
-        let mut texts: Vec<String> = self.own.look().into_iter().collect();
+        let mut texts: Vec<String> = self.own.look().into_iter().chain(self.disk.look()).collect();
         let mut fatal = None;
         for machine in &mut self.machines {
             for line in machine.new_lines() {
@@ -242,6 +244,34 @@ impl OwnClock {
             self.stepped = stepped;
             format!("the coordinator's clock was stepped by {step:+.3} s")
         })
+    }
+}
+
+/// This machine's disk, which gets the runs and the session's files.
+struct OwnDisk {
+    directory: PathBuf,
+    looked: Instant,
+    is_low: bool,
+}
+
+impl OwnDisk {
+    fn new(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            looked: Instant::now(),
+            is_low: false,
+        }
+    }
+
+    fn look(&mut self) -> Option<String> {
+        if self.looked.elapsed() < INTERVAL {
+            return None;
+        }
+        self.looked = Instant::now();
+        let disk = rustix::fs::statvfs(&self.directory).ok()?;
+        let free = (disk.f_bavail * disk.f_frsize) >> 20;
+        let was_low = std::mem::replace(&mut self.is_low, free < LOW_MIB);
+        (self.is_low && !was_low).then(|| format!("the workspace's disk has only {free} MiB left"))
     }
 }
 

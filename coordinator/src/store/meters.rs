@@ -310,6 +310,32 @@ mod tests {
     }
 
     #[test]
+    fn a_session_whose_end_is_not_stored_keeps_its_lease() {
+        use crate::store::{NewPowerSession, PowerSessionEnd};
+
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("regatta.db")).unwrap();
+        store.keep_meter("lab", &settings(), false).unwrap();
+        store.lease_meter("lab", "one").unwrap();
+        let new = NewPowerSession {
+            id: "one",
+            meter: "lab",
+            device: "boat",
+            benchmark: "digits",
+            scenario: "Offline",
+        };
+        store.power_session_begins(new).unwrap();
+        // As after a full disk: the lease ends with the process, and the next session stores this one's end.
+        assert!(!store.release_meter("lab", "one").unwrap());
+        let end = PowerSessionEnd {
+            reason: Some("it broke"),
+            ..PowerSessionEnd::default()
+        };
+        store.power_session_ends("one", &end).unwrap();
+        assert!(store.release_meter("lab", "one").unwrap());
+    }
+
+    #[test]
     fn a_process_that_cannot_be_seen_from_here_holds_its_lease() {
         let own = Holder::of(std::process::id()).unwrap();
         let machine = "ebb0".to_owned();

@@ -264,6 +264,8 @@ fn hand_over(system: &Machine, logs: String) -> HandOver<'static> {
     let link = system.link.as_ref().map(Rc::clone);
     Box::new(move |part: Part, from: &Path| match &link {
         None => copy_logs(from, &Path::new(&logs).join(part.to_string())),
-        Some(link) => upload_logs(link, from, &format!("{logs}/{part}")),
+        Some(link) => {
+            upload_logs(link, from, &format!("{logs}/{part}")).inspect_err(|error| link.note(error))
+        }
     })
 }

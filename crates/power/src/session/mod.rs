@@ -37,6 +37,8 @@ const SERVER_START: Duration = Duration::from_secs(90);
 const LONGEST_GAP: Duration = Duration::from_secs(15);
 /// The longest time of the steps around the workload. The official ones wait for 10 s each, and for PTDaemon's start.
 const LONGEST_STEP: Duration = Duration::from_secs(55);
+/// How long the end of a failed client may precede the end of the server that caused it.
+const SERVER_END: Duration = Duration::from_secs(2);
 /// The reason of a session that the user ended.
 const INTERRUPTED: &str = "it was interrupted";
 /// The files that a complete session has.
@@ -219,15 +221,19 @@ impl SessionPlan {
                 None => {}
                 Some(ProgramEnd::Succeeded) => return Ok(()),
                 Some(ProgramEnd::LinkLost(why)) => return Err(Stop::link_lost("system under test", &why)),
-                Some(end) => return Err(Stop::failed(format!("the client has failed ({end})"))),
-            }
-            match server.end() {
-                None => {}
-                Some(ProgramEnd::LinkLost(why)) => return Err(Stop::link_lost("director", &why)),
                 Some(end) => {
-                    let observed = "the server has ended in the middle of the session";
-                    return Err(Stop::failed(format!("{observed} ({end})")));
+                    // A client without its server fails within moments, often before the server's end is seen.
+                    let begun = Instant::now();
+                    while begun.elapsed() < SERVER_END && server.end().is_none() {
+                        thread::sleep(PAUSE);
+                        progress.read(server, None);
+                    }
+                    let client = Stop::failed(format!("the client has failed ({end})"));
+                    return Err(Stop::of_server(server).unwrap_or(client));
                 }
+            }
+            if let Some(stop) = Stop::of_server(server) {
+                return Err(stop);
             }
             if let Some(part) = progress.workload() {
                 if let Some(line) = workload.follow(part).map_err(Stop::failed)? {
@@ -237,7 +243,7 @@ impl SessionPlan {
                 if progress.since_workload() > LONGEST_STEP {
                     let seconds = LONGEST_STEP.as_secs();
                     return Err(Stop::failed(format!(
-                        "the official client has not gone on for {seconds} s after the workload"
+                        "the client has not gone on for {seconds} s after the workload"
                     )));
                 }
                 if progress.since_sample() > LONGEST_GAP {
@@ -264,13 +270,19 @@ impl SessionPlan {
     ) -> Result<PathBuf, SessionError> {
         let result = self.result();
         hosts.system.collect(&result)?;
-        match FILES.iter().find(|name| !result.join(name).is_file()) {
+        match missing_file(&result) {
             None => Ok(result),
             Some(name) => Err(progress
                 .failure(phase, format!("the client has ended without {name}"))
                 .into()),
         }
     }
+}
+
+/// Returns a file that a session lacks in its directory, if there is one.
+#[must_use]
+pub fn missing_file(session: &Path) -> Option<&'static str> {
+    FILES.iter().find(|name| !session.join(name).is_file()).copied()
 }
 
 /// Why a session ends early.
@@ -282,6 +294,17 @@ enum Stop {
 impl Stop {
     fn failed(reason: impl Into<String>) -> Self {
         Self::Failed(reason.into())
+    }
+
+    /// Why a session ends whose server has ended.
+    fn of_server(server: &mut dyn Program) -> Option<Self> {
+        Some(match server.end()? {
+            ProgramEnd::LinkLost(why) => Self::link_lost("director", &why),
+            end => {
+                let observed = "the server has ended in the middle of the session";
+                Self::failed(format!("{observed} ({end})"))
+            }
+        })
     }
 
     fn link_lost(machine: &str, why: &str) -> Self {

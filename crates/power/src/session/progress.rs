@@ -135,3 +135,21 @@ impl<'a> Progress<'a> {
         SessionFailure::explain(phase, reason, &self.server, &self.client)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_after_a_workload_counts_until_the_next_step() {
+        let mut tell = |_: &SessionEvent| {};
+        let mut progress = Progress::new(&mut tell);
+        progress.enter(SessionPhase::Workload(Part::Ranging));
+        assert_eq!(progress.since_workload(), Duration::ZERO);
+        progress.workload_ends();
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(progress.since_workload() > Duration::ZERO);
+        progress.enter(SessionPhase::After(Part::Ranging));
+        assert_eq!(progress.since_workload(), Duration::ZERO);
+    }
+}

@@ -103,7 +103,12 @@ impl PowerLab {
     ) -> anyhow::Result<()> {
         let is_short = matches!(
             fault.kind,
-            Kind::KillAgent | Kind::KillCoordinator | Kind::CutNetwork | Kind::NoNtp | Kind::SilentLink(_)
+            Kind::KillAgent
+                | Kind::KillCoordinator
+                | Kind::CutNetwork
+                | Kind::NoNtp
+                | Kind::SilentLink(_)
+                | Kind::FullWorkspace
         );
         // A silence shorter than this is no failure of the link.
         if is_short

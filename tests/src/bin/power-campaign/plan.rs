@@ -110,9 +110,9 @@ pub(crate) const TESTING: usize = 6;
 /// The step with the workload of the ranging run.
 pub(crate) const RANGING: usize = 3;
 
-const SERVER_ENDED: &[&str] = &["the official server", "PTDaemon", "refused a step"];
-const CLIENT_ENDED: &[&str] = &["the official client", "client and server have not gone on"];
-const PTD_ENDED: &[&str] = &["PTDaemon", "no sample", "the official server"];
+const SERVER_ENDED: &[&str] = &["the server", "PTDaemon", "refused a step"];
+const CLIENT_ENDED: &[&str] = &["the client", "client and server have not gone on"];
+const PTD_ENDED: &[&str] = &["PTDaemon", "no sample", "the server"];
 const LINK_LOST: &[&str] = &["connection", "could not be fetched", "cannot be given"];
 const CLOCKS: &[&str] = &["clock", "NTP"];
 
@@ -177,9 +177,12 @@ impl Kind {
             Self::Kill(Program::Client | Program::ClientSupervisor) => Expected::Fails(CLIENT_ENDED),
             Self::Kill(Program::Ptd) | Self::Hang(Program::Ptd) => Expected::Fails(PTD_ENDED),
             Self::Kill(Program::Run) => Expected::Either(&["has no good result"]),
-            Self::Hang(_) => {
-                Expected::Fails(&["client and server have not gone on", "the official", "no sample"])
-            }
+            Self::Hang(_) => Expected::Fails(&[
+                "client and server have not gone on",
+                "the server",
+                "the client",
+                "no sample",
+            ]),
             Self::KillCommand => Expected::Fails(&["the process of this session ended"]),
             Self::Interrupt => Expected::Fails(&["it was interrupted"]),
             Self::KillAgent => Expected::Either(&[
@@ -190,7 +193,8 @@ impl Kind {
             Self::KillCoordinator => Expected::Either(&["the coordinator has ended", "has no good result"]),
             Self::CutLink(_) | Self::SilentLink(_) => Expected::Fails(LINK_LOST),
             Self::CutNetwork => Expected::Either(&[
-                "the official",
+                "the server",
+                "the client",
                 "PTDaemon",
                 "have not gone on",
                 "no sample",
@@ -201,7 +205,8 @@ impl Kind {
                 "disk has only",
                 "No space left",
                 "no sample",
-                "the official",
+                "the server",
+                "the client",
                 "PTDaemon",
                 "cannot be given",
             ]),
@@ -347,7 +352,7 @@ fn draw(kind: Kind, rng: &mut Rng) -> Fault {
         moment,
         hold: Duration::from_secs(rng.between(5, 60)),
         amount: match kind {
-            Kind::Uncertain => 3,
+            Kind::Uncertain => 2,
             Kind::ClockStep(_) => rng.between(1, 30).cast_signed() * if rng.percent(50) { 1 } else { -1 },
             _ => rng.between(0, 12).cast_signed(),
         },

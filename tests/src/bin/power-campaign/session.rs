@@ -19,6 +19,8 @@ use crate::{
 
 /// The longest time of a command. A session of two runs of 4 s takes a minute on an idle machine.
 const LONGEST: Duration = Duration::from_secs(420);
+/// How long the device may take to be idle again.
+const READY: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(50);
 /// The words of each step, in order, as `power run` prints them.
 const STEPS: [&str; 9] = [
@@ -86,6 +88,7 @@ impl PowerLab {
     /// # Errors
     /// Returns an error when the lab itself fails.
     pub(crate) fn make(&mut self, fault: Fault, number: usize) -> anyhow::Result<Outcome> {
+        self.wait_until_ready()?;
         let begun = Instant::now();
         let meter = self.add_meter(&fault)?;
         let output = self.root.join("output");
@@ -153,6 +156,20 @@ impl PowerLab {
             until_end,
             whole: begun.elapsed(),
         })
+    }
+
+    /// Waits until the device is idle again, after what the session before did to it.
+    fn wait_until_ready(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < READY {
+            let devices = self.json(&["device", "list"])?;
+            let rows = devices["devices"].as_array().context("a list")?;
+            if rows.iter().all(|row| row["state"] == "idle") {
+                return Ok(());
+            }
+            thread::sleep(PAUSE * 10);
+        }
+        anyhow::bail!("the device is not idle: {}", self.json(&["device", "list"])?)
     }
 
     /// The words of a second command with the same meter.
