@@ -24,7 +24,7 @@ const READY: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(50);
 /// The words of each step, in order, as `power run` prints them.
 const STEPS: [&str; 9] = [
-    "starting the official server",
+    "starting the server",
     "comparing clocks",
     "ranging: the meter settles for 10 s",
     "ranging: the workload runs",
