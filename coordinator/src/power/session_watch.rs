@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_told_once_and_ends_the_session_from_400_ms() {
+    fn a_step_is_reported_once_and_ends_the_session_from_400_ms() {
         let mut machine = WatchedMachine::new("device", "ntp");
         let line = |step: f64| format!(r#"{{"step": {step}, "free_mib": 900, "ntp": null}}"#);
         assert_eq!(machine.take(&line(0.001)), (Vec::new(), None));
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn ntp_and_disk_are_told_when_they_change() {
+    fn ntp_and_disk_are_reported_when_they_change() {
         let mut machine = WatchedMachine::new("director", "ntp.example.com");
         let lost = r#"{"step": 0, "free_mib": 900, "ntp": {"error": "timed out"}}"#;
         let good = r#"{"step": 0, "free_mib": 900, "ntp": {"offset": 0.01}}"#;
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_coordinators_clock_is_told_about() {
+    fn steps_of_the_coordinators_clock_are_reported() {
         let mut clock = OwnClock::new();
         assert_eq!(clock.compare(0.02), None);
         assert_eq!(

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     lab::{Meter, PowerLab},
-    plan::{Fault, Kind, Program, Side},
+    plan::{Kind, Program, SessionFault, Side},
     session::RunningSession,
 };
 
@@ -44,7 +44,7 @@ impl PowerLab {
     /// Returns an error when the kernel or a tool fails.
     pub(crate) fn inject(
         &mut self,
-        fault: &Fault,
+        fault: &SessionFault,
         meter: &Meter,
         running: Option<&mut RunningSession>,
         injected: &mut Injected,
@@ -98,7 +98,7 @@ impl PowerLab {
     /// Returns an error when the kernel or a tool fails.
     pub(crate) fn heal_in_the_middle(
         &mut self,
-        fault: &Fault,
+        fault: &SessionFault,
         injected: &mut Injected,
     ) -> anyhow::Result<()> {
         let is_short = matches!(
@@ -125,7 +125,7 @@ impl PowerLab {
     ///
     /// # Errors
     /// Returns an error when the kernel or a tool fails.
-    pub(crate) fn heal(&mut self, fault: &Fault, injected: &mut Injected) -> anyhow::Result<()> {
+    pub(crate) fn heal(&mut self, fault: &SessionFault, injected: &mut Injected) -> anyhow::Result<()> {
         injected.listener = None;
         if let (Kind::CarriageReturns(side), Some(text)) = (fault.kind, injected.original.take()) {
             fs::write(self.power_dev_of(side).join(CHANGED), text)?;
@@ -137,7 +137,7 @@ impl PowerLab {
         Ok(())
     }
 
-    fn undo(&mut self, fault: &Fault) -> anyhow::Result<()> {
+    fn undo(&mut self, fault: &SessionFault) -> anyhow::Result<()> {
         match fault.kind {
             Kind::KillAgent if self.lab.device.is_none() => self.lab.start_device(),
             Kind::KillCoordinator if self.lab.coordinator.is_none() => self.lab.start_coordinator(),

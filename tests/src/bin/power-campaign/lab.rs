@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::{
     disk::Disk,
-    plan::{Fault, Kind, Side},
+    plan::{Kind, SessionFault, Side},
 };
 
 /// The round whose rules apply: the last to which somebody submitted power results.
@@ -186,7 +186,7 @@ impl PowerLab {
     ///
     /// # Errors
     /// Returns an error when it is refused.
-    pub(crate) fn add_meter(&mut self, fault: &Fault) -> anyhow::Result<Meter> {
+    pub(crate) fn add_meter(&mut self, fault: &SessionFault) -> anyhow::Result<Meter> {
         self.meters += 1;
         let name = format!("meter{}", self.meters);
         let directory = match fault.remote_director {
@@ -236,7 +236,7 @@ impl PowerLab {
     }
 
     /// The command of a session.
-    pub(crate) fn session(&self, fault: &Fault, meter: &Meter) -> Command {
+    pub(crate) fn session(&self, fault: &SessionFault, meter: &Meter) -> Command {
         let mut command = self.command();
         run_session(&mut command, &meter.name).args(["--round", ROUND]);
         if fault.remote_device {
@@ -289,7 +289,7 @@ impl PowerLab {
 }
 
 /// The options of the simulated PTDaemon.
-fn ptd_options(fault: &Fault) -> String {
+fn ptd_options(fault: &SessionFault) -> String {
     let part = if fault.amount % 2 == 0 {
         "ranging"
     } else {

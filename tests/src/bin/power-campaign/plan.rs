@@ -90,7 +90,7 @@ pub(crate) enum Moment {
 
 /// A fault of a session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fault {
+pub(crate) struct SessionFault {
     pub(crate) kind: Kind,
     pub(crate) moment: Moment,
     /// How long it lasts, where it does not last for the session.
@@ -305,7 +305,7 @@ impl fmt::Display for Kind {
 ///
 /// # Errors
 /// Returns an error when no kind has them.
-pub(crate) fn plan(count: usize, only: Option<&str>, rng: &mut Rng) -> anyhow::Result<Vec<Fault>> {
+pub(crate) fn plan(count: usize, only: Option<&str>, rng: &mut Rng) -> anyhow::Result<Vec<SessionFault>> {
     let mut meant = KINDS.to_vec();
     meant.retain(|kind| only.is_none_or(|words| kind.to_string().contains(words)));
     ensure!(!meant.is_empty(), "no kind of fault has the words {only:?}");
@@ -324,7 +324,7 @@ pub(crate) fn plan(count: usize, only: Option<&str>, rng: &mut Rng) -> anyhow::R
     Ok(plan)
 }
 
-fn draw(kind: Kind, rng: &mut Rng) -> Fault {
+fn draw(kind: Kind, rng: &mut Rng) -> SessionFault {
     let moment = match kind {
         Kind::MeterOff
         | Kind::MissingPtd
@@ -347,7 +347,7 @@ fn draw(kind: Kind, rng: &mut Rng) -> Fault {
         _ => step_from(0, rng),
     };
     let sides = [kind_needs(kind, Side::Director), kind_needs(kind, Side::Device)];
-    Fault {
+    SessionFault {
         kind,
         moment,
         hold: Duration::from_secs(rng.between(5, 60)),

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     inject::Injected,
     lab::{Meter, PowerLab},
-    plan::{Fault, Kind, Moment, RANGING},
+    plan::{Kind, Moment, RANGING, SessionFault},
 };
 
 /// The longest time of a command. A session of two runs of 4 s takes a minute on an idle machine.
@@ -37,7 +37,7 @@ const STEPS: [&str; 9] = [
 
 /// What came of a session.
 pub(crate) struct Outcome {
-    pub(crate) fault: Fault,
+    pub(crate) fault: SessionFault,
     pub(crate) meter: Meter,
     /// Whether the fault was injected, and in which step of the session.
     pub(crate) injected: Option<usize>,
@@ -87,7 +87,7 @@ impl PowerLab {
     ///
     /// # Errors
     /// Returns an error when the lab itself fails.
-    pub(crate) fn make(&mut self, fault: Fault, number: usize) -> anyhow::Result<Outcome> {
+    pub(crate) fn make(&mut self, fault: SessionFault, number: usize) -> anyhow::Result<Outcome> {
         self.wait_until_ready()?;
         let begun = Instant::now();
         let meter = self.add_meter(&fault)?;
@@ -173,7 +173,7 @@ impl PowerLab {
     }
 
     /// The words of a second command with the same meter.
-    pub(crate) fn second(&self, fault: &Fault, meter: &Meter) -> anyhow::Result<String> {
+    pub(crate) fn second(&self, fault: &SessionFault, meter: &Meter) -> anyhow::Result<String> {
         Ok(printed(&self.session(fault, meter).output()?))
     }
 }
