@@ -55,8 +55,11 @@ impl RemoteFiles {
     pub(crate) fn make_directories(&self, path: &str) -> io::Result<()> {
         let path = Path::new(path);
         let is_there = || self.0.stat(path).is_ok_and(|stat| stat.is_dir());
-        if is_there() {
-            return Ok(());
+        match self.0.stat(path).map_err(io::Error::from) {
+            Ok(stat) if stat.is_dir() => return Ok(()),
+            // Each parent would take as long on a connection that no longer answers.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(error),
+            _ => {}
         }
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             self.make_directories(&parent.to_string_lossy())?;
