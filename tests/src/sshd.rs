@@ -48,7 +48,7 @@ impl Sshd {
         Self::start_below(&std::env::temp_dir(), likeness)
     }
 
-    /// Does the same as [`Self::start`] with its files below a given directory, for example a disk of its own.
+    /// Starts as [`Self::start`] with the files below a given directory, for example on a disk of its own.
     ///
     /// # Panics
     /// Panics when the server does not start.

@@ -152,7 +152,7 @@ impl Client {
 
     fn receive(&mut self) -> String {
         let mut line = String::new();
-        // An end with a reset is an end, too.
+        // A reset also ends the connection.
         let _ = self.lines.read_line(&mut line);
         line.trim_end().to_owned()
     }
@@ -187,7 +187,7 @@ fn the_server_survives_every_client() {
     a_second_client(&server);
     a_client_that_leaves(&server);
     steps_out_of_order(&server);
-    // After all that a client is still served.
+    // The server still serves a client afterwards.
     assert!(server.greeted().query("time").parse::<f64>().is_ok());
     an_interrupt(server);
     let left = fs::read_dir(directory.path().join("tmp"))

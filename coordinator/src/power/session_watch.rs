@@ -1,6 +1,6 @@
 //! Watches the machines of a session while it goes on: steps of their clocks, the NTP server's answers, and free disk.
 //!
-//! What is found is told at once and recorded. Only a step of the director's or the device's clock ends the session, because the official
+//! Every observation is reported at once and recorded. Only a step of the director's or the device's clock ends the session, because the official
 //! programs and the checker refuse it in the end.
 
 use std::{
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::machine::{Machine, NtpAnswer, WatchReport, WatchRequest};
 
-/// The smallest step of a clock that is told, in seconds. Machines that suspend or migrate show less.
+/// The smallest reported step of a clock, in seconds. Suspending or migrating machines show smaller ones.
 const SMALLEST_STEP: f64 = 0.1;
 /// Failed NTP requests in a row before the server counts as lost; one packet may be.
 const LOST_REQUESTS: u32 = 2;
@@ -26,12 +26,12 @@ const LOW_MIB: u64 = 50;
 /// The interval for looking at this machine's clock.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Something that was found beside a session.
+/// An observation during a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Observation {
-    /// When, in UTC.
+    /// The time in UTC.
     pub(crate) time: String,
-    /// What, as a sentence.
+    /// The observation, a sentence.
     pub(crate) text: String,
 }
 
@@ -149,7 +149,7 @@ impl WatchedMachine {
     fn take(&mut self, line: &str) -> (Vec<String>, Option<String>) {
         match serde_json::from_str::<WatchReport>(line) {
             Ok(report) => self.compare(&report),
-            // Python's own words; its end is told, too.
+            // Python's own messages; the end of the process is reported as well.
             Err(_) => (Vec::new(), None),
         }
     }

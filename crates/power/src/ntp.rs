@@ -55,7 +55,7 @@ fn offset_from(host: &str, port: u16) -> io::Result<f64> {
     let length = socket.recv(&mut packet)?;
     let arrived = now();
     let mode = packet[0] & 0b111;
-    // Stratum 0 is a refusal, and the request's own time shows that the reply is no older one.
+    // Stratum 0 is a refusal. The request's own time distinguishes the reply from older ones.
     if length < PACKET || mode != 4 || packet[1] == 0 || packet[ORIGINATE..RECEIVE] != request[TRANSMIT..] {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,

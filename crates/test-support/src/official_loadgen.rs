@@ -34,7 +34,7 @@ pub fn plugin_file(version: &str) -> Option<PathBuf> {
 }
 
 /// Returns the plug-in of a tag that is not on PyPI, from the official tools (`tests/oracles/inference/checkouts.sh`), built as
-/// [`plugin_file`] does. They come from no package registry, so CI may lack them, too. Returns `None` without them.
+/// [`plugin_file`] does. No package registry has them, so CI may lack them. Returns `None` without them.
 ///
 /// # Panics
 /// Panics when the plug-in cannot be built.

@@ -48,7 +48,7 @@ pub(in crate::cli) struct ClientArgs {
     /// Ends the server after this session
     #[arg(short = 'S', long)]
     stop_server: bool,
-    /// The largest current in amperes, with -V: then there is no ranging run
+    /// The largest current in amperes, with -V: the session then has no ranging run
     #[arg(short = 'A', long, value_name = "A", requires = "max_volts")]
     max_amps: Option<f64>,
     /// The largest voltage in volts, with -A
@@ -97,7 +97,7 @@ pub(super) fn measure(args: &ClientArgs, context: &Context) -> CommandResult {
     }
 }
 
-/// The ranges of a session without a ranging run. As with the official client, 0 is none.
+/// The ranges of a session without a ranging run. As in the official client, 0 means unset.
 fn manual_ranges(args: &ClientArgs) -> Result<Option<(f64, f64)>, Failure> {
     match (args.max_volts, args.max_amps) {
         (Some(volts), Some(amps)) if volts > 0.0 && amps > 0.0 && volts.is_finite() && amps.is_finite() => {

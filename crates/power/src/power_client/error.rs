@@ -33,7 +33,7 @@ pub enum ClientError {
     /// The connection ended.
     #[error("the power server is gone")]
     Server(#[from] ConnectionError),
-    /// It is no power server, or it serves somebody else.
+    /// The peer is not a power server, or serves another client.
     #[error("the power server does not accept this client: `{0}`")]
     Handshake(String),
     /// The server refuses a command.
@@ -67,7 +67,7 @@ pub enum ClientError {
         "this machine's clock and that of {other} differ by {milliseconds:.0} ms, and 400 ms are too many"
     )]
     Clock {
-        /// The other clock, in words.
+        /// Names the other clock.
         other: String,
         /// The difference, with the time that asking took.
         milliseconds: f64,

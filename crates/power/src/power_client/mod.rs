@@ -41,7 +41,7 @@ impl ClientOptions {
     /// Makes a session. Returns its directory.
     ///
     /// # Errors
-    /// [`ClientError`]. The workload has ended then, and the server stops the meter when the connection is gone.
+    /// [`ClientError`]. The workload has ended by then, and the server stops the meter when the connection closes.
     pub fn execute(
         &self,
         program: &OwnProgram,

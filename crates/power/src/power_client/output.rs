@@ -64,7 +64,7 @@ impl Output {
                 path
             }
         };
-        // The server's files go to them, too.
+        // The server's files are written there as well.
         for name in DIRECTORIES {
             let path = session.join(name);
             fs::create_dir(&path).map_err(FileError::at("make", &path))?;

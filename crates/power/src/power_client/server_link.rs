@@ -126,7 +126,7 @@ impl<'a> ServerLink<'a> {
         self.compare_with_server()
     }
 
-    /// Compares this machine's clock with the server's. The time that asking takes counts, too.
+    /// Compares this machine's clock with the server's. The difference includes the duration of the request.
     pub(super) fn compare_with_server(&mut self) -> Result<(), ClientError> {
         let command = "time";
         let before = now();

@@ -25,7 +25,7 @@ impl Workload {
         Ok(Self(child.map_err(ClientError::Shell)?))
     }
 
-    /// Waits for its end. It is ended when the server is gone, because its figures would be lost.
+    /// Waits for the workload. Kills it when the server disconnects, because its figures would be lost.
     pub(super) fn wait(mut self, link: &ServerLink<'_>) -> Result<(), ClientError> {
         loop {
             match self.0.try_wait().map_err(ClientError::Shell)? {

@@ -104,7 +104,7 @@ fn refuse(stream: TcpStream, client: SocketAddr, other: SocketAddr, log: &Sessio
         length: LONGEST_LINE,
         silence: Some(REFUSAL),
     };
-    // It is told in any case, and a client that is gone needs no answer.
+    // The error is logged in any case, and a disconnected client needs no answer.
     let _ = connection.receive(limits, &mut || Ok::<(), ConnectionError>(()));
     let _ = connection.send(&format!(
         "{ERROR}: this server serves {}, and one client at a time; try again when that session has ended",

@@ -178,7 +178,7 @@ impl Analyzer {
         found.and(self.console_error.take().map_or(Ok(()), Err))
     }
 
-    /// Ends the measurement, restores the meter's ranges, and ends PTDaemon. Failures are only logged: what comes after must happen, too.
+    /// Ends the measurement, restores the meter's ranges, and ends PTDaemon. A failure is logged, and the remaining steps are still done.
     pub(super) fn end(&mut self) {
         let Some(running) = &mut self.running else {
             return;

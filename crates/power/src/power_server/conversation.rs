@@ -83,7 +83,7 @@ impl<'a> Conversation<'a> {
             self.log.error(&format!(
                 "the client introduces itself as {magic:?} instead of {CLIENT_MAGIC:?}"
             ));
-            // The official server tells what it is in any case.
+            // The official server logs its version in any case.
             self.connection.send(SERVER_MAGIC)?;
             return Ok(());
         }

@@ -61,7 +61,7 @@ pub enum ServerError {
         /// The port in server.conf.
         port: u16,
     },
-    /// PTDaemon is gone.
+    /// PTDaemon has ended.
     #[error("PTDaemon {number} has ended ({end}); its last words: {words}")]
     PtdEnded {
         /// The analyzer.
@@ -97,7 +97,7 @@ pub enum ServerError {
     NoSample {
         /// The analyzer.
         number: usize,
-        /// Of which channel, in words.
+        /// Names the channel.
         channel: String,
     },
     /// A file here.
@@ -132,7 +132,7 @@ impl ServerError {
         })
     }
 
-    /// Whether nobody waits for a reply any more.
+    /// Whether no client waits for a reply any more.
     pub(super) fn ends_conversation(&self) -> bool {
         matches!(self, Self::Client(_) | Self::Interrupted)
     }

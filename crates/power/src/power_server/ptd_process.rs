@@ -1,4 +1,4 @@
-//! A PTDaemon as a child process: what it prints goes to a file, and it always ends.
+//! A PTDaemon as a child process: its output goes to a file, and dropping it ends the process.
 
 use std::{
     fs::File,
@@ -113,7 +113,7 @@ impl PtdProcess {
                 let _ = kill_process_group(pid, Signal::TERM);
                 self.end_within(PATIENCE);
             }
-            // Also what it has started; usually nothing is left.
+            // The whole process group, which usually has no other member left.
             let _ = kill_process_group(pid, Signal::KILL);
         }
         let _ = self.child.wait();

@@ -27,7 +27,7 @@ struct Largest {
 }
 
 impl Largest {
-    /// Takes the values behind the labels `Volts` and `Amps`. What is no positive number was not measured.
+    /// Takes the values behind the labels `Volts` and `Amps`. Only positive numbers are measurements.
     fn take(&mut self, fields: &[&str]) {
         let after = |label: &str| {
             let at = fields.iter().position(|field| *field == label)?;

@@ -166,7 +166,7 @@ impl Session {
         self.state = State::Ended;
     }
 
-    /// Writes PTDaemon's log and the description, with all that was asked. The meters must have ended, so that the log is complete.
+    /// Writes PTDaemon's log and the description with every request. The meters must have ended, so that the log is complete.
     pub(super) fn write(&mut self, description: &mut Description, log: &str) -> Result<(), ServerError> {
         let power = self.directory.join("power");
         for analyzer in &mut self.analyzers {

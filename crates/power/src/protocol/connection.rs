@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Whether the peer has closed the connection. Bytes that it sent before do not hide that for long: nobody sends two commands at once.
+    /// Whether the peer has closed the connection. Unread bytes may hide that until they are read.
     pub(crate) fn is_closed(&self) -> bool {
         if self.stream.set_nonblocking(true).is_err() {
             return true;

@@ -15,7 +15,7 @@ pub(crate) fn now() -> f64 {
     time.unwrap_or_default().as_secs_f64()
 }
 
-/// Seconds of the clock that nobody sets.
+/// Seconds of the monotonic clock.
 pub(crate) fn monotonic() -> f64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

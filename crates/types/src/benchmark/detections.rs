@@ -97,7 +97,7 @@ pub struct DefaultBoxLevel {
 pub enum ClassScores {
     /// Each by itself.
     Sigmoid,
-    /// Those of a box together.
+    /// The scores of a box together.
     Softmax,
 }
 

@@ -110,7 +110,7 @@ impl PowerLab {
                 | Kind::SilentLink(_)
                 | Kind::FullWorkspace
         );
-        // A silence shorter than this is no failure of the link.
+        // A shorter silence does not mean that the link failed.
         if is_short
             && !injected.healed
             && !(matches!(fault.kind, Kind::SilentLink(_)) && fault.hold < Duration::from_secs(40))
@@ -219,7 +219,7 @@ fn drop_packets(rules: &str) -> anyhow::Result<()> {
 }
 
 fn let_packets_through() {
-    // There is no table when the fault was undone already.
+    // The table is missing when the fault was already undone.
     let _ = shell::command("nft").map(|mut nft| {
         nft.args(["delete", "table", "ip", "lost"])
             .stderr(File::open("/dev/null").map_or_else(|_| Stdio::inherit(), Stdio::from))

@@ -186,7 +186,7 @@ impl Outcome {
             .is_some_and(|row| row["verdict"] == "rehearsal" || row["verdict"] == "pass")
     }
 
-    /// The end in words.
+    /// Describes the end.
     pub(crate) fn word(&self) -> String {
         match &self.row {
             None => "refused".to_owned(),

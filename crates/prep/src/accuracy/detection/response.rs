@@ -48,7 +48,7 @@ pub enum DetectionsError {
         /// The sample in the detection.
         found: i64,
     },
-    /// A class is no position among the categories. The reference script ends with a traceback, or takes the background for a category.
+    /// A class is not an index of the categories. The reference script ends with a traceback, or counts the background as a category.
     #[error("detection {detection} has class {found}, but the annotations have {categories} categories")]
     UnknownClass {
         /// The detection, from 1.
