@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     exit::Failure,
-    store::{MeterRow, RunDraft},
+    store::{MeterRow, MeterSettings, RunDraft},
 };
 
 /// The largest file whose hash is recorded; the official programs' logs of a day are smaller.
@@ -49,6 +49,8 @@ pub(crate) struct SessionFacts<'a> {
     pub(crate) obstacles: Vec<String>,
     /// What was found beside the session.
     pub(crate) observations: Vec<Observation>,
+    /// The directory on the machine of the official client that has the files, when they could not be fetched.
+    pub(crate) unfetched: Option<String>,
 }
 
 impl SessionRecord {
@@ -78,42 +80,62 @@ impl SessionRecord {
             "state": draft.spec.state,
             "simulated": simulated,
             "obstacles": facts.obstacles,
+            "unfetched": facts.unfetched,
             "observations": session_watch::document(&facts.observations),
             "runs": runs.iter().map(|(part, run)| ((*part).to_owned(), json!(run))).collect::<serde_json::Map<_, _>>(),
             "directory": session.display().to_string(),
             "sha256": hashes(&session)?,
         });
-        let mut energy = None;
-        let more = match judged {
-            Ok(verdict) => {
-                // A session that is known to be no measurement never passes.
-                let is_result = simulated == Some(false) && facts.obstacles.is_empty();
-                let word = match (verdict.accepts(), is_result) {
-                    (true, true) => "pass",
-                    (true, false) => "rehearsal",
-                    (false, _) => "fail",
-                };
-                energy = verdict.energy;
-                json!({
-                    "verdict": word,
-                    "official_checks": verdict.official.checks,
-                    "official_summary": verdict.official.summary(),
-                    "findings": verdict.findings,
-                    "energy": energy,
-                })
-            }
+        let energy = match judged {
+            Ok(verdict) => add_verdict(&mut document, verdict),
             Err(failure) => {
                 let reason = failure.to_string();
-                json!({ "reason": reason.trim_start_matches("regatta: ") })
+                set(
+                    &mut document,
+                    "reason",
+                    json!(reason.trim_start_matches("regatta: ")),
+                );
+                None
             }
         };
-        if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
-            document.extend(more);
-        }
-        let mut text = serde_json::to_string_pretty(&document)?;
-        text.push('\n');
-        AtomicFile::new(&directory.join(FILE)).write(text.as_bytes())?;
+        store(directory, &document)?;
         Ok(Self { document, energy })
+    }
+
+    /// The login and the directory of files that could not be fetched.
+    pub(crate) fn unfetched(&self) -> Option<(&str, &str)> {
+        let text = |key: &str| self.document.get(key).and_then(Value::as_str);
+        text("machine").zip(text("unfetched"))
+    }
+
+    /// The round whose rules apply, and the settings of the meter at that time.
+    pub(crate) fn rules(&self) -> Option<(&str, MeterSettings)> {
+        let settings = self.document.get("meter")?.get("settings")?.clone();
+        let round = self.document.get("round")?.as_str()?;
+        Some((round, serde_json::from_value(settings).ok()?))
+    }
+
+    /// Records the verdict on a session whose files were fetched later.
+    ///
+    /// # Errors
+    /// When a file of the session cannot be read, or the document cannot be written.
+    pub(crate) fn fetched(mut self, directory: &Path, verdict: SessionVerdict) -> io::Result<Self> {
+        let why = self
+            .document
+            .as_object_mut()
+            .and_then(|fields| fields.remove("reason"));
+        let fetched = json!({ "time": jiff::Timestamp::now(), "failed_before": why });
+        for (key, value) in [
+            ("unfetched", Value::Null),
+            ("fetched", fetched),
+            ("simulated", json!(is_simulated(directory))),
+            ("sha256", json!(hashes(&directory.join("session"))?)),
+        ] {
+            set(&mut self.document, key, value);
+        }
+        self.energy = add_verdict(&mut self.document, verdict);
+        store(directory, &self.document)?;
+        Ok(self)
     }
 
     /// Reads the record of the session in `directory`. `None` while the session goes on, or when it ended without a readable record.
@@ -191,6 +213,39 @@ impl SessionRecord {
     pub(crate) const fn energy(&self) -> Option<&SessionEnergy> {
         self.energy.as_ref()
     }
+}
+
+/// Writes the document beside the session's files.
+fn store(directory: &Path, document: &Value) -> io::Result<()> {
+    let mut text = serde_json::to_string_pretty(document)?;
+    text.push('\n');
+    AtomicFile::new(&directory.join(FILE)).write(text.as_bytes())
+}
+
+fn set(document: &mut Value, key: &str, value: Value) {
+    if let Value::Object(fields) = document {
+        fields.insert(key.to_owned(), value);
+    }
+}
+
+/// Adds a verdict. A session that is known to be no measurement never passes.
+fn add_verdict(document: &mut Value, verdict: SessionVerdict) -> Option<SessionEnergy> {
+    let is_measured = document.get("simulated") == Some(&Value::Bool(false));
+    let has_obstacles = document
+        .get("obstacles")
+        .and_then(Value::as_array)
+        .is_none_or(|obstacles| !obstacles.is_empty());
+    let word = match (verdict.accepts(), is_measured && !has_obstacles) {
+        (true, true) => "pass",
+        (true, false) => "rehearsal",
+        (false, _) => "fail",
+    };
+    set(document, "verdict", json!(word));
+    set(document, "official_checks", json!(verdict.official.checks));
+    set(document, "official_summary", json!(verdict.official.summary()));
+    set(document, "findings", json!(verdict.findings));
+    set(document, "energy", json!(verdict.energy));
+    verdict.energy
 }
 
 /// SHA-256 of every file, by its path below the directory.

@@ -123,6 +123,19 @@ impl Store {
         Ok(())
     }
 
+    /// Stores the verdict on a session that had ended without one, because its files could not be fetched.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn power_session_is_fetched(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
+        self.connection.execute(
+            "UPDATE power_sessions SET verdict = ?2, reason = NULL, simulated = ?3
+             WHERE id = ?1 AND ended IS NOT NULL AND verdict IS NULL",
+            params![id, end.verdict, end.simulated],
+        )?;
+        Ok(())
+    }
+
     /// Returns one session.
     ///
     /// # Errors

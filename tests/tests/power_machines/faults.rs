@@ -1,12 +1,13 @@
 //! What is killed, cut or interrupted in the middle of a session, and what is left afterwards.
 
 use std::{
+    fs,
     process::{Command, Output},
     sync::atomic::Ordering,
 };
 
 use regatta_tests::{
-    power_sessions::{kill, processes},
+    power_sessions::{json, kill, processes},
     printed,
     wire::{CUT, Wire},
 };
@@ -67,4 +68,32 @@ pub(crate) fn a_device_that_is_lost(bench: &mut Bench) {
     let (mut process, id) = bench.begin("lost");
     bench.lab.device = None;
     bench.expect_failure("lost", &mut process, &id, "agent was offline for 30 s");
+}
+
+/// The workspace cannot take the session's files. They stay on the device until they are fetched, and nothing is measured again.
+pub(crate) fn a_session_whose_files_stay_on_the_device(bench: &Bench) {
+    bench.add_meter("unfetched", bench.director.port, "");
+    let (mut process, id) = bench.begin("unfetched");
+    let place = bench.lab.workspace().join("power").join(&id).join("session");
+    fs::write(&place, "no directory").expect("the session's directory");
+    bench.expect_failure("unfetched", &mut process, &id, "could not be fetched");
+    let fetch = || {
+        let mut command = bench.regatta();
+        command.args(["power", "fetch", &id, "--format", "json"]);
+        command.arg("--identity").arg(bench.device.key());
+        command.args(["--accept-host-key", &bench.device.fingerprint()]);
+        command.output().expect("regatta starts")
+    };
+    let refused = fetch();
+    assert!(!refused.status.success(), "{}", printed(&refused));
+    fs::remove_file(&place).expect("the file");
+    let fetched = fetch();
+    assert!(fetched.status.success(), "{}", printed(&fetched));
+    let record = json(&fetched);
+    assert_eq!(record["verdict"], "rehearsal", "{record}");
+    assert_eq!(record["official_summary"], "11 of 11 checks passed", "{record}");
+    let row = bench.newest("unfetched").expect("a session");
+    assert!(row["verdict"] == "rehearsal" && row["reason"].is_null(), "{row}");
+    let again = printed(&fetch());
+    assert!(again.contains("no files that wait on a device"), "{again}");
 }

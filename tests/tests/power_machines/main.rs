@@ -13,7 +13,7 @@ use std::{fs, net::SocketAddr, path::PathBuf, process::Command, thread};
 use bench::Bench;
 use faults::{
     a_command_that_is_interrupted, a_command_that_is_killed, a_connection_that_ends, a_device_that_is_lost,
-    a_program_that_is_killed,
+    a_program_that_is_killed, a_session_whose_files_stay_on_the_device,
 };
 use regatta_power::ntp;
 use regatta_tests::{
@@ -50,6 +50,7 @@ fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
             scope.spawn(move || a_connection_that_ends(bench, SILENT)),
             scope.spawn(move || a_command_that_is_killed(bench)),
             scope.spawn(move || a_command_that_is_interrupted(bench)),
+            scope.spawn(move || a_session_whose_files_stay_on_the_device(bench)),
             scope.spawn(move || a_director_on_this_machine(bench)),
         ];
         for part in parts {

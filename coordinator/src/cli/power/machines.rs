@@ -24,6 +24,13 @@ pub(super) struct MachineArgs {
     /// The Python interpreter of the official client on the device
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     device_python: String,
+    #[command(flatten)]
+    logins: LoginArgs,
+}
+
+/// Flags about logins over SSH.
+#[derive(Debug, clap::Args)]
+pub(super) struct LoginArgs {
     /// Private key to log in with; can be repeated
     #[arg(long, value_name = "FILE")]
     identity: Vec<PathBuf>,
@@ -52,17 +59,8 @@ impl Machines {
         store: &Store,
     ) -> Result<Self, Failure> {
         let show = Show::new(false, true);
-        let prompt = TerminalPrompt::new(args.password_stdin, &args.accept_host_key, &show)?;
-        let config = SshConfig::of_user()?;
-        let options = AccessOptions {
-            identities: args.identity.clone(),
-            ..AccessOptions::default()
-        };
-        let connect = |to: &Destination| -> Result<(Rc<Link>, String), Failure> {
-            let access = config.access(to, &options).map_err(Failure::usage)?;
-            let link = Link::open(&access, &prompt).map_err(link_failure)?;
-            Ok((Rc::new(link), access.host))
-        };
+        let prompt = args.logins.prompt(&show)?;
+        let connect = |to: &Destination| args.logins.connect(to, &prompt);
         let (director_link, host) = match &meter.director {
             None => (None, None),
             Some(login) => {
@@ -112,6 +110,30 @@ impl Machines {
             },
             address,
         })
+    }
+}
+
+impl LoginArgs {
+    /// Answers what a login needs.
+    pub(super) fn prompt<'a>(&'a self, show: &'a Show) -> Result<TerminalPrompt<'a>, Failure> {
+        TerminalPrompt::new(self.password_stdin, &self.accept_host_key, show)
+    }
+
+    /// Connects to a machine. Returns the connection and the machine's address.
+    pub(super) fn connect(
+        &self,
+        to: &Destination,
+        prompt: &TerminalPrompt<'_>,
+    ) -> Result<(Rc<Link>, String), Failure> {
+        let options = AccessOptions {
+            identities: self.identity.clone(),
+            ..AccessOptions::default()
+        };
+        let access = SshConfig::of_user()?
+            .access(to, &options)
+            .map_err(Failure::usage)?;
+        let link = Link::open(&access, prompt).map_err(link_failure)?;
+        Ok((Rc::new(link), access.host))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod client;
+mod fetch;
 mod lint;
 mod list;
 mod machines;
@@ -32,6 +33,8 @@ pub(super) enum Command {
     List,
     /// Shows a session: what both checkers said, its energy and its files
     Show(show::ShowArgs),
+    /// Fetches the files of a session that stayed on the device, and judges it
+    Fetch(fetch::FetchArgs),
     /// Rehearses a session on this machine: official client and server, a simulated PTDaemon, no measurement
     #[command(disable_version_flag = true)]
     Simulate(Box<simulate::SimulateArgs>),
@@ -53,6 +56,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Run(args) => run::run(args, context),
         Command::List => list::list(context),
         Command::Show(args) => show::show(args, context),
+        Command::Fetch(args) => fetch::fetch(args, context),
         Command::Simulate(args) => simulate::simulate(args, context),
         Command::Server(args) => server::serve(args, context),
         Command::Client(args) => client::measure(args, context),

@@ -71,6 +71,9 @@ pub(super) fn failure(error: SessionError) -> Failure {
             let hint = failed.hint;
             Failure::could_not(failed).hint(hint)
         }
+        error @ SessionError::Uncollected { .. } => {
+            Failure::from(error).hint("`regatta power fetch last` fetches them once the machine answers")
+        }
         error => Failure::from(error),
     }
 }

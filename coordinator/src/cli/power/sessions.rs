@@ -31,7 +31,7 @@ use crate::{
         end_session, server_conf, upload_logs,
     },
     runs::marker_reasons,
-    store::{MeterRow, NewPowerSession, PowerSessionEnd, RunDraft, Store},
+    store::{MeterRow, MeterSettings, NewPowerSession, PowerSessionEnd, RunDraft, Store},
     tables,
     workspace::Workspace,
 };
@@ -161,8 +161,12 @@ impl Sessions<'_> {
                 }
                 made
             });
+        let unfetched = match &made {
+            Err(SessionError::Uncollected { directory, .. }) => Some(directory.clone()),
+            _ => None,
+        };
         let judged = match made {
-            Ok(session) => self.judge(&session).map_err(Failure::from),
+            Ok(session) => judge(&self.meter.settings, self.rules, &session).map_err(Failure::from),
             Err(error) => Err(failure(error)),
         };
         let facts = SessionFacts {
@@ -176,6 +180,7 @@ impl Sessions<'_> {
                 .unwrap_or_else(|error| vec![format!("the markers of its runs cannot be read: {error}")]),
             runs: requested,
             observations,
+            unfetched,
         };
         let record = SessionRecord::write(&plan.directory, &facts, judged)?;
         let end = PowerSessionEnd {
@@ -247,16 +252,20 @@ impl Sessions<'_> {
         }
         Ok(obstacles)
     }
+}
 
-    fn judge(&self, session: &Path) -> anyhow::Result<SessionVerdict> {
-        let settings = &self.meter.settings;
-        let python = match settings.director {
-            None => settings.python.as_str(),
-            Some(_) => "python3",
-        };
-        let copy = PowerDev::elsewhere(&checker_copy(settings), Default::default(), Vec::new());
-        SessionVerdict::of(Path::new(python), &copy.checker(), self.rules, session)
-    }
+/// Judges a complete session with both checkers.
+pub(super) fn judge(
+    settings: &MeterSettings,
+    rules: &PowerRules,
+    session: &Path,
+) -> anyhow::Result<SessionVerdict> {
+    let python = match settings.director {
+        None => settings.python.as_str(),
+        Some(_) => "python3",
+    };
+    let copy = PowerDev::elsewhere(&checker_copy(settings), Default::default(), Vec::new());
+    SessionVerdict::of(Path::new(python), &copy.checker(), rules, session)
 }
 
 /// Passes the logs of a run to the client, on this machine or over SSH.

@@ -33,7 +33,8 @@ pub(super) fn show(args: &ShowArgs, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-fn session(store: &Store, name: &str) -> Result<PowerSessionRow, Failure> {
+/// The session with an id, or the last one.
+pub(super) fn session(store: &Store, name: &str) -> Result<PowerSessionRow, Failure> {
     let found = match name {
         LAST => store.power_sessions()?.into_iter().next(),
         id => store.power_session(id)?,

@@ -28,9 +28,7 @@ pub enum SessionError {
         reason: String,
     },
     /// The session's files on the system under test could not be fetched.
-    #[error(
-        "the session's files could not be fetched and stay on {machine} in {directory}; `regatta power check` judges a copy"
-    )]
+    #[error("the session's files could not be fetched and stay on {machine} in {directory}")]
     Uncollected {
         /// The machine, in words.
         machine: String,

@@ -1,0 +1,85 @@
+//! `regatta power fetch`: fetches the files of a session that was complete on the device when the connection failed, and judges it.
+//!
+//! Nothing is measured again, and a session that failed stays failed.
+
+use std::path::Path;
+
+use regatta_config::catalogue::Catalogue;
+use regatta_power::session::missing_file;
+
+use super::{
+    super::{Context, deploy::Show},
+    machines::LoginArgs,
+    sessions::judge,
+    show::session,
+};
+use crate::{
+    deploy::ssh::Destination,
+    exit::{self, CommandResult, Failure},
+    power::{Link, SessionRecord},
+    store::PowerSessionEnd,
+    tables,
+};
+
+/// Flags of `power fetch`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct FetchArgs {
+    /// The session's id, or `last`
+    session: String,
+    /// Another login of the device: user@host or user@host:port [default: that of the session]
+    #[arg(long, value_name = "USER@HOST")]
+    ssh: Option<Destination>,
+    #[command(flatten)]
+    logins: LoginArgs,
+}
+
+pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let row = session(&store, &args.session)?;
+    let directory = workspace.power_session(&row.id);
+    let record = SessionRecord::read(&directory);
+    let nothing = || {
+        Failure::misuse(format!("session {} has no files that wait on a device", row.id))
+            .hint(format!("`regatta power show {}` shows how it ended", row.id))
+    };
+    let record = record.ok_or_else(nothing)?;
+    let (login, place) = record.unfetched().ok_or_else(nothing)?;
+    let (round, settings) = record.rules().ok_or_else(nothing)?;
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+    let rules = &catalogue.round(Some(round)).map_err(Failure::usage)?.power;
+    let rules = rules.as_ref().ok_or_else(nothing)?;
+    let login = match &args.ssh {
+        Some(login) => login.clone(),
+        // The record has the login in words: user@host port N.
+        None => login.replace(" port ", ":").parse().map_err(Failure::usage)?,
+    };
+    let show = Show::new(false, true);
+    let (link, _) = args.logins.connect(&login, &args.logins.prompt(&show)?)?;
+    let files = directory.join("session");
+    link.fetch(place, &files)
+        .map_err(|error| anyhow::Error::new(error).context(format!("cannot fetch {place} from {login}")))?;
+    if let Some(name) = missing_file(&files) {
+        return Err(Failure::could_not(format!("{place} on {login} has no {name}"))
+            .hint("the session was not complete there; make another one"));
+    }
+    let place = place.to_owned();
+    let verdict = judge(&settings, rules, &files)?;
+    let record = record.fetched(&directory, verdict)?;
+    let end = PowerSessionEnd {
+        verdict: record.verdict(),
+        simulated: record.simulated(),
+        ..PowerSessionEnd::default()
+    };
+    store.power_session_is_fetched(&row.id, &end)?;
+    remove(&link, &row.id, &place);
+    context.print(record.document(), || tables::power_session(&record))?;
+    Ok(if record.passes() { exit::OK } else { exit::NO })
+}
+
+/// Removes the session's directory on the device, now that its files are here. What is left is named before the next session.
+fn remove(link: &Link, id: &str, place: &str) {
+    let parent = Path::new(place).parent();
+    if let Some(parent) = parent.filter(|parent| parent.ends_with(format!("{id}-device"))) {
+        let _ = link.files().remove(&parent.display().to_string());
+    }
+}
