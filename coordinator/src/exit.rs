@@ -79,6 +79,14 @@ impl Failure {
         self
     }
 
+    /// Adds a hint for the user if there is one.
+    pub(crate) fn optional_hint(self, advice: Option<impl fmt::Display>) -> Self {
+        match advice {
+            Some(advice) => self.hint(advice),
+            None => self,
+        }
+    }
+
     /// Adds the option that names the workspace to every suggested command.
     pub(crate) fn with_workspace_option(mut self, option: String) -> Self {
         self.workspace_option = Some(option);

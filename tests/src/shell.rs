@@ -1,11 +1,12 @@
 //! Runs Debian's tools for fault campaigns, and reports their output when they fail.
 
 use std::{
+    io::Write as _,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
 /// Finds a tool. Daemons and network tools are in directories that a user's PATH may lack.
 #[must_use]
@@ -35,6 +36,20 @@ pub fn run(line: &str) -> anyhow::Result<()> {
     let mut words = line.split_ascii_whitespace();
     let tool = words.next().unwrap_or_default();
     succeed(command(tool)?.args(words)).map(drop)
+}
+
+/// Loads rules into the kernel's packet filter.
+///
+/// # Errors
+/// Returns an error when nft is missing or refuses them.
+pub fn load_packet_rules(rules: &str) -> anyhow::Result<()> {
+    let mut nft = command("nft")?.args(["-f", "-"]).stdin(Stdio::piped()).spawn()?;
+    nft.stdin
+        .take()
+        .context("nft has an input")?
+        .write_all(rules.as_bytes())?;
+    ensure!(nft.wait()?.success(), "nft refuses {rules}");
+    Ok(())
 }
 
 /// Runs a command and returns its output.

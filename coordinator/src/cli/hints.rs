@@ -15,11 +15,7 @@ use crate::{
 pub(crate) fn with_hint(error: anyhow::Error, workspace: &Workspace) -> Failure {
     let config = workspace.root().join(CONFIG_FILE);
     let hint = hint(&error, &config.display().to_string());
-    let failure = Failure::from(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::from(error).optional_hint(hint)
 }
 
 /// Returns what a user can do about the error.

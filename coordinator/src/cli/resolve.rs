@@ -25,8 +25,5 @@ pub(super) fn unresolved(error: ResolveError) -> Failure {
     } else {
         Failure::usage(error)
     };
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    failure.optional_hint(hint)
 }

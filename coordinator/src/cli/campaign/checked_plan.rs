@@ -35,11 +35,9 @@ pub(super) struct CheckedPlan {
 pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result<CheckedPlan, Failure> {
     let located = |problem: PlanProblem| {
         let hint = problem.hint.clone();
-        let failure = Failure::usage(problem).context(path.display());
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Failure::usage(problem)
+            .context(path.display())
+            .optional_hint(hint)
     };
     let text = regular_file::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let plan = CampaignPlan::read(&text).map_err(located)?;

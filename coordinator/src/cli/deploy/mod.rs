@@ -162,11 +162,7 @@ fn deploy(
 
 pub(super) fn lab_failure(error: LabError) -> Failure {
     let hint = error.hint();
-    let failure = Failure::from(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::from(error).optional_hint(hint)
 }
 
 /// The work on each board.
@@ -324,11 +320,7 @@ fn report(tasks: &[Task], results: Vec<BoardResult>, dry_run: bool, context: &Co
         },
     ] = rows.as_slice()
     {
-        let failure = Failure::could_not(error);
-        return Err(match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        });
+        return Err(Failure::could_not(error).optional_hint(hint.as_ref()));
     }
     let failed = rows.iter().any(|row| row.outcome.is_err());
     context.print(&show::document(&rows, dry_run), || show::table(&rows, dry_run))?;

@@ -88,11 +88,7 @@ pub(super) fn measure(args: &ClientArgs, context: &Context) -> CommandResult {
         Err(error @ ClientError::Interrupted) => Err(Failure::interrupted(error)),
         Err(error) => {
             let hint = error.hint();
-            let failure = Failure::from(error);
-            Err(match hint {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            })
+            Err(Failure::from(error).optional_hint(hint))
         }
     }
 }

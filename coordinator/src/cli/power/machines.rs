@@ -153,9 +153,5 @@ fn link_failure(error: LinkError) -> Failure {
             Some("enable SFTP there: `Subsystem sftp internal-sftp` in /etc/ssh/sshd_config".to_owned())
         }
     };
-    let failure = Failure::from(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::from(error).optional_hint(hint)
 }

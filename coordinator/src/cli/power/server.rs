@@ -40,11 +40,7 @@ pub(super) fn serve(args: &ServerArgs, _context: &Context) -> CommandResult {
         Err(ServerError::Interrupted) => Err(Failure::interrupted("interrupted before a client came")),
         Err(error) => {
             let hint = error.hint();
-            let failure = Failure::from(error);
-            Err(match hint {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            })
+            Err(Failure::from(error).optional_hint(hint))
         }
     }
 }

@@ -5,13 +5,7 @@
 //! [device 10.77.1.2] --veth-- [10.77.1.1  campaign, proxies, mosquitto  10.77.2.1] --veth-- [coordinator 10.77.2.2]
 //! ```
 
-use std::{
-    io::Write as _,
-    net::{Ipv4Addr, SocketAddr},
-    process::Stdio,
-};
-
-use anyhow::{Context as _, ensure};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::{plan::Side, shell};
 
@@ -103,16 +97,7 @@ pub(crate) fn lose(side: Side, percent: i64) -> anyhow::Result<()> {
          chain incoming {{ type filter hook input priority 0; iifname \"{link}\" {dice}; }}\n\
          chain outgoing {{ type filter hook output priority 0; oifname \"{link}\" {dice}; }}\n}}\n"
     );
-    let mut nft = shell::command("nft")?
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .spawn()?;
-    nft.stdin
-        .take()
-        .context("nft has an input")?
-        .write_all(rules.as_bytes())?;
-    ensure!(nft.wait()?.success(), "nft refuses {rules}");
-    Ok(())
+    shell::load_packet_rules(&rules)
 }
 
 /// Stops dropping packets.

@@ -2,14 +2,12 @@
 
 use std::{
     fs::{self, File},
-    io::Write as _,
     net::TcpListener,
     process::Stdio,
     sync::atomic::Ordering,
     time::Duration,
 };
 
-use anyhow::{Context as _, ensure};
 use regatta_tests::{
     power_sessions::processes,
     shell,
@@ -206,16 +204,7 @@ fn drop_packets(rules: &str) -> anyhow::Result<()> {
     let text = format!(
         "add table ip lost\nadd chain ip lost out {{ type filter hook output priority 0; }}\n{rules}"
     );
-    let mut nft = shell::command("nft")?
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .spawn()?;
-    nft.stdin
-        .take()
-        .context("its input")?
-        .write_all(text.as_bytes())?;
-    ensure!(nft.wait()?.success(), "nft refuses {text}");
-    Ok(())
+    shell::load_packet_rules(&text)
 }
 
 fn let_packets_through() {
