@@ -31,7 +31,7 @@ pub(crate) fn complete(text: &str, option: &str) -> String {
     while let Some(part) = rest.next() {
         completed.push('`');
         completed.push_str(part);
-        // Without a closing backquote it is no quotation.
+        // Text without a closing backquote is not a quotation.
         let subcommand = part
             .strip_prefix(PROGRAM)
             .filter(|_| is_quoted && rest.peek().is_some());

@@ -24,7 +24,7 @@ fn refusal(output: &Output) -> (Option<i32>, String) {
     (output.status.code(), printed)
 }
 
-/// Samples of another type need what their numbers stand for, and nothing else does.
+/// Samples of another type need a scale; other samples refuse one.
 #[test]
 fn samples_are_prepared_as_requested_or_not_at_all() {
     let coordinator = Coordinator::embedded();
@@ -216,7 +216,7 @@ fn without_a_daemon_runs_wait_and_the_user_is_warned() {
         .as_str()
         .unwrap()
         .to_owned();
-    // It is kept, and done once somebody serves.
+    // The request is stored, and done as soon as a coordinator serves.
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());

@@ -122,7 +122,7 @@ fn a_device_that_never_stops_sending_hears_its_acknowledgements() {
     });
     let _ = coordinator.request_run("PerformanceOnly");
     let (run, _) = device.next_start();
-    // Of itself the client reads after the 65,535 messages that MQTT lets it send ahead.
+    // By default, the client reads only after the 65,535 messages that MQTT allows it to send ahead.
     for sent in 0.. {
         if device.has_heard_of(run) {
             return;

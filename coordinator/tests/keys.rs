@@ -90,7 +90,7 @@ fn keys_that_are_not_in_order_are_refused_by_name() {
         "{printed}"
     );
 
-    // Who can write there can put other keys in the place of these.
+    // A user with write access there can replace these keys.
     let lab = Lab::new();
     for (path, bits, good) in [
         ("keys", 0o777, 0o700),

@@ -79,7 +79,7 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
     );
     assert_eq!(record["delivery"]["complete"], false);
 
-    // It was there all the time: it goes on, and its record is made anew.
+    // The agent had the run all the time: the run continues, and its record is made again.
     device.say_inventory(1, &[run]);
     let (again, spec_json) = device.next_start();
     assert_eq!(again, run);
@@ -105,7 +105,7 @@ fn a_list_that_is_cut_short_takes_no_run_away() {
     eventually("the state", 30, || {
         (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
-    // As an agent that holds more runs than its hello can name.
+    // Like an agent with more runs than its hello can name.
     device.say(Leaf::Hello, device.hello(Vec::new()).to_frame().unwrap(), true);
     device.tell(run, RunPhase::Draining, &[]);
     eventually("the next state", 30, || {
@@ -166,7 +166,7 @@ fn an_agent_of_another_wire_version_is_refused_with_both_named() {
         "{}",
         coordinator.printed()
     );
-    // With an agent that is understood it is a device like any other.
+    // With an agent of the same wire version it is an ordinary device.
     newer.say_hello(Vec::new());
     eventually("the device", 30, || {
         let list = coordinator.json(&["device", "list"]);

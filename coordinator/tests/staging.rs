@@ -98,7 +98,7 @@ fn missing_answers_exit_with_1_and_nothing_is_prompted_without_a_terminal() {
         "{printed}"
     );
     assert!(!fixture.at("tree").exists());
-    // As a rehearsal the same runs are staged, and the document says as what.
+    // A rehearsal stages the same runs, and its document names it a rehearsal.
     let rehearsal = stage.replace("--division closed", "--rehearsal --format json");
     let (code, printed, _) = regatta(&fixture, &rehearsal);
     let document: Value = serde_json::from_str(&printed).unwrap();

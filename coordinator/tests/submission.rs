@@ -1,5 +1,5 @@
 //! `regatta submission` and `regatta audit` as their users call them: what they print, what they write, their exit codes.
-//! That the verdicts are right is tested beside `crates/submission`.
+//! The tests of `crates/submission` verify the verdicts.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 #![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
@@ -267,7 +267,7 @@ fn truncation_cuts_keeps_and_proves() {
             .iter()
             .any(|proof| proof["holds"] == false)
     );
-    // Without its accuracy.txt a log is left alone, and that is no success.
+    // A log without accuracy.txt is not truncated, and the exit code is 1.
     let skipped =
         "submission truncate --input tree --submitter Team --output skipped --scenarios-to-skip Offline";
     assert_eq!(desk.answer(skipped).0, 0);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Value, json};
 
-/// Of the network's detections, every twentieth is not annotated.
+/// Every twentieth detection of the network is not annotated.
 const UNKNOWN: usize = 20;
 
 /// Returns the floats of a response in hexadecimal.

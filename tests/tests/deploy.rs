@@ -28,7 +28,7 @@ fn both(output: &Output) -> String {
     )
 }
 
-/// That a deployment failed with exit code 3 and said these words.
+/// Asserts that a deployment failed with exit code 3 and printed these texts.
 fn assert_refused(output: &Output, words: &[&str]) {
     let printed = both(output);
     assert_eq!(output.status.code(), Some(3), "{printed}");
@@ -88,7 +88,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
         .output();
     assert_eq!(added.unwrap().status.code(), Some(2), "an unknown device");
 
-    // It races, with a file that it has to get first.
+    // The run executes, and downloads a file first.
     let cache = deploy_lab.lab.scratch().join("calibration.cache");
     fs::write(&cache, "kept at the coordinator").unwrap();
     let _ = succeed_output(
@@ -145,7 +145,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "nothing to do");
 
-    // One that starts and is never heard, likewise.
+    // So is a daemon that starts but sends no hello.
     deploy_lab.pack_script(
         "case $1 in --version) echo regatta-agent 0.3.0 ;; serve) exec sleep 600 ;; *) exit 3 ;; esac",
         "0.3.0",
@@ -211,7 +211,7 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
         child.wait_with_output().unwrap()
     };
     let known_hosts = deploy_lab.home().join(".ssh/known_hosts");
-    // Nobody is there to ask, and another key was accepted.
+    // Without a terminal nothing can prompt, and another key was accepted.
     let fingerprint = sshd.fingerprint();
     for more in [&[][..], &["--accept-host-key", "SHA256:another"]] {
         assert_refused(&by_password(&sshd, PASSWORD, more), &["is unknown", &fingerprint]);
@@ -222,7 +222,7 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     assert_refused(&wrong, &["does not let us in", "the password, which is wrong"]);
     assert!(known_hosts.exists());
     assert_done(&by_password(&sshd, PASSWORD, &[]), "would copy and install");
-    // Without a terminal and without a password there is nothing left to try.
+    // Without a terminal and a password, no method remains.
     assert_refused(
         &deploy_lab.bare(BOAT, &sshd).output().unwrap(),
         &["no password, because none was given"],
@@ -413,7 +413,7 @@ fn a_link_that_is_lost_while_it_installs_ends_nothing_on_the_board() {
     );
     let program = sshd.home().join(".local/bin/regatta-agent");
     assert!(unpacking.exists() && !program.exists());
-    // Nobody is connected any more; the board goes on by itself, to the end.
+    // The connection is lost; the board finishes the installation by itself.
     fs::write(&go, "").unwrap();
     let copy = sshd.home().join(".cache/regatta/regatta-agent.tar.gz");
     eventually("the board to install by itself", 60, || {

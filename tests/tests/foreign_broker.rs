@@ -200,7 +200,7 @@ fn a_forged_end_with_forged_acknowledgements_frees_nothing_and_is_set_right() {
             && foreign.run_directory(&run).join("files/evidence.sig").exists()
     });
     foreign.acknowledge_everything(&run);
-    // It comes anew and says what it has: a coordinator that believes the forged end has it forgotten now.
+    // The device connects again and lists its runs. A coordinator that believes the forged end would now have it forget the run.
     drop(foreign.lab.device.take());
     foreign.lab.start_device();
     eventually("the coordinator to take the run up again", 60, || {

@@ -43,7 +43,7 @@ fn a_board_with_the_images_token_enrolls_by_itself() {
     let root = directory.path().join("root");
     let here = root.join("usr/lib/regatta-first-boot");
 
-    // Nobody but root reads the token, on the workstation or on the board.
+    // Only root can read the token, on the workstation and on the board.
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&here.join("token")), 0o600);
     for file in ["overlay.tar.gz", "user-data", "meta-data"] {

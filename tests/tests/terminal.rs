@@ -24,7 +24,7 @@ fn answer(terminal: &mut Terminal, question: &str, secret: &str) {
     terminal.type_in(&format!("{secret}\n"));
 }
 
-/// That it ended well, with the terminal in order and no secret ever shown.
+/// Asserts that it ended with code 0, restored the terminal and never showed a secret.
 fn assert_would_install(mut terminal: Terminal, what: &str) {
     terminal.wait_for(&format!("would copy and install {what}"));
     let status = terminal.end();
@@ -123,7 +123,7 @@ fn the_passphrase_of_a_key_is_requested() {
     answer(&mut terminal, "wrong; phrase of the key", phrase);
     assert_would_install(terminal, "the archive");
 
-    // Without its phrase the key is no use, and the password is asked for.
+    // Without its passphrase the key cannot be used, so the client asks for the password.
     let mut terminal = deploy(&deploy_lab, &sshd, &words);
     answer(&mut terminal, "phrase of the key", "");
     answer(&mut terminal, "password of", "");

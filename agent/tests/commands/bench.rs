@@ -233,7 +233,7 @@ fn times_that_were_measured_are_a_board_that_takes_their_place() {
         }
         before = found;
     }
-    // One unit, of which no policy needs to know anything.
+    // A single unit, whose times no policy needs.
     let found = measured("sim_units=gpu=500+500", "SingleStream", "one.toml");
     assert!(
         found.units.len() == 1 && found.units[0].times.seconds(1) >= 0.001,

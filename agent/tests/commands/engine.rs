@@ -293,7 +293,7 @@ fn placement_on_dla_is_reported_and_fallback_can_be_refused() {
     insta::assert_snapshot!(mask(&String::from_utf8_lossy(&shown.stdout)));
 }
 
-/// Without what differs between machines and builds.
+/// Removes the fields that differ between machines and builds.
 fn mask(shown: &str) -> String {
     let lines = shown.lines().map(|line| match line.trim_start().split_once(' ') {
         Some(("engine", _)) => "engine KEY".to_owned(),

@@ -208,7 +208,7 @@ fn a_run_that_cannot_begin_fails_with_a_reason() {
     insta::assert_snapshot!(format!("{}---\n{}", ended.stdout, ended.stderr));
 }
 
-/// Such a run would hold the device until somebody aborts it.
+/// Without the limit, such a run would occupy the device until somebody aborts it.
 #[test]
 fn settings_with_which_no_run_ends_fail_the_run_before_an_engine_is_loaded() {
     for (line, output) in [

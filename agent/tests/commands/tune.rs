@@ -58,7 +58,7 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
         refused.code == 2 && refused.stderr.contains("--force"),
         "{refused:?}"
     );
-    // On a machine so busy that even six queries take a second there is no rate for Server, which is said and no fault.
+    // On a machine so busy that six queries take a second, there is no rate for Server. The output says so; that is no failure.
     let busy = ended.code == 1 && text.contains("does not keep the latency bound at any tried rate");
     assert!(ended.code == 0 || busy, "{ended:?}");
     assert_eq!(system.name, "boat");
@@ -168,7 +168,7 @@ fn lacks_no_engine(text: &str) {
 
 const TENSORRT: &str = "--scratch . --sut tensorrt --scenario Offline --setting warmup_duration=0.02";
 
-/// Of two engines the search finds a batch, and `bench` takes what it found.
+/// The search finds a batch size for each of two engines, and `bench` uses them.
 #[test]
 fn tensorrt_is_tuned_with_the_engines_that_there_are() {
     let (fixture, fakes) = with_fakes();
@@ -220,7 +220,7 @@ fn engines(agent: &dyn Fn(&[&str]) -> Ended) -> Vec<(bool, u64, u64)> {
 fn engines_that_a_choice_lacks_are_built_for_its_trial() {
     let (fixture, fakes) = with_fakes();
     let agent = |parts: &[&str]| agent_over(&fakes, &fixture, parts);
-    // One of the right batch, but of too few profiles for its streams.
+    // An engine of the right batch with too few profiles for its streams.
     let built = agent(&["engine build --onnx model.onnx --batch 8"]);
     assert_eq!(built.code, 0, "{built:?}");
     let ended = agent(&[

@@ -125,7 +125,7 @@ impl Agent {
     pub(crate) fn thread(&self, name: &str) -> Option<(i32, Vec<bool>)> {
         let mut threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         threads.find_map(|thread| {
-            // One that ends meanwhile is gone.
+            // A process that ends meanwhile is gone.
             let thread = thread.ok()?.path();
             let comm = fs::read_to_string(thread.join("comm")).ok()?;
             let id = thread.file_name()?.to_str()?.parse().ok()?;

@@ -80,7 +80,7 @@ fn a_read_that_fails_once_leaves_no_run_unsigned_for_ever() {
     );
 }
 
-/// Evidence that cannot be written is owed like a file.
+/// Evidence that cannot be written remains a pending upload, like a file.
 #[test]
 fn evidence_that_cannot_be_written_once_is_written_at_the_next_start() {
     let Some(broker) = Mosquitto::start() else { return };

@@ -41,7 +41,7 @@ fn a_disk_that_fills_up_fails_the_run_keeps_what_is_there_and_takes_no_other() {
             .unwrap()
             .starts_with("the device cannot keep the run: ")
     );
-    // With room again, and after a restart, the device is as good as new.
+    // With free space again, and after a restart, the device takes runs again.
     fs::remove_file(disk.path.join("filler")).unwrap();
     agent.stop();
     agent.launch();

@@ -1,4 +1,4 @@
-//! Who may give up what was logged: acknowledgements, which carry no signature, free nothing; a release does, until the coordinator
+//! Permission to remove logs: acknowledgements, which have no signature, free nothing; a release does, until the coordinator
 //! asks for files again.
 
 use std::{

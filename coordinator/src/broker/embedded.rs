@@ -272,7 +272,7 @@ async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, share
     let mut shutdown = shared.shutdown.subscribe();
     let mut changes = shared.admission.changes();
     let mut connections = JoinSet::new();
-    // Not among the connections: it has no end of its own, and ends when the set is dropped.
+    // A set of its own, because this task never returns: dropping the set ends it.
     let mut wills = JoinSet::new();
     let routing = Arc::clone(&shared.routing);
     wills.spawn(async move { routing.forward_wills().await });

@@ -126,7 +126,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     use std::io::Write as _;
     let open = |path: &Path| {
-        // One that is there may have been others' to read.
+        // An existing file may have been readable by others.
         let _ = fs::remove_file(path);
         fs::OpenOptions::new()
             .write(true)

@@ -205,7 +205,7 @@ fn row(combination: &Combination, device: String, groups: Vec<Group>, floor: AaF
     }
 }
 
-/// Returns the verdict in words.
+/// Returns the verdict as text, such as `better by 3.2 %`.
 fn words(verdict: Verdict, ratio: f64, pairs: usize, is_one_run_each: bool) -> String {
     let percent = (ratio - 1.0).abs() * 100.0;
     match verdict {

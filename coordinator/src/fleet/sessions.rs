@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(sessions.of(&device, begin), Identity::Duplicated);
         let other: DeviceId = "cd".repeat(16).parse().unwrap();
         assert_eq!(sessions.of(&other, begin), Identity::Single);
-        // One of them stays. It may restart too.
+        // One of them remains. It may restart as well.
         let soon = begin + QUIET / 2;
         assert_eq!(sessions.heard(&device, 100, soon), Identity::Duplicated);
         assert_eq!(sessions.of(&device, begin + QUIET), Identity::NowSingle);

@@ -22,6 +22,6 @@ pub(crate) trait Publisher: Send {
     /// Queues a message, or drops it when the link is down or the queue is full. Devices repeat messages that need an answer.
     fn publish(&self, topic: &Topic, frame: Vec<u8>);
 
-    /// Waits until the queue has capacity for so many messages, but not for long, and not while the link is down.
+    /// Waits at most 2 s until the queue has capacity for `messages` messages. Returns at once while the link is down.
     fn wait_for_capacity(&self, messages: usize);
 }

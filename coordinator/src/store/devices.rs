@@ -56,7 +56,7 @@ pub(crate) struct DeviceRow {
 /// What a device does, as far as the coordinator hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceActivity {
-    /// It is not heard.
+    /// The coordinator ignores its messages.
     Offline,
     /// Two agents use its identity.
     Duplicated,

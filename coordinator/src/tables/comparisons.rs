@@ -69,7 +69,7 @@ pub(crate) struct ComparisonRow {
     pub(crate) verdict: &'static str,
     /// How many more pairs would decide, or are needed at least.
     pub(crate) more_pairs: Option<usize>,
-    /// The verdict in words.
+    /// The verdict as text.
     pub(crate) words: String,
     /// Whether all of one side ran before the other.
     #[serde(rename = "separated")]

@@ -240,7 +240,7 @@ impl Coordinator {
         requested["runs"][0]["run"].as_str().unwrap().to_owned()
     }
 
-    /// One run as `runs show` tells it.
+    /// One run as `runs show` prints it.
     pub fn show(&self, run: &str) -> Value {
         self.json(&["runs", "show", run])
     }
@@ -264,7 +264,7 @@ impl Coordinator {
         fs::read(self.path(&format!("runs/{run}/files/{name}"))).ok()
     }
 
-    /// What the daemon has printed.
+    /// The daemon's output so far.
     pub fn printed(&self) -> String {
         fs::read_to_string(self.log()).unwrap_or_default()
     }

@@ -51,8 +51,8 @@ impl SimulatedDevice {
         let mut options = MqttOptions::new(format!("simulated-{seed}-{port}"), ("127.0.0.1", port));
         options
             .set_keep_alive(5)
-            // With something to send the client library does not read, until so much is not acknowledged: a device that
-            // sends faster than its broker takes it would never hear a word.
+            // While messages wait to be sent, the client library reads nothing until this many are not acknowledged. A device
+            // that sends faster than its broker reads would otherwise receive nothing.
             .set_outgoing_inflight_upper_limit(64)
             .set_incoming_packet_size_limit(IncomingPacketSizeLimit::Bytes(1 << 20));
         let (client, mut connection) = Client::builder(options).capacity(512).build();

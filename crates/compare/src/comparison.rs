@@ -35,7 +35,7 @@ pub enum Verdict {
 pub enum MorePairs {
     /// As many, with 98 % probability ([`plan::POWER`](crate::plan::POWER)), if difference and noise are as the present pairs show.
     Enough(usize),
-    /// At least as many: fewer have no interval.
+    /// A lower bound: fewer pairs have no interval.
     AtLeast(usize),
     /// More than a comparison may have: the ratio is too close to the floor, or the noise too large.
     TooMany,

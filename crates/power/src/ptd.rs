@@ -44,6 +44,6 @@ pub(crate) mod reply {
     pub(crate) const NOTHING_TO_STOP: &str = "Error: no measurement to stop";
     /// To `RL,*,*` of a meter with one channel.
     pub(crate) const INVALID_PARAMETERS: &str = "Error: Invalid number of parameters";
-    /// To a command that does not exist.
+    /// The reply to an unknown command.
     pub(crate) const UNKNOWN_COMMAND: &str = "Error: Unknown command";
 }

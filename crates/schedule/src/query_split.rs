@@ -13,7 +13,7 @@ pub struct QuerySplit {
 }
 
 /// Returns the split of `samples` whose last batch is expected to end first. Each of the `sets` contains the participating
-/// units and the factors by which they take longer than in `alone`. A portion above its unit's largest batch stands for
+/// units and the factors by which they take longer than in `alone`. A portion above its unit's largest batch represents
 /// several batches in sequence.
 #[must_use]
 pub fn best_split(alone: &[ServiceTimes], sets: &[(Vec<bool>, Vec<f64>)], samples: usize) -> QuerySplit {

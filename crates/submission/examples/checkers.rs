@@ -41,7 +41,7 @@ fn round(name: &str) -> Outcome<&'static Round> {
     Ok(known::round(name)?.ok_or("no such round")?)
 }
 
-/// One check, as the command does it; what it would print goes nowhere. Prints the largest resident size in KiB.
+/// Runs one check as the command does, without its output. Prints the largest resident size in KiB.
 fn one(tree: &Path, name: &str, mode: &str) -> Outcome<()> {
     let round = round(name)?;
     let tree = Tree::scan(tree)?;

@@ -7,7 +7,7 @@
  * FAKE_CUDA_FAULTS (or fake_cuda_faults) is a list of what goes wrong: no-device, version=10020, memory=BYTES (no more than
  * that), launch=N (the Nth launch is refused), late=N (the Nth kernel fails, told later), lost=N (the device is lost in the Nth
  * kernel), slow=MICROSECONDS (every kernel), discrete (no shared memory), capture (graphs cannot be captured),
- * code=N (late and lost with this result), devices=N (so many), unlike (the second is of another kind), device=N (launch, late and
+ * code=N (late and lost with this result), devices=N (number of GPUs), unlike (the second is of another kind), device=N (launch, late and
  * lost happen on that one, 0 otherwise), sms=N (multiprocessors of each, 16 otherwise). While it starts it may: talk (on standard
  * output), hang, crash, quit (the whole process, as if all were well), leave (a process behind that keeps what it has open).
  * Compiled with FAKE_FAULTS, that is the list where the environment has none.

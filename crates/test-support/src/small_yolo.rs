@@ -99,7 +99,7 @@ pub fn model(topology: &Topology) -> Vec<u8> {
     })
 }
 
-/// Of each prediction: twice its cell's size, the edge of the area in which its centre is, and its largest side.
+/// For each prediction: twice its cell's size, the edge of the area of its centre, and its largest side.
 #[derive(Default)]
 struct Cells {
     spread: Vec<f32>,

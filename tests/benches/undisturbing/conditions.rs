@@ -63,7 +63,7 @@ impl Measured {
 
     /// The same per second.
     pub(crate) fn per_second(&self, name: &str) -> Option<f64> {
-        // Without a daemon there is nobody who counts, and nothing to count.
+        // Without a daemon there is nothing to count.
         Some(self.cost(name)? / self.seconds)
     }
 
@@ -81,7 +81,7 @@ impl Measured {
 }
 
 impl Bench {
-    /// Starts a lab and has it make a spec. The coordinator stands for another machine, and keeps to another processor.
+    /// Starts a lab and has it make a spec. The coordinator represents another machine and runs on another processor.
     pub(crate) fn set_up(millis: usize) -> Result<Self, AnyError> {
         let mut lab = Lab::new(Broker::Embedded).ok_or("the embedded broker needs nothing")?;
         lab.coordinator_prefix = ["taskset", "-c", "1"].map(str::to_owned).to_vec();

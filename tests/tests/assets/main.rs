@@ -47,7 +47,7 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
         "AccuracyOnly",
     ];
     let first = lab.request_run(&words);
-    // Nobody answers there yet: the run says what it waits for.
+    // No server answers there yet: the run's reason names what it waits for.
     eventually("the run to say so", 60, || {
         let shown = lab.show(&first);
         let reason = shown["reason"].as_str().unwrap_or_default();
@@ -199,7 +199,7 @@ fn a_run_whose_assets_do_not_fit_says_so_and_one_that_is_aborted_stops() {
     between.wait_until_held();
     let _ = succeed_output(lab.regatta().args(["runs", "abort", &run]));
     assert_eq!(end_of(&lab, &run).0, "aborted");
-    // What has come is kept for the next one that wants it.
+    // Bytes that have arrived remain for the next run that needs them.
     assert_eq!((kept(&lab, "part").len(), kept(&lab, "file").len()), (1, 0));
 }
 

@@ -1,4 +1,4 @@
-//! Who is let in: devices with a certificate of the lab, and nobody else; a removed device no longer.
+//! Admission: only devices with a certificate of the lab, and no removed device.
 
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
 use regatta_tests::{

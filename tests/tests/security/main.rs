@@ -48,7 +48,7 @@ fn client_id(device: &str) -> String {
     format!("regatta-agent-{device}")
 }
 
-/// Whether the broker lets this certificate speak at all.
+/// Whether the broker admits this certificate.
 fn is_let_in(lab: &Lab, certificates: Option<&ClientIdentity>, client_id: &str) -> bool {
     let authority = authority(lab).certificate;
     RawClient::reach(lab.port, &authority, certificates)

@@ -1,4 +1,4 @@
-//! What a device that is let in may say and hear: its own topics. Commands are the coordinator's alone, whoever runs the
+//! Topics that an admitted device may publish and subscribe to: its own. Commands are the coordinator's alone, whoever runs the
 //! broker.
 
 use std::time::Duration;

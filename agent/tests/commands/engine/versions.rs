@@ -1,4 +1,4 @@
-//! What differs between versions of TensorRT, over fakes that stand for several; and shims and libraries that do not fit each other.
+//! Differences between versions of TensorRT, over fakes of several versions; shims and libraries that do not match.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -100,11 +100,11 @@ fn a_timing_cache_serves_builds_of_its_own_version() {
     let output_text = |version: &str| fs::read_to_string(timings(version)).unwrap();
     assert_eq!(output_text("8.5.2"), "timings of TensorRT 8502 after 2 build(s)");
     assert_eq!(output_text("8.6.1"), "timings of TensorRT 8601 after 1 build(s)");
-    // One that TensorRT does not take gives way to a new one.
+    // TensorRT refuses this timing cache, so the build replaces it.
     fs::write(timings("8.6.1"), output_text("8.5.2")).unwrap();
     build("8601", "2");
     assert_eq!(output_text("8.6.1"), "timings of TensorRT 8601 after 1 build(s)");
-    // Who builds next may be another user, as with engines.
+    // The next build may be another user's, as with engines.
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let engine = fs::read_dir(&engines)
         .unwrap()
@@ -113,7 +113,7 @@ fn a_timing_cache_serves_builds_of_its_own_version() {
     assert_eq!(mode(timings("8.6.1")), mode(engine) & 0o644);
 }
 
-/// Of a model that the agent cannot look into TensorRT alone says what DLA does with it: a file that is no ONNX is none to the fake either.
+/// Only TensorRT reports DLA placement of a model that the agent cannot parse. The fake refuses files that are not ONNX.
 #[test]
 fn every_layer_of_fp32_falls_back() {
     let place = Place::fake(&[]);
@@ -161,7 +161,7 @@ fn the_real_tensorrt_takes_no_timing_cache_that_is_none() {
 #[test]
 fn the_real_shim_reports_a_library_that_is_not_tensorrt() {
     let Some(mut real) = Place::real() else { return };
-    // It says a version, and that is all.
+    // It only reports a version.
     let fake = Place::fake(&[]);
     fake.become_version("libtensorrt_rtx.so.1", &["8.5.2"]);
     let libraries = std::mem::replace(&mut real.tensorrt, fake.tensorrt.clone());
@@ -171,7 +171,7 @@ fn the_real_shim_reports_a_library_that_is_not_tensorrt() {
             && message.contains("libtensorrt_rtx.so.1 is no TensorRT"),
         "{message}"
     );
-    // Without its parser engines can be loaded and not built.
+    // Without its parser, engines can be loaded but not built.
     real.tensorrt = real.scratch.path().join("alone");
     fs::create_dir(&real.tensorrt).unwrap();
     std::os::unix::fs::symlink(

@@ -98,7 +98,7 @@ fn int8_is_calibrated_over_samples_once() {
         &[],
     );
     assert_eq!(fp16.code, 2, "{fp16:?}");
-    // What fills no batch is said, and so is what was kept and cannot be read.
+    // Samples that fill no batch are reported, and so is a stored cache that cannot be read.
     let rest = build(&["--calibration-samples", "together.npy", "--batch", "3"], &[]);
     assert!(rest.stderr.contains("scales found in "), "{rest:?}");
     for entry in fs::read_dir(place.fakes.engines()).unwrap() {

@@ -80,7 +80,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     );
     fs::write(&manifest, &text).unwrap();
 
-    // From another board, another version, of another model, and not TensorRT's at all.
+    // Engines of another board, version and model, and a file that is not an engine.
     let entry: serde_json::Value = serde_json::from_str(&text).unwrap();
     let changed = |change: &dyn Fn(&mut serde_json::Value)| {
         let mut entry = entry.clone();

@@ -61,7 +61,7 @@ fn several_gpus_share_the_work() {
         engine.contains("on fake GPU (") && engine.contains("; gpu: engine "),
         "{engine}"
     );
-    // One of another kind is left out, and refused by name.
+    // A GPU of another kind is left out, and refused when it is named.
     let unlike = "discrete,devices=2,unlike";
     let ended = place.bench("Offline", "AccuracyOnly", &[], &[("FAKE_CUDA_FAULTS", unlike)]);
     assert!(

@@ -47,7 +47,7 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
     runs(&place, &exact);
 }
 
-/// For programs: the arguments of the command that the error holds in words.
+/// For programs: the arguments of the command that the error's text contains.
 #[test]
 fn the_missing_engine_is_in_the_json() {
     let place = Place::new();

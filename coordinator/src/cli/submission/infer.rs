@@ -1,4 +1,4 @@
-//! `regatta submission infer`: results that may stand for others, as copies in a new tree.
+//! `regatta submission infer`: missing results that the rules derive from measured ones, as copies in a new tree.
 
 use std::{fmt::Write as _, path::PathBuf};
 

@@ -24,7 +24,7 @@ pub(super) struct RunTimes {
 /// How far a run in its timed window is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RunProgress {
-    /// Of the least time, at most 100.
+    /// Percentage of the least time, at most 100.
     pub(super) percent: u64,
     /// The rest of the least time. 0 when it is over: LoadGen then waits for its other conditions.
     pub(super) left_s: u64,

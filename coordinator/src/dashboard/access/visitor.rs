@@ -30,7 +30,7 @@ pub(in crate::dashboard) struct Operator {
 /// How a visitor performs actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::dashboard) enum Controls {
-    /// With forms of the session, which contain this.
+    /// Forms of the session contain this token.
     Session(String),
     /// With an operator's token in each form.
     TokenEach,

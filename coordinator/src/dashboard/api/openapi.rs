@@ -24,7 +24,7 @@ pub(super) fn document(operations: &[Operation]) -> Value {
             "description": "Reads the lab. Fields are added, and never renamed or removed. Times are RFC 3339 in UTC.",
         },
         "paths": paths,
-        // On loopback no token is needed.
+        // Loopback needs no token.
         "security": [{}, { "token": [] }],
         "components": {
             "schemas": schemas(),

@@ -40,11 +40,11 @@ impl From<&DeviceFacts> for BoardFacts {
 
 /// Bytes of the sample that the published batches are for: resnet50's in int8.
 const RESNET50_SAMPLE: u64 = 3 * 224 * 224;
-/// Such samples per batch and streaming multiprocessor: AGX Orin has 16 and uses batches of 256.
+/// Samples of that size per batch and streaming multiprocessor. AGX Orin has 16 multiprocessors and uses batches of 256.
 const BATCH_PER_SM: u64 = 16;
 /// Assumed size of an unknown GPU: that of the smaller Orins and of AGX Xavier.
 const USUAL_SMS: u32 = 8;
-/// Such samples in a DLA core's batch.
+/// Samples of that size in a DLA core's batch.
 const DLA_BATCH: u64 = 8;
 /// Divisor of the memory for the inputs of a batch. Activations take many times the memory of the inputs.
 const MEMORY_PART: u64 = 256;

@@ -94,7 +94,7 @@ fn both_loadgens_refuse_the_same_and_the_rest_ends() {
         let settings = match theirs {
             Ok(()) => request.resolve().unwrap().settings,
             Err(refused) => {
-                // Nothing was made of it.
+                // No output was written.
                 let error = official
                     .run(&Null::default(), &Samples::new(64, 64), &request, &NoObserver)
                     .unwrap_err();

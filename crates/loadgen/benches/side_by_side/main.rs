@@ -28,7 +28,7 @@ fn main() -> Result<(), AnyError> {
     if !arguments.iter().any(|argument| argument == "--bench") {
         return Ok(());
     }
-    // As with other benches, a word picks those whose names contain it.
+    // As in other benches, an argument selects the workloads whose names contain it.
     let words: Vec<_> = arguments[1..]
         .iter()
         .filter(|word| !word.starts_with("--"))

@@ -7,7 +7,7 @@ pub(crate) fn detail_lines(text: &str) -> Vec<(String, String)> {
             let rest = line.strip_prefix(":::MLLOG {\"key\": \"").unwrap();
             let (key, rest) = rest.split_once("\", \"value\": ").unwrap();
             let (value, _) = rest.rsplit_once(", \"time_ms\": ").unwrap();
-            // What the official one prints here is no JSON; ours is what Python reads.
+            // The official LoadGen prints invalid JSON here. Ours prints numbers that Python reads.
             let value = match value {
                 "inf" => "Infinity",
                 "-inf" => "-Infinity",
@@ -19,7 +19,7 @@ pub(crate) fn detail_lines(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Without what the logger and the clocks say about themselves.
+/// Removes the records in which the logger and the clocks describe themselves.
 pub(crate) fn without_log_facts(mut lines: Vec<(String, String)>) -> Vec<(String, String)> {
     const OF_ITSELF: [&str; 3] = ["Logging allocation", "PerfClock", "CAS failed."];
     let of_itself = |text: &str| OF_ITSELF.iter().any(|part| text.contains(part));

@@ -73,7 +73,7 @@ impl Oracle {
         }
         command.current_dir(dir);
         let mut output = command.output().unwrap();
-        // With several issuing threads it now and then dies of a memory fault, on the same case that it does well at other
+        // With several issuing threads it sometimes crashes with a memory fault, on a case that succeeds at other
         // times; whether LoadGen or our driver is to blame is not known.
         for _ in 0..CRASHES {
             if case.issue_threads > 1 && output.status.signal().is_some() {

@@ -3,7 +3,7 @@
 use super::{analyzer::Analyzer, error::ServerError};
 use crate::ptd::reply;
 
-/// As many samples has a measurement at most.
+/// The largest number of samples of a measurement.
 const MOST_SAMPLES: usize = 500_000;
 /// Reads the samples of a measurement that has ended. Also asks for the uncertainty and the mean, which only the messages keep.
 pub(super) fn read_samples(analyzer: &mut Analyzer) -> Result<Vec<String>, ServerError> {

@@ -82,7 +82,7 @@ impl Connection {
         self.stream.write_all(bytes).map_err(ConnectionError::Lost)
     }
 
-    /// Receives a line. Calls `watch` about ten times per second, whose error ends the wait.
+    /// Receives a line. Calls `watch` about ten times per second; its error ends the wait.
     pub(crate) fn receive<E: From<ConnectionError>>(
         &mut self,
         limits: LineLimits,

@@ -1,4 +1,4 @@
-//! Files over a connection: chunks of a length line and so many bytes, ended by a chunk of length 0.
+//! Files over a connection, in chunks: a line with the chunk's length, then its bytes. A chunk of length 0 ends a file.
 
 use std::{
     fs::{self, File},

@@ -209,7 +209,7 @@ fn values_with_line_ends_are_not_written() {
 }
 
 proptest! {
-    /// No text panics.
+    /// No text causes a panic.
     #[test]
     fn any_text_reads_or_is_refused(text in "([\\[\\]=:%()#;a-z0-9 ]|analyzer1|\n|server|ptd){0,60}") {
         let _ = lint(&text, None);

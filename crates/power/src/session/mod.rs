@@ -285,7 +285,7 @@ pub fn missing_file(session: &Path) -> Option<&'static str> {
     FILES.iter().find(|name| !session.join(name).is_file()).copied()
 }
 
-/// Why a session ends early.
+/// The reason for which a session ends early.
 enum Stop {
     Failed(String),
     System(SessionError),
@@ -296,7 +296,7 @@ impl Stop {
         Self::Failed(reason.into())
     }
 
-    /// Why a session ends whose server has ended.
+    /// Returns the reason of a session whose server has ended, or `None` while the server runs.
     fn of_server(server: &mut dyn Program) -> Option<Self> {
         Some(match server.end()? {
             ProgramEnd::LinkLost(why) => Self::link_lost("director", &why),

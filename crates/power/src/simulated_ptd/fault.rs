@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use super::load::Part;
 
-/// What goes wrong.
+/// The fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// It listens only after this time.
@@ -24,7 +24,7 @@ pub enum FaultKind {
 /// A fault, and when it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PtdFault {
-    /// What goes wrong.
+    /// The fault.
     pub kind: FaultKind,
     /// The measurement and its sample, counted from 0, with which it happens.
     when: Option<(Part, u64)>,

@@ -1,4 +1,4 @@
-//! Who a simulated PTDaemon claims to be, what its meter shows, and what goes wrong.
+//! Identity of a simulated PTDaemon, the values of its meter, and its faults.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct SimulatedPtd {
     pub log: PathBuf,
     /// What the meter shows.
     pub load: SimulatedLoad,
-    /// What goes wrong.
+    /// The fault.
     pub faults: Vec<PtdFault>,
 }
 

@@ -41,7 +41,7 @@ fn the_text_is_the_scripts() {
 fn only_the_first_element_is_compared() {
     let (one, other) = (floats(&[1.5, 2.0]), floats(&[1.5, -7.0]));
     assert!(counts(&[(0, one.clone())], &[(0, other)], Dtype::Float32).passed);
-    // As bytes, the first byte alone.
+    // Read as bytes, only the first byte counts.
     assert!(counts(&[(0, vec![1, 2])], &[(0, vec![1, 9])], Dtype::Byte).passed);
     assert!(!counts(&[(0, one)], &[(0, floats(&[1.25, 2.0]))], Dtype::Float32).passed);
 }

@@ -91,7 +91,7 @@ fn forgeries_of_every_class_are_found() {
         found += of_class as usize;
     }
     println!("{found} of {all} forgeries found\n{missed}");
-    // Without the corpus only made-up trees are forged.
+    // Without the published results, only generated trees are forged.
     let needed = if specimens.len() > 3 {
         CLASSES.len()
     } else {

@@ -89,7 +89,7 @@ impl Specimen {
         fs::read(self.root.join(path)).unwrap()
     }
 
-    /// One of the files that `keep` keeps.
+    /// Returns a random file that `keep` accepts.
     pub(crate) fn any_file(&self, random: &mut Random, keep: impl Fn(&str) -> bool) -> Option<String> {
         let files: Vec<_> = self.files().iter().filter(|path| keep(path)).collect();
         (!files.is_empty()).then(|| (*random.pick(&files)).clone())
@@ -154,7 +154,7 @@ pub(crate) fn specimens() -> Vec<Specimen> {
     list
 }
 
-/// The benchmarks of a published submission; `*` stands for all systems.
+/// The benchmarks of a published submission. `*` matches all systems.
 fn published(round: &str, home: &str, benchmarks: &[&str]) -> Option<TempDir> {
     let source = published_results(round)?;
     let root = tempfile::tempdir().unwrap();

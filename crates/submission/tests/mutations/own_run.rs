@@ -1,4 +1,4 @@
-//! One measured run in two places of a submission: what the rules let stand for two results, and what was copied.
+//! One measured run in two places of a submission: results that the rules derive from one run, and copies.
 
 use std::path::Path;
 

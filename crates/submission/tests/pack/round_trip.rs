@@ -97,7 +97,7 @@ fn the_official_script_itself_opens_ours() {
     };
     let (tree, there) = (submission(), tempfile::tempdir().unwrap());
     packed(tree.path(), there.path());
-    // Only what its users are told to change, and the terminal that this test does not have.
+    // Only the changes that the documents ask of users, and those for a test without a terminal.
     let script =
         fs::read_to_string(Path::new(&tools).join("HEAD/tools/submission/pack_submission.sh")).unwrap();
     let script = script.replace("SUBMITTER=COMPANY", "SUBMITTER=ACME").replace(

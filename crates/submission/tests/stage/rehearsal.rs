@@ -18,7 +18,7 @@ use regatta_types::{
 };
 use serde_json::Value;
 
-/// As the quickstart's: our LoadGen, the bundled benchmark, one second.
+/// A run like the quickstart's: our LoadGen, the bundled benchmark, one second.
 pub(crate) fn of_the_quickstart(parts: &mut Parts) {
     parts.spec.benchmark = known::benchmarks().unwrap().remove(0);
     parts.spec.loadgen = LoadgenChoice::Native;

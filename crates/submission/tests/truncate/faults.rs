@@ -269,7 +269,7 @@ fn a_linked_log_is_left_alone() {
     assert_eq!(fs::read(elsewhere).unwrap(), log_of(20_000));
 }
 
-/// A pipe is waited for without end by whoever opens it, and a link upwards never ends.
+/// Opening a pipe would block for ever, and following a link upwards would never end.
 #[test]
 fn pipes_and_circles_are_named_and_not_waited_for() {
     let fixture = TruncationFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");

@@ -195,7 +195,7 @@ pub enum LoadgenChoice {
 /// Returns whether two names are of one commit of LoadGen: at least seven hexadecimal digits, and one name begins with the other.
 #[must_use]
 pub fn is_same_commit(one: &str, other: &str) -> bool {
-    /// As many as Git prints.
+    /// The number of digits that Git prints.
     const ENOUGH_DIGITS: usize = 7;
     let hexadecimal = |text: &str| text.len() >= ENOUGH_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
     let (one, other) = (one.to_ascii_lowercase(), other.to_ascii_lowercase());

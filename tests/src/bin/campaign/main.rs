@@ -213,7 +213,7 @@ fn orders(cli: &Cli, seed: u64) -> Vec<Order> {
         .map(|number| Order {
             broker: brokers[number % brokers.len()],
             seed: seeds.bits() >> 32,
-            // As even as it goes, and no fault more than asked for.
+            // As evenly as possible, and no more faults than requested.
             faults: cli.faults * (number + 1) / labs - cli.faults * number / labs,
         })
         .collect()

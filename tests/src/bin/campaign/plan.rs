@@ -40,7 +40,7 @@ pub(crate) enum ProxyFault {
     Stall,
     /// Connections are reset on both ends.
     Reset,
-    /// One end of each connection is closed and the other does not know. Data that it sends is accepted and lost.
+    /// One end of each connection is closed without the other end's knowledge. Data that the other end sends is accepted and lost.
     HalfOpen,
     /// The client's end is reset with bytes in transit. They reach the broker after those of the next connection.
     LateBytes,

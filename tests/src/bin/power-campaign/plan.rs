@@ -67,7 +67,7 @@ pub(crate) enum Kind {
 /// What must follow from a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// Nothing begins: a line of the checks before the session has these words.
+    /// The session does not begin: a line of the checks before it has this text.
     Refused(&'static str),
     /// The session fails, or has ended before the fault. One of these words is in its reason.
     Fails(&'static [&'static str]),
@@ -301,7 +301,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Draws faults; of kinds whose name has the words, where there are words.
+/// Draws `count` faults. With `only`, it draws from the kinds whose names contain that text.
 ///
 /// # Errors
 /// Returns an error when no kind has them.

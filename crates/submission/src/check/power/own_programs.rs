@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::session;
 use crate::tree::Tree;
 
-/// What such a session is.
+/// The finding about a session of Regatta's own power programs.
 pub const OWN_PROGRAMS: &str = "this session is not valid for submission: Regatta's own power client or server made it, not the official programs";
 
 /// Returns whether a side of the session in `directory` of `tree` (`""` for the root) names itself as Regatta's own program.

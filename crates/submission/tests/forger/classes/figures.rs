@@ -324,7 +324,7 @@ pub(super) const END_MOVED: Class = class("another end", FIGURES, |specimen, ran
 pub(super) const STAMPS_MOVED: Class = Class {
     severity: Severity::Warning,
     ..class("both stamps moved", FIGURES, |specimen, random| {
-        // Loading samples may take minutes, and then a run may begin so much later.
+        // Loading samples may take minutes, which delay the start of a run by as much.
         let (path, mut log) = performance_log(specimen, random, |log| {
             let late = log.number("generated_query_duration").is_some();
             late && !log.text().contains("\"time_ms\": 1000000")
