@@ -56,7 +56,7 @@ pub(crate) struct DeviceRow {
 /// What a device does, as far as the coordinator hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceActivity {
-    /// The coordinator ignores its messages.
+    /// The coordinator receives nothing from it.
     Offline,
     /// Two agents use its identity.
     Duplicated,
