@@ -263,16 +263,11 @@ fn table() -> String {
     for setting in SETTINGS {
         let words = |list: &[&str]| list.join(", ");
         let engines: Vec<&str> = setting.engines.iter().map(|engine| engine.as_str()).collect();
-        let mut engines = if setting.engines.len() == EngineKind::ALL.len() {
+        let engines = if setting.engines.len() == EngineKind::ALL.len() {
             "all".to_owned()
         } else {
             words(&engines)
         };
-        if !setting.ignored_by.is_empty() {
-            let ignored: Vec<&str> = setting.ignored_by.iter().map(|engine| engine.as_str()).collect();
-            let verb = if ignored.len() > 1 { "ignore" } else { "ignores" };
-            engines.push_str(&format!(" ({} {verb} it)", ignored.join(" and ")));
-        }
         let scenarios: Vec<&str> = setting
             .scenarios
             .iter()
@@ -283,9 +278,15 @@ fn table() -> String {
         } else {
             words(&scenarios)
         };
+        let values = match setting.value_type {
+            ValueType::Integer { .. } | ValueType::Number { .. } if !setting.value_type.range().is_empty() => {
+                setting.value_type.range()
+            }
+            _ => setting.value_type.to_string(),
+        };
         table.push_str(&format!(
-            "| `{}` | {} | {} | {} | {engines} | {scenarios} |\n",
-            setting.name, setting.doc, setting.value_type, setting.default
+            "| `{}` | {} | {values} | {} | {engines} | {scenarios} |\n",
+            setting.name, setting.doc, setting.default
         ));
     }
     table
