@@ -279,7 +279,9 @@ fn table() -> String {
             words(&scenarios)
         };
         let values = match setting.value_type {
-            ValueType::Integer { .. } | ValueType::Number { .. } if !setting.value_type.range().is_empty() => {
+            ValueType::Integer { .. } | ValueType::Number { .. }
+                if !setting.value_type.range().is_empty() =>
+            {
                 setting.value_type.range()
             }
             _ => setting.value_type.to_string(),
