@@ -4,7 +4,13 @@ use regatta_types::documents::GpuFacts;
 use serde::Serialize;
 
 use super::description::SystemDescription;
-use crate::{board::Board, power::Power, sensors::Sensors, software::Software, system::System};
+use crate::{
+    board::{Board, Kind},
+    power::Power,
+    sensors::Sensors,
+    software::Software,
+    system::System,
+};
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -35,6 +41,26 @@ pub(crate) struct Finding {
     pub(crate) fix: Option<String>,
 }
 
+impl Finding {
+    /// Returns a finding if `is_so`.
+    pub(super) fn when(
+        is_so: bool,
+        id: &'static str,
+        severity: Severity,
+        what: impl FnOnce() -> String,
+        why: &'static str,
+        fix: Option<&str>,
+    ) -> Option<Self> {
+        is_so.then(|| Self {
+            id,
+            severity,
+            what: what(),
+            why,
+            fix: fix.map(str::to_owned),
+        })
+    }
+}
+
 /// The complete output of `doctor`. Its JSON is stable: within a schema, fields are added, but never renamed or
 /// removed.
 #[derive(Debug, Serialize)]
@@ -56,6 +82,11 @@ pub struct Examination {
 }
 
 impl Examination {
+    /// Whether the board is a Jetson.
+    pub(super) fn is_jetson(&self) -> bool {
+        self.board.kind == Kind::Jetson
+    }
+
     /// Returns whether no finding makes a measurement now unrepresentative of the board.
     pub const fn is_fit(&self) -> bool {
         self.fit

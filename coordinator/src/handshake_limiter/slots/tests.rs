@@ -1,0 +1,68 @@
+//! Tests of slots for handshakes and of their queue.
+
+use super::*;
+
+const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+fn other(number: u8) -> IpAddr {
+    [10, 0, 0, number].into()
+}
+
+fn is_evicted(eviction: &mut Eviction) -> bool {
+    eviction.evicted.try_recv().is_ok()
+}
+
+#[tokio::test]
+async fn another_network_takes_the_newest_slot_of_the_largest_and_never_its_last() {
+    let slots = HandshakeSlots::new(3, 3);
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(slots.enter(HERE).await.unwrap());
+    }
+    let (_first, mut first) = slots.enter(other(1)).await.unwrap();
+    let lost: Vec<bool> = held
+        .iter_mut()
+        .map(|(_, eviction)| is_evicted(eviction))
+        .collect();
+    assert_eq!(lost, [false, false, true]);
+    let (_second, mut second) = slots.enter(other(2)).await.unwrap();
+    let lost: Vec<bool> = held
+        .iter_mut()
+        .map(|(_, eviction)| is_evicted(eviction))
+        .collect();
+    assert_eq!(lost, [false, true, false]);
+    let third = timeout(Duration::from_millis(50), slots.enter(other(3))).await;
+    assert!(third.is_err(), "it waits, because each network has one slot");
+    assert!(!is_evicted(&mut first) && !is_evicted(&mut second));
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_the_oldest_of_the_network_with_the_most() {
+    let slots = HandshakeSlots::new(1, 2);
+    let (slot, _eviction) = slots.enter(HERE).await.unwrap();
+    let a_moment = Duration::from_millis(1);
+    let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(slots.enter(HERE))).collect();
+    for wait in &mut waiting {
+        assert!(timeout(a_moment, wait).await.is_err(), "it waits");
+    }
+    assert!(waiting.remove(0).await.is_none(), "the third had no room");
+    let mut quiet = Box::pin(slots.enter(other(1)));
+    assert!(timeout(a_moment, &mut quiet).await.is_err(), "it waits");
+    assert!(waiting.remove(0).await.is_none(), "another network has room");
+    assert!(slot.free());
+    let (quiet, _) = quiet.await.unwrap();
+    drop(quiet);
+    let (last, _) = waiting.remove(0).await.unwrap();
+    drop(last);
+    let state = slots.lock();
+    assert_eq!((state.running, state.waiting, state.networks.len()), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_slot_is_lost_or_freed_and_never_both() {
+    let slots = HandshakeSlots::new(2, 2);
+    let (first, _first) = slots.enter(HERE).await.unwrap();
+    let (second, _second) = slots.enter(HERE).await.unwrap();
+    let (_other, _eviction) = slots.enter(other(1)).await.unwrap();
+    assert!(first.free() && !second.free());
+}
