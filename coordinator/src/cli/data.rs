@@ -169,7 +169,7 @@ impl DownloadPlace {
         };
         let is_empty = || fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
         let has_labels = matches!(benchmark.prep, Some(Prep::JpegImages(_)));
-        let has_volumes = matches!(benchmark.prep, Some(Prep::Volumes(_)));
+        let has_volumes = matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_)));
         let has_images =
             has_labels || has_volumes || benchmark.prep.as_ref().and_then(Prep::annotations).is_some();
         match download.purpose {

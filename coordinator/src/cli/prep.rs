@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use regatta_config::catalogue::Catalogue;
 use regatta_prep::{
-    AnnotationError, ImageRequest, PrepError, PrepReport, SquadError, VolumeError, bundled, convert_samples,
-    prepare, prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
+    AnnotationError, ImageRequest, PrepError, PrepReport, SpeechError, SquadError, VolumeError, bundled,
+    convert_samples, prepare, prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -229,17 +229,21 @@ fn make(
 ) -> Result<PrepReport, Failure> {
     let quantised = quantised(args, benchmark, form)?;
     if let Some(
-        Prep::JpegImages(_) | Prep::DetectionImages(_) | Prep::LetterboxImages(_) | Prep::Volumes(_),
+        Prep::JpegImages(_)
+        | Prep::DetectionImages(_)
+        | Prep::LetterboxImages(_)
+        | Prep::Volumes(_)
+        | Prep::Speech(_),
     ) = &benchmark.prep
     {
-        if args.labels.is_some() && matches!(benchmark.prep, Some(Prep::Volumes(_))) {
+        if args.labels.is_some() && matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_))) {
             return Err(Failure::misuse("--labels is for benchmarks of images"));
         }
         return make_of_images(args, benchmark, form, quantised.as_ref(), out, progress);
     }
     if args.labels.is_some() || args.calibration.is_some() {
         return Err(Failure::misuse(
-            "--labels and --calibration are for benchmarks of images or volumes",
+            "--labels and --calibration are for benchmarks of images, volumes or speech",
         ));
     }
     let is_own = form == benchmark.form();
@@ -351,6 +355,11 @@ fn failure(error: PrepError) -> Failure {
         | PrepError::Annotations(_)
         | PrepError::ImageName { .. }
         | PrepError::Volume(VolumeError::MissingCases { .. } | VolumeError::CalibrationCase { .. })
+        | PrepError::Speech(
+            SpeechError::MissingChapters { .. }
+            | SpeechError::Utterances { .. }
+            | SpeechError::CalibrationUtterance { .. },
+        )
         | PrepError::Cache(_) => Failure::usage(error),
         PrepError::Image { .. } => Failure::from(error)
             .hint("unpack this image again from the published archive, then run the same command"),

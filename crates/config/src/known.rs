@@ -43,6 +43,7 @@ const BENCHMARKS: &[(&str, &str)] = &[
         "retinanet.toml",
         include_str!("../../../configs/benchmarks/retinanet.toml"),
     ),
+    ("rnnt.toml", include_str!("../../../configs/benchmarks/rnnt.toml")),
     (
         "ssd-mobilenet.toml",
         include_str!("../../../configs/benchmarks/ssd-mobilenet.toml"),

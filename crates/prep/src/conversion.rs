@@ -54,6 +54,12 @@ pub fn convert_samples(
                     .to_owned(),
         });
     }
+    if matches!(benchmark.prep, Some(Prep::Speech(_))) {
+        return Err(PrepError::UnsupportedSettings {
+            benchmark: benchmark.name.clone(),
+            reason: "waveforms are made from the utterances; hint: name the dataset with --data".to_owned(),
+        });
+    }
     if (form.dtype == Dtype::Int8) != quantised.is_some() {
         return Err(PrepError::Scale { form });
     }

@@ -6,8 +6,8 @@ use regatta_jpeg::JpegError;
 use regatta_types::samples::{Form, FormError, NotWhole};
 
 use crate::{
-    detection_images::AnnotationError, npy::NpyError, quantisation::ScaleError, squad::SquadError,
-    val_map::ValMapError, volumes::VolumeError,
+    detection_images::AnnotationError, npy::NpyError, quantisation::ScaleError, speech::SpeechError,
+    squad::SquadError, val_map::ValMapError, volumes::VolumeError,
 };
 
 /// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.
@@ -155,6 +155,9 @@ pub enum PrepError {
     /// A volume cannot be used.
     #[error(transparent)]
     Volume(#[from] VolumeError),
+    /// An utterance cannot be used.
+    #[error(transparent)]
+    Speech(#[from] SpeechError),
     /// Questions or vocabulary cannot be used.
     #[error(transparent)]
     Squad(#[from] SquadError),

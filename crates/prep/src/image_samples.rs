@@ -1,4 +1,4 @@
-//! Makes a benchmark's samples from its images or volumes, in any form and of any kind. All processors work; samples are recorded in the
+//! Makes a benchmark's samples from its images, volumes or utterances, in any form and of any kind. All processors work; samples are recorded in the
 //! order of the labels.
 
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::{
     letterbox_images::{self, LetterboxSampleMaker, selected_annotations},
     report::PrepReport,
     samples::{MapFile, SampleWriter, make_dir},
-    volumes,
+    speech, volumes,
 };
 
-/// Makes the samples of a benchmark from its JPEG images or volumes below the scratch directory `out`, as [`prepare`](crate::prepare) does, but
+/// Makes the samples of a benchmark from its JPEG images, volumes or utterances below the scratch directory `out`, as [`prepare`](crate::prepare) does, but
 /// in any form.
 ///
 /// # Errors
@@ -57,6 +57,7 @@ pub fn prepare_images(
             Ok(report)
         }
         Some(Prep::Volumes(kind)) => volumes::prepare(request, kind, target, out, progress),
+        Some(Prep::Speech(kind)) => speech::prepare(request, kind, target, out, progress),
         _ => Err(no_images(benchmark)),
     }
 }
@@ -71,6 +72,7 @@ pub fn check_images(request: &ImageRequest<'_>) -> Result<(), PrepError> {
         Some(Prep::DetectionImages(kind)) => detection_images::open(request, kind).map(drop),
         Some(Prep::LetterboxImages(kind)) => letterbox_images::open(request, kind).map(drop),
         Some(Prep::Volumes(kind)) => volumes::open(request, kind).map(drop),
+        Some(Prep::Speech(kind)) => speech::open(request, kind).map(drop),
         _ => Err(no_images(request.benchmark)),
     }
 }

@@ -50,7 +50,11 @@ pub fn prepare(
             benchmark: benchmark.name.clone(),
         }),
         Some(
-            Prep::JpegImages(_) | Prep::DetectionImages(_) | Prep::LetterboxImages(_) | Prep::Volumes(_),
+            Prep::JpegImages(_)
+            | Prep::DetectionImages(_)
+            | Prep::LetterboxImages(_)
+            | Prep::Volumes(_)
+            | Prep::Speech(_),
         ) => {
             let request = ImageRequest {
                 benchmark,

@@ -15,7 +15,7 @@ pub use self::{
         DetectionPredictions, Detections,
     },
     model::{Dtype, FurtherInput, Model, ModelInput, Response},
-    prep::{DetectionImages, JpegImages, LetterboxImages, Prep, Squad, Volumes},
+    prep::{DetectionImages, JpegImages, LetterboxImages, Prep, Speech, Squad, Volumes},
     windows::SlidingWindows,
 };
 

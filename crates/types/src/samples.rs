@@ -131,7 +131,10 @@ impl Benchmark {
         }
         let is_source = own == Form::new(Dtype::Float32, Layout::Linear);
         let is_target = matches!(form.dtype, Dtype::Float32 | Dtype::Float16 | Dtype::Int8);
-        if !is_source || !is_target || !self.model.further_inputs.is_empty() {
+        // Whole numbers have one form, in which they stay beside an input of floats.
+        let is_whole = |dtype| matches!(dtype, Dtype::Int32 | Dtype::Int64);
+        let mut further = self.model.further_inputs.iter();
+        if !is_source || !is_target || !further.all(|input| is_whole(input.dtype)) {
             return Err(FormError::Own {
                 benchmark: self.name.clone(),
                 own,

@@ -16,7 +16,7 @@ pub(crate) use self::{
     sample::{ResizedSampleMaker, image_shape},
     source::{annotated_images, calibration_images, checked, open},
 };
-use crate::{squad::squad_labels, volumes::description_file};
+use crate::{speech::transcripts_file, squad::squad_labels, volumes::description_file};
 
 /// Returns the directory below the scratch directory in which the accuracy script finds the annotations, in the dataset's own tree: the
 /// directory of the map.
@@ -35,10 +35,13 @@ pub(crate) fn annotations_file(benchmark: &Benchmark) -> Option<PathBuf> {
 }
 
 /// Returns the files beside a benchmark's samples that its accuracy needs besides the map, below the scratch directory: annotations,
-/// questions and vocabulary, or the description of segmentations.
+/// questions and vocabulary, the description of segmentations, or transcripts.
 #[must_use]
 pub fn label_files(benchmark: &Benchmark) -> Vec<PathBuf> {
     let questions = squad_labels(benchmark).into_iter().flatten();
     let files = annotations_file(benchmark).into_iter().chain(questions);
-    files.chain(description_file(benchmark)).collect()
+    files
+        .chain(description_file(benchmark))
+        .chain(transcripts_file(benchmark))
+        .collect()
 }

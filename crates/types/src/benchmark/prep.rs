@@ -28,6 +28,8 @@ pub enum Prep {
     Squad(Squad),
     /// Volumes with segmentations, prepared as the reference prepares KiTS19 for 3D-UNet.
     Volumes(Volumes),
+    /// Utterances with transcripts, prepared as the reference prepares LibriSpeech for RNN-T.
+    Speech(Speech),
     /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
     /// `INPUT.npy` in the dataset's directory.
     Arrays {},
@@ -172,4 +174,19 @@ pub struct Volumes {
     pub deviation: f32,
     /// The normalised value of voxels that are added around a volume.
     pub padding: f32,
+}
+
+/// How utterances become samples: decoded, and padded with zeros to the model's first input. Longer ones are no samples. The second input is
+/// the number of values before the padding. A chapter is a directory `SET/SPEAKER/CHAPTER` of FLAC files, with one file of transcripts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Speech {
+    /// The directory of the speakers in the dataset's directory.
+    pub set: String,
+    /// The chapters, `SPEAKER/CHAPTER`, in the order of their samples.
+    pub chapters: Vec<String>,
+    /// The utterances in these chapters, with those that are too long.
+    pub utterances: usize,
+    /// Values in a second.
+    pub sample_rate: u32,
 }
