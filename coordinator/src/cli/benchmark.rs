@@ -245,6 +245,7 @@ const fn metric(metric: Metric) -> &'static str {
         Metric::SquadF1 => "F1",
         Metric::CocoMap => "mAP",
         Metric::Dice => "DICE",
+        Metric::Wer => "1-WER",
     }
 }
 
@@ -274,7 +275,7 @@ fn target(accuracy: &Accuracy) -> String {
     let number = rounded(accuracy.target());
     match accuracy.metric {
         Metric::Dice => number,
-        Metric::Top1 | Metric::SquadF1 | Metric::CocoMap => format!("{number} %"),
+        Metric::Top1 | Metric::SquadF1 | Metric::CocoMap | Metric::Wer => format!("{number} %"),
     }
 }
 

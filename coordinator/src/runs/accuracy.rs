@@ -31,6 +31,7 @@ pub(crate) fn judge(
         Metric::SquadF1 => "f1",
         Metric::CocoMap => "mAP",
         Metric::Dice => "DICE",
+        Metric::Wer => "WER",
     };
     Ok(AccuracyResult {
         metric: metric.to_owned(),

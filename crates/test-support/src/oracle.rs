@@ -58,6 +58,11 @@ pub fn kits19() -> Option<PathBuf> {
     installed("kits19")
 }
 
+/// Returns the Python that has the libraries of the reference of RNN-T for speech and transcripts, as [`opencv`] does.
+pub fn librispeech() -> Option<PathBuf> {
+    installed("librispeech")
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

@@ -29,3 +29,10 @@ pub fn squad_line(exact: usize, total: usize, f1: f64) -> String {
     let exact = 100.0 * exact as f64 / total as f64;
     format!("{{\"exact_match\": {exact:?}, \"f1\": {f1:?}}}")
 }
+
+/// Returns the line of `accuracy_eval.py` for a word error rate as a fraction.
+#[must_use]
+pub fn word_error_line(rate: f64) -> String {
+    let (error, accuracy) = (rate * 100.0, (1.0 - rate) * 100.0);
+    format!("Word Error Rate: {error:?}%, accuracy={accuracy:?}%")
+}

@@ -112,6 +112,8 @@ pub enum Metric {
     /// DICE of a segmentation, the mean of its classes without the first, as a fraction. Regatta computes it for samples of the
     /// preparation kind `volumes`.
     Dice,
+    /// 100 % minus the word error rate of transcripts. Regatta computes it for samples of the preparation kind `speech`.
+    Wer,
 }
 
 impl Benchmark {

@@ -124,8 +124,24 @@ fn arguments(
         None => Path::new(""),
     };
     let map = &scratch.join(&benchmark.dataset.map);
+    let is_read_by_name = words.iter().any(|word| word.contains("{log_directory}"));
+    if is_read_by_name
+        && log
+            .file_name()
+            .is_none_or(|name| name != "mlperf_log_accuracy.json")
+    {
+        return Err(
+            Failure::misuse(format!("the script does not read the log {}", log.display()))
+                .hint("it reads mlperf_log_accuracy.json in a directory: rename the log"),
+        );
+    }
+    let log_directory = log
+        .parent()
+        .filter(|beside| !beside.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let paths = Paths {
         log,
+        log_directory,
         map,
         scratch,
         out,
@@ -150,7 +166,7 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
 }
 
 /// Returns whether a script's output has the figure that Regatta computed: `accuracy=` or `mAP=` with three decimal places, `mean =` of
-/// DICE with five, or `f1` in full.
+/// DICE with five, `f1` or `accuracy=` behind a word error rate in full.
 /// `None` when it has neither.
 pub(super) fn agrees(output: &[u8], own: &AccuracyResult) -> Option<bool> {
     let text = String::from_utf8_lossy(output);
@@ -160,9 +176,14 @@ pub(super) fn agrees(output: &[u8], own: &AccuracyResult) -> Option<bool> {
             .iter()
             .find_map(|name| line.strip_prefix(name));
         let rounded = named.map(|rest| (rest, 0.0011));
+        let wer = || {
+            let rest = line.strip_prefix("Word Error Rate: ")?;
+            Some((rest.split_once("accuracy=")?.1, 1e-9))
+        };
         let dice = || Some((line.strip_prefix("Accuracy: mean = ")?, 0.000_011));
         let (rest, tolerance) = rounded
             .or_else(dice)
+            .or_else(wer)
             .or_else(|| Some((line.split_once("\"f1\": ")?.1, 1e-9)))?;
         let end = rest
             .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -200,6 +221,9 @@ mod tests {
         assert_eq!(agrees(kits, &own(0.861_704)), Some(true));
         assert_eq!(agrees(kits, &own(0.861_69)), Some(true), "rounded in two ways");
         assert_eq!(agrees(kits, &own(0.861_6)), Some(false));
+        let rnnt = b"Word Error Rate: 7.452253714852645%, accuracy=92.54774628514736%\n";
+        assert_eq!(agrees(rnnt, &own(92.547_746_285_147_36)), Some(true));
+        assert_eq!(agrees(rnnt, &own(92.547_7)), Some(false));
         let squad = b"Reading\n{\"exact_match\": 83.5, \"f1\": 90.87487229720105}\n";
         assert_eq!(agrees(squad, &own(90.874_872_297_201_05)), Some(true));
         assert_eq!(agrees(squad, &own(90.8749)), Some(false));

@@ -4,6 +4,7 @@ use std::{ffi::OsString, path::Path};
 
 use regatta_prep::{
     accuracy::LabelType, detection_directory, segmentation_directory, squad_feature_cache, squad_labels,
+    transcripts_file,
 };
 use regatta_types::benchmark::{Benchmark, DetectionClasses, Metric, Prep};
 
@@ -12,6 +13,8 @@ use regatta_types::benchmark::{Benchmark, DetectionClasses, Metric, Prep};
 pub(super) struct Paths<'a> {
     /// `{log}`
     pub(super) log: &'a Path,
+    /// `{log_directory}`
+    pub(super) log_directory: &'a Path,
     /// `{map}`
     pub(super) map: &'a Path,
     /// `{scratch}`
@@ -25,12 +28,14 @@ impl Paths<'_> {
     pub(super) fn fill(&self, word: &str) -> String {
         let Self {
             log,
+            log_directory,
             map,
             scratch,
             out,
         } = self;
         [
             ("{log}", log),
+            ("{log_directory}", log_directory),
             ("{map}", map),
             ("{scratch}", scratch),
             ("{out}", out),
@@ -57,6 +62,7 @@ pub(super) fn usual(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<Stri
         Metric::SquadF1 => squad(dtype, benchmark),
         Metric::CocoMap => detections(benchmark),
         Metric::Dice => segmentations(benchmark),
+        Metric::Wer => speech(dtype, benchmark),
     }
 }
 
@@ -132,6 +138,26 @@ fn segmentations(benchmark: &Benchmark) -> Vec<String> {
     ]
 }
 
+fn speech(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
+    let transcripts = transcripts_file(benchmark).unwrap_or_default();
+    let dtype = match dtype {
+        Some(LabelType::Int64) => "int64",
+        _ => "int8",
+    };
+    [
+        "--log_dir",
+        "{log_directory}",
+        "--dataset_dir",
+        "{scratch}",
+        "--manifest",
+        &format!("{{scratch}}/{}", transcripts.display()),
+        "--output_dtype",
+        dtype,
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
 /// Returns the variables of the script's environment. `accuracy-squad.py` imports `tokenization` from a checkout beside it, which it
 /// finds by itself only where PyTorch or TensorFlow is installed.
 pub(super) fn environment(metric: Metric, script: &Path) -> Option<(&'static str, OsString)> {
@@ -156,6 +182,7 @@ mod tests {
         let benchmark = Benchmark::from_toml(text).unwrap();
         let paths = Paths {
             log: Path::new("LOG"),
+            log_directory: Path::new("."),
             map: Path::new("MAP"),
             scratch: Path::new("S"),
             out: Path::new("OUT"),

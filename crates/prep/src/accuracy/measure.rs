@@ -10,11 +10,13 @@ use super::{
     dice::{DiceScore, dice},
     label::LabelType,
     measure_error::MeasureError,
+    speech::{SpeechScore, SymbolType, speech},
     squad::{SquadScore, squad},
     top1::{Top1, top1},
 };
 use crate::{
     detection_images::{Annotations, annotations_file},
+    speech::{read_transcripts, transcripts_file},
     squad::read_labels,
     val_map::{self, ValMap},
     volumes::segmentation_directory,
@@ -49,6 +51,8 @@ pub enum AccuracyFigure {
     Detection(DetectionScore),
     /// Segmented volumes.
     Segmentation(DiceScore),
+    /// Transcribed utterances.
+    Speech(SpeechScore),
 }
 
 impl AccuracyFigure {
@@ -60,6 +64,7 @@ impl AccuracyFigure {
             Self::Squad(score) => score.f1,
             Self::Detection(score) => score.percent(),
             Self::Segmentation(score) => score.mean,
+            Self::Speech(score) => score.percent(),
         }
     }
 
@@ -69,7 +74,7 @@ impl AccuracyFigure {
         match self {
             Self::Top1(top1) => Some(top1.good),
             Self::Squad(score) => Some(score.exact),
-            Self::Detection(_) | Self::Segmentation(_) => None,
+            Self::Detection(_) | Self::Segmentation(_) | Self::Speech(_) => None,
         }
     }
 
@@ -78,7 +83,7 @@ impl AccuracyFigure {
     pub fn classes(&self) -> Vec<f64> {
         match self {
             Self::Segmentation(score) => score.classes.clone(),
-            Self::Top1(_) | Self::Squad(_) | Self::Detection(_) => Vec::new(),
+            Self::Top1(_) | Self::Squad(_) | Self::Detection(_) | Self::Speech(_) => Vec::new(),
         }
     }
 
@@ -90,6 +95,7 @@ impl AccuracyFigure {
             Self::Squad(score) => score.total,
             Self::Detection(score) => score.images,
             Self::Segmentation(score) => score.cases,
+            Self::Speech(score) => score.utterances,
         }
     }
 
@@ -101,6 +107,7 @@ impl AccuracyFigure {
             Self::Squad(score) => score.duplicates,
             Self::Detection(score) => score.duplicates,
             Self::Segmentation(score) => score.duplicates,
+            Self::Speech(score) => score.duplicates,
         }
     }
 
@@ -112,6 +119,7 @@ impl AccuracyFigure {
             Self::Squad(score) => &score.missing,
             Self::Detection(score) => &score.missing,
             Self::Segmentation(score) => &score.missing,
+            Self::Speech(score) => &score.missing,
         }
     }
 }
@@ -123,6 +131,7 @@ impl fmt::Display for AccuracyFigure {
             Self::Squad(score) => score.fmt(f),
             Self::Detection(score) => score.fmt(f),
             Self::Segmentation(score) => score.fmt(f),
+            Self::Speech(score) => score.fmt(f),
         }
     }
 }
@@ -162,6 +171,18 @@ pub fn measure(
                 return Err(MeasureError::Elsewhere {
                     benchmark: benchmark.name.clone(),
                     script: "accuracy_kits.py",
+                });
+            }
+        },
+        (Metric::Wer, _) => match transcripts_file(benchmark) {
+            Some(path) => {
+                let path = scratch.join(path);
+                AccuracyFigure::Speech(measure_speech(benchmark, &path, label_type, log)?)
+            }
+            None => {
+                return Err(MeasureError::Elsewhere {
+                    benchmark: benchmark.name.clone(),
+                    script: "accuracy_eval.py",
                 });
             }
         },
@@ -267,6 +288,29 @@ fn measure_dice(
     })?;
     let entries = open(log)?;
     dice(entries, &names, directory, windows.classes).map_err(|source| MeasureError::Segmentations {
+        path: log.to_owned(),
+        source,
+    })
+}
+
+fn measure_speech(
+    benchmark: &Benchmark,
+    transcripts: &Path,
+    dtype: Option<LabelType>,
+    log: &Path,
+) -> Result<SpeechScore, MeasureError> {
+    let name = || benchmark.name.clone();
+    let symbol_type = match dtype {
+        None | Some(LabelType::Byte) => SymbolType::Int8,
+        Some(LabelType::Int64) => SymbolType::Int64,
+        Some(_) => return Err(MeasureError::SymbolType { benchmark: name() }),
+    };
+    let transcripts = read_transcripts(transcripts).map_err(|source| MeasureError::Transcripts {
+        benchmark: name(),
+        source,
+    })?;
+    let entries = open(log)?;
+    speech(entries, &transcripts, symbol_type).map_err(|source| MeasureError::Speech {
         path: log.to_owned(),
         source,
     })

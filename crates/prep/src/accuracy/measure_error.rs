@@ -2,8 +2,13 @@
 
 use std::{io, path::PathBuf};
 
-use super::{detection::DetectionScoreError, dice::DiceError, squad::SquadScoreError, top1::Top1Error};
-use crate::{detection_images::AnnotationError, squad::SquadError, val_map::ValMapError};
+use super::{
+    detection::DetectionScoreError, dice::DiceError, speech::SpeechScoreError, squad::SquadScoreError,
+    top1::Top1Error,
+};
+use crate::{
+    detection_images::AnnotationError, speech::SpeechError, squad::SquadError, val_map::ValMapError,
+};
 
 /// The error when the accuracy of a run cannot be computed.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +65,21 @@ pub enum MeasureError {
         /// The benchmark's name.
         benchmark: String,
     },
+    /// The transcripts beside the samples cannot be read.
+    #[error("the transcripts of benchmark {benchmark} cannot be read (has its dataset been prepared?)")]
+    Transcripts {
+        /// The benchmark's name.
+        benchmark: String,
+        /// The cause.
+        #[source]
+        source: SpeechError,
+    },
+    /// Responses of symbols have another type.
+    #[error("the responses of benchmark {benchmark} are symbols; hint: --dtype byte or int64")]
+    SymbolType {
+        /// The benchmark's name.
+        benchmark: String,
+    },
     /// The log cannot be opened.
     #[error("cannot open {path}", path = path.display())]
     Open {
@@ -95,6 +115,15 @@ pub enum MeasureError {
         /// The cause, with its entry.
         #[source]
         source: DetectionScoreError,
+    },
+    /// The log contains no transcripts.
+    #[error("no word error rate can be computed from {path}", path = path.display())]
+    Speech {
+        /// The log.
+        path: PathBuf,
+        /// The cause, with its entry.
+        #[source]
+        source: SpeechScoreError,
     },
     /// The log contains no segmentations.
     #[error("no DICE can be computed from {path}", path = path.display())]

@@ -8,6 +8,7 @@ mod dice;
 mod label;
 mod measure;
 mod measure_error;
+mod speech;
 mod squad;
 mod top1;
 
@@ -16,5 +17,6 @@ pub use dice::{DiceError, DiceScore};
 pub use label::{LabelError, LabelType};
 pub use measure::{AccuracyFigure, MeasuredAccuracy, measure};
 pub use measure_error::MeasureError;
+pub use speech::{SpeechScore, SpeechScoreError};
 pub use squad::{LogitsError, SquadScore, SquadScoreError};
 pub use top1::{Top1, Top1Error, top1};

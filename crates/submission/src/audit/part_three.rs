@@ -53,6 +53,7 @@ pub fn limits(round: &Round, benchmark: &Benchmark) -> Vec<Limit> {
             Metric::SquadF1 => "F1",
             Metric::CocoMap => "mAP",
             Metric::Dice => "DICE",
+            Metric::Wer => "WER",
         };
         vec![Limit {
             metric: metric.to_owned(),

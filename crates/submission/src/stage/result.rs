@@ -110,6 +110,7 @@ impl<'a> Staging<'a> {
             Metric::SquadF1 => "F1",
             Metric::CocoMap => "mAP",
             Metric::Dice => "DICE",
+            Metric::Wer => "WER",
         };
         let mut official = self.request.round.submission.benchmarks.iter();
         let same = official.find(|(_, rules)| rules.accuracy.iter().any(|bound| bound.metric == metric));
