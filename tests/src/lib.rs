@@ -13,6 +13,7 @@ pub mod browser_client;
 pub mod certificates;
 pub mod chromium;
 pub mod deploy_lab;
+pub mod detection_way;
 pub mod detections;
 pub mod fault_labs;
 pub mod filled_store;

@@ -6,18 +6,13 @@ use regatta_test_support::{
     small_retinanet::{Topology, model},
 };
 use regatta_tests::{
-    detections::{annotate, map_line},
-    mlperf_benchmark::{replaced, responses},
+    detection_way::DetectionWay,
+    detections::annotate,
+    mlperf_benchmark::replaced,
     whole_way::{WholeWay, WholeWayCase},
 };
 
 const IMAGES: usize = 10;
-/// The classes of the dataset. The reference has 264 and 256 features; fewer keep the test short.
-const TOPOLOGY: Topology = Topology {
-    side: 800,
-    classes: 12,
-    width: 8,
-};
 const CASE: WholeWayCase = WholeWayCase {
     benchmark: "retinanet",
     model: "retinanet",
@@ -39,7 +34,7 @@ fn resized(text: String) -> String {
         &[
             ("total_samples = 24781", &format!("total_samples = {IMAGES}")),
             ("performance_samples = 64", "performance_samples = 4"),
-            ("classes = 264", &format!("classes = {}", TOPOLOGY.classes)),
+            ("classes = 264", &format!("classes = {}", Topology::SMALL.classes)),
         ],
     )
 }
@@ -53,27 +48,12 @@ fn retinanet_goes_from_images_to_a_staged_tree() {
         return;
     };
     let file = "models/retinanet-resnext50-32x4d/retinanet_heads.onnx";
-    let Some(mut way) = WholeWay::new(CASE, coco, resized, (file, model(&TOPOLOGY))) else {
+    let Some(way) = WholeWay::new(CASE, coco, resized, (file, model(&Topology::SMALL))) else {
         return;
     };
-    let data = way.lab.workspace().join("open-images-v6-mlperf");
-    let count = IMAGES.to_string();
-    let arguments = [data.as_os_str(), count.as_ref(), "5".as_ref()];
-    oracle::run(&opencv, "opencv", "make_openimages.py", &arguments);
-    way.prepare(&data);
-    way.start(Some(&plugin));
-    let found = responses(&way.lab.accuracy_log(&way.first_run()));
-    assert_eq!(found.len(), IMAGES);
-    annotate(
-        &data.join("annotations/openimages-mlperf.json"),
-        &found,
-        i64::from,
-    );
-    way.prepare_again(&data);
-
-    let (accuracy, _) = way.measure_scenario("SingleStream", map_line);
-    assert_eq!(responses(&way.lab.accuracy_log(&accuracy)), found);
-    let (_, line) = way.measure_scenario("Offline", map_line);
-    way.audit(&["TEST01"]);
-    way.stage(&line);
+    let first = DetectionWay::begin(way, &opencv, "make_openimages.py", IMAGES, Some(&plugin));
+    assert_eq!(first.found.len(), IMAGES);
+    let annotations = first.data.join("annotations/openimages-mlperf.json");
+    annotate(&annotations, &first.found, i64::from);
+    first.finish(&["TEST01"]);
 }

@@ -10,8 +10,9 @@ use regatta_test_support::{
     small_ssd::{MOBILENET, RESNET34, Topology, model},
 };
 use regatta_tests::{
-    detections::{annotate, map_line},
-    mlperf_benchmark::{replaced, responses},
+    detection_way::DetectionWay,
+    detections::annotate,
+    mlperf_benchmark::replaced,
     whole_way::{WholeWay, WholeWayCase},
 };
 use serde_json::Value;
@@ -67,27 +68,16 @@ fn whole_way(
     };
     let network = (file, model(topology));
     let resized = |text| resized(text, performance);
-    let Some(mut way) = WholeWay::new(case, coco, resized, network) else {
+    let Some(way) = WholeWay::new(case, coco, resized, network) else {
         return;
     };
-    let data = way.lab.workspace().join("coco");
-    let count = IMAGES.to_string();
-    let arguments = [data.as_os_str(), count.as_ref(), "5".as_ref()];
-    oracle::run(&opencv, "opencv", "make_coco.py", &arguments);
-    way.prepare(&data);
-    way.start(official_loadgen::plugin_of_tag(ROUND).as_deref());
-    let found = responses(&way.lab.accuracy_log(&way.first_run()));
-    assert_eq!(found.len(), IMAGES);
-    let annotations = data.join("annotations/instances_val2017.json");
+    let plugin = official_loadgen::plugin_of_tag(ROUND);
+    let first = DetectionWay::begin(way, &opencv, "make_coco.py", IMAGES, plugin.as_deref());
+    assert_eq!(first.found.len(), IMAGES);
+    let annotations = first.data.join("annotations/instances_val2017.json");
     let known = categories(&annotations);
-    annotate(&annotations, &found, |class| category(&known, class));
-    way.prepare_again(&data);
-
-    let (accuracy, _) = way.measure_scenario("SingleStream", map_line);
-    assert_eq!(responses(&way.lab.accuracy_log(&accuracy)), found);
-    let (_, line) = way.measure_scenario("Offline", map_line);
-    way.audit(&["TEST01", "TEST05"]);
-    way.stage(&line);
+    annotate(&annotations, &first.found, |class| category(&known, class));
+    first.finish(&["TEST01", "TEST05"]);
 }
 
 #[test]

@@ -8,20 +8,15 @@ use regatta_test_support::{
     small_yolo::{Topology, model},
 };
 use regatta_tests::{
-    detections::{annotate, map_line},
-    mlperf_benchmark::{replaced, responses},
+    detection_way::DetectionWay,
+    detections::annotate,
+    mlperf_benchmark::replaced,
     whole_way::{WholeWay, WholeWayCase},
 };
 
 /// The images of the dataset, and those with an accepted licence.
 const IMAGES: usize = 14;
 const SAMPLES: usize = 11;
-/// The reference's sizes, but few features.
-const TOPOLOGY: Topology = Topology {
-    side: 640,
-    classes: 80,
-    width: 8,
-};
 const CASE: WholeWayCase = WholeWayCase {
     benchmark: "yolo-99",
     model: "yolo-99",
@@ -53,30 +48,19 @@ fn yolo_goes_from_images_to_a_staged_tree() {
     let Some(plugin) = official_loadgen::plugin_file("6.0.17") else {
         return;
     };
-    let network = ("models/yolo11l/yolo11l.onnx", model(&TOPOLOGY));
-    let Some(mut way) = WholeWay::new(CASE, coco, resized, network) else {
+    let network = ("models/yolo11l/yolo11l.onnx", model(&Topology::SMALL));
+    let Some(way) = WholeWay::new(CASE, coco, resized, network) else {
         return;
     };
-    let data = way.lab.workspace().join("coco");
-    let count = IMAGES.to_string();
-    let arguments = [data.as_os_str(), count.as_ref(), "5".as_ref()];
-    oracle::run(&opencv, "opencv", "make_coco.py", &arguments);
-    way.prepare(&data);
-    way.start(Some(&plugin));
-    let found = responses(&way.lab.accuracy_log(&way.first_run()));
-    assert_eq!(found.len(), SAMPLES);
+    let first = DetectionWay::begin(way, &opencv, "make_coco.py", IMAGES, Some(&plugin));
+    assert_eq!(first.found.len(), SAMPLES);
     // What the network has found becomes the truth, in the form of MLCommons' set: only the selected images are annotated.
-    let selected = way
+    let selected = first
+        .way
         .lab
         .scratch()
         .join("preprocessed_data/coco/annotations/instances_val2017.json");
-    annotate(&selected, &found, i64::from);
-    fs::copy(&selected, data.join("annotations/instances_val2017.json")).unwrap();
-    way.prepare_again(&data);
-
-    let (accuracy, _) = way.measure_scenario("SingleStream", map_line);
-    assert_eq!(responses(&way.lab.accuracy_log(&accuracy)), found);
-    let (_, line) = way.measure_scenario("Offline", map_line);
-    way.audit(&["TEST01"]);
-    way.stage(&line);
+    annotate(&selected, &first.found, i64::from);
+    fs::copy(&selected, first.data.join("annotations/instances_val2017.json")).unwrap();
+    first.finish(&["TEST01"]);
 }

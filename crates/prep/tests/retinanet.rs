@@ -5,7 +5,9 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::{collections::BTreeMap, env, error::Error, ffi::OsStr, fs, path::Path};
+mod reference_images;
+
+use std::{env, error::Error, fs, path::Path};
 
 use regatta_prep::{ImageRequest, PrepError, PrepReport, convert_samples, label_files, prepare_images};
 use regatta_test_support::{fixture::Fixture, oracle};
@@ -14,6 +16,8 @@ use regatta_types::{
     layout::Layout,
     samples::{Form, Quantised, Rounding, SampleSet},
 };
+
+use crate::reference_images::{ReferenceImages, data};
 
 const SIDE: usize = 800;
 const SCALE: f32 = 2.64064 / 127.0;
@@ -65,34 +69,13 @@ impl Preparation<'_> {
     }
 }
 
-/// Returns the data of a `.npy` without its header of 128 bytes.
-fn data(path: &Path) -> Vec<u8> {
-    fs::read(path).unwrap().split_off(128)
-}
-
 #[test]
 fn samples_have_the_bytes_of_the_reference() {
     let Some(python) = oracle::opencv() else { return };
     let count: usize = env::var("REGATTA_JPEGS").map_or(60, |text| text.parse().unwrap());
-    let place = tempfile::tempdir().unwrap();
-    let (images, theirs) = (place.path().join("images"), place.path().join("int8"));
-    fs::create_dir(&theirs).unwrap();
-    let call = |script: &str, arguments: &[&OsStr]| oracle::run(&python, "opencv", script, arguments);
-    call(
-        "make_openimages.py",
-        &[images.as_ref(), count.to_string().as_ref()],
-    );
-    let printed = call("retinanet.py", &[images.as_ref(), theirs.as_ref()]);
-    let mut expected: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
-    for line in printed.lines() {
-        let columns: Vec<&str> = line.split(' ').collect();
-        expected
-            .entry(columns[1])
-            .or_default()
-            .push((columns[2], columns[0]));
-    }
+    let reference = ReferenceImages::new(&python, "make_openimages.py", "retinanet.py", None, count);
+    let (images, out) = (reference.images(), reference.scratch());
     let benchmark = benchmark(count, SIDE);
-    let out = place.path().join("scratch");
     let preparation = Preparation {
         benchmark: &benchmark,
         data: &images,
@@ -100,39 +83,12 @@ fn samples_have_the_bytes_of_the_reference() {
     };
     for dtype in [Dtype::Float32, Dtype::Float16] {
         let form = Form::new(dtype, Layout::Linear);
-        let report = preparation.make(form, None).unwrap();
-        let manifest = fs::read_to_string(report.dir.with_extension("sha256")).unwrap();
-        let differing: Vec<&str> = manifest
-            .lines()
-            .zip(&expected[form.to_string().as_str()])
-            .filter(|(line, (name, sha256))| {
-                !(line.starts_with(sha256) && line.ends_with(&format!("/{name}.npy")))
-            })
-            .map(|(_, (name, _))| *name)
-            .collect();
-        assert_eq!(manifest.lines().count(), count);
-        assert_eq!(
-            differing,
-            Vec::<&str>::new(),
-            "{form}: {} differ",
-            differing.len()
-        );
-        fs::remove_dir_all(report.dir).unwrap();
+        reference.assert_equal(form, &preparation.make(form, None).unwrap());
     }
     let report = preparation
         .make(Form::new(Dtype::Int8, Layout::Linear), None)
         .unwrap();
-    let (mut apart, mut total) = (0, 0);
-    for (name, _) in expected["fp32_linear"].iter().step_by(4) {
-        let [ours, theirs] = [&report.dir, &theirs].map(|dir| data(&dir.join(format!("{name}.npy"))));
-        assert_eq!(ours.len(), theirs.len());
-        total += ours.len();
-        for (one, other) in ours.iter().zip(&theirs) {
-            let steps = one.cast_signed().abs_diff(other.cast_signed());
-            assert!(steps <= 1, "{name}: {steps} steps apart");
-            apart += usize::from(steps);
-        }
-    }
+    let (apart, total) = reference.count_steps(&report);
     assert!(apart < total / 1000, "{apart} of {total} numbers differ");
     let copied = out.join(&label_files(&benchmark)[0]);
     let published = images.join("annotations/openimages-mlperf.json");

@@ -25,6 +25,13 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// The reference's image, but few classes and features, which keeps tests short.
+    pub const SMALL: Self = Self {
+        side: 800,
+        classes: 12,
+        width: 8,
+    };
+
     /// Returns the number of anchors: 120,087 for 800 pixels.
     #[must_use]
     pub const fn anchors(&self) -> i64 {

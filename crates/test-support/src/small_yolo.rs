@@ -25,6 +25,13 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// The reference's image and classes, but few features.
+    pub const SMALL: Self = Self {
+        side: 640,
+        classes: 80,
+        width: 8,
+    };
+
     /// Returns the number of predictions: 8,400 for 640 pixels.
     #[must_use]
     pub fn predictions(&self) -> i64 {

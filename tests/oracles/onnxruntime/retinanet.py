@@ -12,6 +12,8 @@ import sys
 import numpy as np
 import onnxruntime
 
+from boxes import overlaps
+
 SIDE = 800
 GRIDS = [100, 50, 25, 13, 7]
 SIZES = [32, 64, 128, 256, 512]
@@ -27,14 +29,6 @@ def anchors_of_level(grid, size):
     y, x = np.meshgrid(shift, shift, indexing="ij")
     shifts = np.stack([x, y, x, y], -1).reshape(-1, 1, 4)
     return (shifts + cell).reshape(-1, 4)
-
-
-def overlaps(box, boxes):
-    left, top = np.maximum(box[:2], boxes[:, :2]).T
-    right, bottom = np.minimum(box[2:], boxes[:, 2:]).T
-    common = np.maximum(right - left, 0) * np.maximum(bottom - top, 0)
-    area = lambda b: (b[..., 2] - b[..., 0]) * (b[..., 3] - b[..., 1])
-    return common / (area(box) + area(boxes) - common)
 
 
 def detections(index, deltas, logits, classes):

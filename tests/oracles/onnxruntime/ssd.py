@@ -13,6 +13,8 @@ import sys
 import numpy as np
 import onnxruntime
 
+from boxes import overlaps
+
 F = np.float32
 
 
@@ -40,14 +42,6 @@ def mobilenet_boxes():
         for i, j, (scale, ratio) in itertools.product(range(cells), range(cells), shapes):
             boxes.append(((j + 0.5) / cells, (i + 0.5) / cells, scale * ratio**0.5, scale / ratio**0.5))
     return np.array(boxes, F)
-
-
-def overlaps(box, boxes):
-    left, top = np.maximum(box[:2], boxes[:, :2]).T
-    right, bottom = np.minimum(box[2:], boxes[:, 2:]).T
-    common = np.maximum(right - left, 0) * np.maximum(bottom - top, 0)
-    area = lambda b: (b[..., 2] - b[..., 0]) * (b[..., 3] - b[..., 1])
-    return common / (area(box) + area(boxes) - common)
 
 
 def kept_of_class(boxes, scores, threshold, most, criteria):

@@ -9,8 +9,6 @@ mlcommons/inference, the function `pre_process_openimages_retinanet` of that che
 The int8 samples follow the steps of NVIDIA's preprocessing in NumPy: normalised, resized as PyTorch's `interpolate` does, quantised.
 """
 
-import hashlib
-import io
 import json
 import os
 import pathlib
@@ -19,6 +17,8 @@ import time
 
 import cv2
 import numpy as np
+
+from forms import print_forms, saved
 
 SIDE = 800
 MEANS = np.array([0.485, 0.456, 0.406], np.float32)
@@ -58,12 +58,6 @@ def int8(bgr):
     return whole.astype(np.int8).transpose([2, 0, 1])
 
 
-def saved(values):
-    stream = io.BytesIO()
-    np.save(stream, np.ascontiguousarray(values))
-    return stream.getvalue()
-
-
 def main():
     directory, out = pathlib.Path(sys.argv[1]), sys.argv[2]
     # One thread, as one of the reference's workers has.
@@ -84,8 +78,7 @@ def main():
         return
     for number, path in enumerate(images):
         made = values(path)
-        for form, one in (("fp32_linear", made), ("fp16_linear", made.astype(np.float16))):
-            print(hashlib.sha256(saved(one)).hexdigest(), form, path.name)
+        print_forms(made, path.name)
         if number % 4 == 0:
             np.save(pathlib.Path(out) / path.name, int8(cv2.imread(str(path))))
 

@@ -8,8 +8,6 @@ mlcommons/inference at tag v2.0, its functions are used. Otherwise their steps a
 NVIDIA's preprocessing, which resizes bytes.
 """
 
-import hashlib
-import io
 import json
 import os
 import pathlib
@@ -17,6 +15,8 @@ import sys
 
 import cv2
 import numpy as np
+
+from forms import print_forms
 
 MEANS = np.array([0.485, 0.456, 0.406], np.float32)
 DEVIATIONS = np.array([0.229, 0.224, 0.225], np.float32)
@@ -55,12 +55,6 @@ def int8(bgr):
     return (((2.0 / 255.0) * values - 1.0) * 127.0).astype(np.int8).transpose([2, 0, 1])
 
 
-def saved(values):
-    stream = io.BytesIO()
-    np.save(stream, np.ascontiguousarray(values))
-    return stream.getvalue()
-
-
 def main():
     directory, name, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     cv2.setNumThreads(1)
@@ -70,8 +64,7 @@ def main():
     for number, image in enumerate(document["images"]):
         bgr = cv2.imread(str(directory / "val2017" / image["file_name"]))
         made = prepare(bgr, dims=[side, side, 3], need_transpose=True)
-        for form, one in (("fp32_linear", made), ("fp16_linear", made.astype(np.float16))):
-            print(hashlib.sha256(saved(one)).hexdigest(), form, image["file_name"])
+        print_forms(made, image["file_name"])
         if name == "ssd-mobilenet" and number % 4 == 0:
             np.save(out / image["file_name"], int8(bgr))
 

@@ -1,19 +1,14 @@
 //! Detections of networks with SSD's outputs, beside ONNX Runtime and the reference's formulas.
 
-use std::fs;
+use std::sync::Arc;
 
 use regatta_test_support::{
-    fixture::Fixture,
     oracle,
     small_ssd::{MOBILENET, RESNET34, Topology, model},
 };
-use regatta_types::{benchmark::Benchmark, documents::EngineKind};
+use regatta_types::benchmark::Benchmark;
 
-use super::{
-    answers_to,
-    near_detections::{assert_near, image},
-    subjects::Subject,
-};
+use super::near_detections::{DetectionFiles, assert_near, image};
 
 const SAMPLES: usize = 3;
 
@@ -22,27 +17,21 @@ fn compare(text: &str, topology: &Topology, most: usize) {
     let Some(python) = oracle::onnxruntime() else {
         return;
     };
-    let (fixture, benchmark) = (Fixture::new(), Benchmark::from_toml(text).unwrap());
-    let file = fixture.path(&benchmark.model.file);
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(&file, model(topology)).unwrap();
+    let benchmark = Benchmark::from_toml(text).unwrap();
     let side = usize::try_from(topology.side).unwrap();
     let sample = |index| {
         let values = image(index, side).flat_map(|value| (2.0 * value - 1.0).to_le_bytes());
         values.collect::<Vec<u8>>()
     };
-    let samples = fixture.path("images.f32");
-    fs::write(&samples, (0..SAMPLES).flat_map(sample).collect::<Vec<u8>>()).unwrap();
-    let arguments = [benchmark.name.as_ref(), file.as_os_str(), samples.as_os_str()];
+    let files = DetectionFiles::new(&benchmark, model(topology), SAMPLES, sample);
+    let arguments = [
+        benchmark.name.as_ref(),
+        files.network.as_os_str(),
+        files.samples.as_os_str(),
+    ];
     let printed = oracle::run(&python, "onnxruntime", "ssd.py", &arguments);
     let theirs: Vec<Vec<[f64; 7]>> = serde_json::from_str(&printed).unwrap();
-
-    let subject = Subject::of(EngineKind::Tract);
-    let mut loaded = subject
-        .load_for(&benchmark, &fixture, "fp32", &[SAMPLES], 1)
-        .unwrap();
-    let indices: Vec<usize> = (0..SAMPLES).collect();
-    let ours = answers_to(loaded.engines[0].as_mut(), &indices, &sample);
+    let ours = files.answers(&benchmark, Arc::default());
     assert_near(&ours, &theirs, most, |class| class);
 }
 

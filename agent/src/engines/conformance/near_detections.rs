@@ -1,4 +1,12 @@
-//! Compares detections of an engine with those of another program. Runs neither.
+//! Detections of an engine beside those of another program on the same network and samples: files for both, the engine's answers, and the
+//! comparison. Does not run the other program.
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use regatta_test_support::fixture::Fixture;
+use regatta_types::{benchmark::Benchmark, documents::EngineKind};
+
+use super::{answers_to, subjects::Subject};
 
 /// The largest difference of scores and of coordinates as fractions.
 const BOUND: f64 = 1e-4;
@@ -13,6 +21,64 @@ pub(super) fn image(index: usize, side: usize) -> impl Iterator<Item = f32> {
         let noise = (place.wrapping_mul(2_654_435_761) >> 16 & 0xff) as f32 / 255.0;
         (0.5 + 0.3 * wave(x, length) * wave(y, length) + 0.2 * (noise - 0.5)).clamp(0.0, 1.0)
     })
+}
+
+/// A network and its samples in files.
+pub(super) struct DetectionFiles {
+    fixture: Fixture,
+    pub(super) network: PathBuf,
+    /// 32-bit floats of all samples, one sample after another.
+    pub(super) samples: PathBuf,
+    values: Vec<Vec<u8>>,
+}
+
+impl DetectionFiles {
+    /// Writes the file of a benchmark's network and the samples 0 to `count - 1`.
+    pub(super) fn new(
+        benchmark: &Benchmark,
+        network: Vec<u8>,
+        count: usize,
+        sample: impl Fn(usize) -> Vec<u8>,
+    ) -> Self {
+        let fixture = Fixture::new();
+        let file = fixture.path(&benchmark.model.file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, network).unwrap();
+        let (samples, values) = (
+            fixture.path("images.f32"),
+            (0..count).map(sample).collect::<Vec<_>>(),
+        );
+        fs::write(&samples, values.concat()).unwrap();
+        Self {
+            fixture,
+            network: file,
+            samples,
+            values,
+        }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.fixture.path(name)
+    }
+
+    /// Returns the answers of tract to one batch of all samples. `image_sizes` has the width and height of each sample's image; it is empty
+    /// for benchmarks that need none.
+    pub(super) fn answers(&self, benchmark: &Benchmark, image_sizes: Arc<[[u32; 2]]>) -> Vec<Vec<u8>> {
+        let mut loaded = Subject::of(EngineKind::Tract)
+            .load_of_images(
+                benchmark,
+                &self.fixture,
+                "fp32",
+                &[self.values.len()],
+                1,
+                image_sizes,
+            )
+            .unwrap();
+        let indices: Vec<usize> = (0..self.values.len()).collect();
+        answers_to(loaded.engines[0].as_mut(), &indices, &|index| {
+            self.values[index].clone()
+        })
+    }
 }
 
 /// Checks that each answer has from 10 to `most` detections, the best first, and that 99 % of them are near one of `theirs`, whose class becomes
