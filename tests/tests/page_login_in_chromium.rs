@@ -6,7 +6,7 @@
 use std::{env, fs, path::PathBuf};
 
 use regatta_test_support::oracle;
-use regatta_tests::{Broker, Lab, chromium::Chromium, succeed_output};
+use regatta_tests::{Broker, Lab, chromium::Chromium, eventually, succeed_output};
 use serde_json::Value;
 
 /// A secure lab with its device, whose page needs a login.
@@ -48,6 +48,18 @@ fn assert_accessible(browser: &mut Chromium, axe: Option<&str>, name: &str) {
         browser.resize(1400, false);
         browser.picture(&pictures.join(format!("{name}.png")));
     }
+}
+
+/// Starts a campaign of one cell while the device is out of service, and waits until the cell has failed.
+fn fail_a_campaign(lab: &Lab) {
+    let plan = lab.scratch().join("night.toml");
+    let text = "schema = 1\nname = \"night\"\nlose_device_after = \"1s\"\n[[cells]]\ndevices = [\"all\"]\n\
+                benchmark = \"digits\"\nscenario = [\"Offline\"]\nengine = \"sim\"\nduration = \"100ms\"\n";
+    fs::write(&plan, text).expect("a plan");
+    let _ = succeed_output(lab.regatta().args(["campaign", "start"]).arg(&plan));
+    eventually("the cell to fail", 60, || {
+        (lab.judged(&["campaign", "status", "night"])["failed"] == 1).then_some(())
+    });
 }
 
 #[test]
@@ -134,6 +146,7 @@ fn an_operator_logs_in_drains_a_device_and_resumes_it() {
     let _ = succeed_output(lab.regatta().args(["device", "resume", "boat"]));
     browser.wait_for("window.isSame && document.querySelectorAll('#log tbody tr').length === 2");
     let _ = succeed_output(lab.regatta().args(["device", "drain", "boat"]));
+    fail_a_campaign(&lab);
 
     browser.allow_scripts(false);
     show(
@@ -149,6 +162,20 @@ fn an_operator_logs_in_drains_a_device_and_resumes_it() {
         .to_string();
     assert!(!shown.contains("maintenance"), "{shown}");
     browser.allow_scripts(true);
+
+    // The device is back, so the cell that no device had taken is tried again and succeeds.
+    show(
+        &mut browser,
+        "/campaign/night",
+        "document.querySelector('[aria-label*=\": failed\"]') !== null",
+    );
+    assert_accessible(&mut browser, axe.as_deref(), "campaign-operator");
+    let again = "[...document.querySelectorAll('button')].find(button => button.innerText === 'Try again')";
+    browser.evaluate(&format!("{again}.focus(); 0"));
+    browser.press("Enter", "\r");
+    browser.wait_for("document.querySelector('[aria-label*=\": good\"]') !== null");
+    let log = lab.json(&["campaign", "log", "night"]);
+    assert_eq!(log["log"][0]["by"], "olga (live page)", "{log:#}");
 
     let urls = browser.requested_urls();
     let elsewhere: Vec<&String> = urls

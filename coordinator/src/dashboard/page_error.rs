@@ -1,16 +1,22 @@
 //! A page that cannot be shown: what is wrong and what to do, with its HTTP status.
 
 use axum::{
-    http::StatusCode,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use maud::html;
 
-use super::{layout, outside_text::shown};
+use super::{
+    layout::{self, Page},
+    outside_text::shown,
+};
 use crate::{
     exit::{self, Failure},
     store::StoreError,
 };
+
+/// Seconds after which an address that sent too many wrong tokens may send one more: `Retry-After` of status 429.
+pub(super) const TOKEN_PAUSE_S: u16 = 5;
 
 /// The reason why a page is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -125,6 +131,19 @@ impl From<anyhow::Error> for PageError {
     }
 }
 
+impl PageError {
+    /// Returns a page that shows this error, with its status and, after too many wrong tokens, `Retry-After`.
+    pub(super) fn shown_as(&self, page: Page) -> Response {
+        let mut response = (self.status, page).into_response();
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, TOKEN_PAUSE_S.into());
+        }
+        response
+    }
+}
+
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let body = html! {
@@ -132,6 +151,6 @@ impl IntoResponse for PageError {
             p { (shown(&self.message, 500)) "." }
             p { (self.hint) }
         };
-        (self.status, layout::page("Error", None, None, &body)).into_response()
+        self.shown_as(layout::page("Error", None, None, &body))
     }
 }

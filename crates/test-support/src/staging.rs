@@ -1,12 +1,16 @@
 //! Synthetic runs of a benchmark with one required scenario, in the coordinator's directory layout, and the operator's files that staging
 //! needs.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use regatta_conf::{Conf, ConfKind};
 use regatta_config::{known, round::Round};
 use regatta_loadgen::effective::LibraryCounts;
-use regatta_submission::stage::{self, Answers, Kind, Request, StageError, Staged};
+use regatta_submission::stage::{self, Answers, Kind, Preview, Request, StageError, Staged};
 use regatta_types::{
     DeviceId, Division, Mode, Scenario,
     benchmark::Response,
@@ -401,6 +405,23 @@ impl StagingFixture {
             keys: &BTreeMap::new(),
             power: &self.sessions(),
             output: &self.at(output),
+        })
+    }
+
+    /// Returns what a closed submission of runs would have.
+    ///
+    /// # Errors
+    /// The error of the preview.
+    pub fn preview(&self, answers: &Answers, runs: &[PathBuf]) -> Result<Preview, StageError> {
+        stage::preview(&Request {
+            round: &self.round,
+            division: Division::Closed,
+            kind: Kind::Submission,
+            answers,
+            runs,
+            keys: &BTreeMap::new(),
+            power: &[],
+            output: Path::new(""),
         })
     }
 }

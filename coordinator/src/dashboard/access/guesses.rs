@@ -4,6 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::{
+    dashboard::page_error::TOKEN_PAUSE_S,
     handshake_limiter::network,
     token_bucket::{Rate, TokenBuckets},
 };
@@ -11,7 +12,7 @@ use crate::{
 /// Wrong tokens of one address.
 const PER_ADDRESS: Rate = Rate {
     burst: 10,
-    per_second: 0.2,
+    per_second: 1.0 / TOKEN_PAUSE_S as f64,
 };
 /// Wrong tokens of all addresses.
 const OVERALL: Rate = Rate {

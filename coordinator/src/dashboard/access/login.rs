@@ -82,7 +82,7 @@ pub(in crate::dashboard) async fn log_in(
         Err(refusal @ TokenRefusal::Internal) => return Err(wrong_token(refusal)),
         Err(refusal) => {
             let wrong = wrong_token(refusal);
-            return Ok((wrong.status, login_page(target, Some(&wrong))).into_response());
+            return Ok(wrong.shown_as(login_page(target, Some(&wrong))));
         }
     };
     let (id, session) = access.sessions.begin(&token).map_err(anyhow::Error::from)?;

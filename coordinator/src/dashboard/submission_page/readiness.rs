@@ -71,7 +71,7 @@ impl Readiness {
         let rounds = RoundCatalogue::read(Some(&workspace.configs()))?;
         let round = rounds.named(None)?;
         let rows = store.runs()?;
-        // Staging would end with an error at a run whose documents are missing.
+        // An incomplete run has nothing to stage.
         let complete = rows.iter().filter(|row| {
             is_offered_for_staging(row, &round.name)
                 && row.outcome.as_ref().is_some_and(|outcome| outcome.complete)

@@ -72,12 +72,19 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
     })
 }
 
-/// Returns what [`stage`] would put into the tree and what it would refuse, without writing it. The hashes of logs are not compared.
+/// Returns what [`stage`] would put into the tree and what it would refuse, without writing it. The hashes of logs are not compared. A run
+/// whose documents cannot be read is a finding, and the others are looked at.
 ///
 /// # Errors
 /// Errors concern files.
 pub fn preview(request: &Request<'_>) -> Result<Preview, StageError> {
-    let runs = read(request)?;
+    let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
+    for directory in request.runs {
+        match Run::read(directory, request.keys) {
+            Ok(run) => runs.push(run),
+            Err(error) => unreadable.push(StagingFinding::unreadable(directory, &error)),
+        }
+    }
     let (mut staging, _) = planned(request, &runs)?;
     let findings = match refuse(&mut staging) {
         Err(StageError::Refused { findings }) => findings,
@@ -88,7 +95,7 @@ pub fn preview(request: &Request<'_>) -> Result<Preview, StageError> {
     };
     Ok(Preview {
         results: staging.results,
-        findings,
+        findings: [unreadable, findings].concat(),
     })
 }
 

@@ -2,9 +2,13 @@
 //!
 //! If an answer of the operator can fix it, the finding has the question.
 
-use std::fmt::{self, Write as _};
+use std::{
+    error::Error,
+    fmt::{self, Write as _},
+    path::Path,
+};
 
-use regatta_text::Escaped;
+use regatta_text::{ErrorChain, Escaped};
 
 /// One thing that is missing or may not be submitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +53,16 @@ impl StagingFinding {
             fix: fix.into(),
             question: None,
         }
+    }
+
+    /// Creates the finding of a run whose documents cannot be read.
+    pub(super) fn unreadable(directory: &Path, error: &(dyn Error + 'static)) -> Self {
+        let name = directory.file_name().unwrap_or(directory.as_os_str());
+        Self::new(
+            format!("run {}", name.display()),
+            ErrorChain(error).to_string(),
+            "restore its directory, or repeat the run",
+        )
     }
 
     /// Creates a finding that an answer of the operator fixes.

@@ -65,6 +65,29 @@ fn a_staged_submission_is_accepted_in_either_layout() {
 }
 
 #[test]
+fn a_preview_names_a_run_whose_files_are_gone_and_shows_the_others() {
+    let fixture = StagingFixture::new("v6.1");
+    let (answers, mut runs) = (fixture.answers(|text| text), fixture.all_runs());
+    let whole = fixture.preview(&answers, &runs).unwrap();
+    assert_eq!((whole.results.len(), whole.findings.len()), (1, 0));
+    let gone = fixture.accuracy_run(90);
+    fs::remove_dir_all(&gone).unwrap();
+    runs.push(gone);
+    let preview = fixture.preview(&answers, &runs).unwrap();
+    assert_eq!(preview.results.len(), 1);
+    let [finding] = preview.findings.as_slice() else {
+        panic!("{:?}", preview.findings)
+    };
+    assert!(
+        finding
+            .to_string()
+            .ends_with("restore its directory, or repeat the run"),
+        "{finding}"
+    );
+    assert!(finding.place.starts_with("run "), "{finding}");
+}
+
+#[test]
 fn the_classic_layout_has_its_files() {
     let fixture = StagingFixture::new("v5.1");
     let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
