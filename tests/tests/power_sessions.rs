@@ -13,7 +13,11 @@ use std::{
 
 use regatta_power::ntp;
 use regatta_tests::{
-    Broker, Lab, Process, eventually, network_namespace, power_dev,
+    Broker, Lab, Process,
+    browser_client::get_page,
+    eventually,
+    html_check::read_page,
+    network_namespace, power_dev,
     power_sessions::{self, id, processes, run_session, sessions_of, write_simulated_ptd},
     printed, regatta,
 };
@@ -200,6 +204,35 @@ fn a_session_of_two_ordinary_runs(lab: &Lab, power_dev: &Path) {
             .expect("regatta starts");
         assert!(verified.status.success(), "{}", printed(&verified));
     }
+    shown_on_its_page(lab, record);
+}
+
+/// Checks the live page of a session that the official programs made.
+fn shown_on_its_page(lab: &Lab, record: &Value) {
+    let session = record["session"].as_str().expect("an id");
+    let page = get_page(&lab.page_url(), &format!("/power/{session}"));
+    let text = read_page(&page.body).text;
+    let watts = format!("{:.3} W over", record["energy"]["watts"].as_f64().expect("watts"));
+    for part in [
+        "11 of 11 checks passed",
+        "PTDaemon is simulated",
+        &watts,
+        "ranging",
+        "testing",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let runs = &record["runs"];
+    for run in [&runs["ranging"], &runs["testing"]] {
+        let link = format!("href=\"/run/{}\"", run.as_str().expect("a run"));
+        assert!(page.body.contains(&link), "{link}: {}", page.body);
+    }
+    assert_eq!(
+        page.body.matches("<svg class=\"plot\"").count(),
+        1,
+        "{}",
+        page.body
+    );
 }
 
 fn a_meter_that_breaks(lab: &Lab, power_dev: &Path) {
