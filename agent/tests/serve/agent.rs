@@ -4,6 +4,9 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
 };
 
 use regatta_config::known;
@@ -161,6 +164,27 @@ impl Agent {
     /// Memory of the daemon that is its own and no file's, in KiB; `None` as above.
     pub(crate) fn heap_kib(&self) -> Option<u64> {
         self.memory("smaps_rollup", "Pss_Anon:")
+    }
+
+    /// The peak of the daemon's memory that is no file's in KiB, read every few milliseconds while `work` runs; `None` as above. The kernel's
+    /// own peak, `VmHWM`, counts pages of the program, and how many depends on what else has read its file.
+    pub(crate) fn peak_heap_while(&self, work: impl FnOnce()) -> Option<u64> {
+        // A panic of `work` drops the sender, which ends the reading as well.
+        let (end, ended) = mpsc::channel::<()>();
+        let read = move || {
+            let mut peak = self.memory("status", "RssAnon:");
+            while ended.recv_timeout(Duration::from_millis(5)) == Err(RecvTimeoutError::Timeout) {
+                peak = peak.max(self.memory("status", "RssAnon:"));
+            }
+            peak
+        };
+        thread::scope(|scope| {
+            let peak = scope.spawn(read);
+            let end = end;
+            work();
+            drop(end);
+            peak.join().unwrap()
+        })
     }
 
     fn memory(&self, file: &str, line: &str) -> Option<u64> {

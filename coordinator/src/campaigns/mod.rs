@@ -24,6 +24,7 @@ mod run_limit;
 mod scheduler;
 #[cfg(test)]
 mod simulation;
+mod software;
 
 pub(crate) use estimate::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft, estimate, time_left};
 pub(crate) use expansion::{ExpandedPlan, Lab, expand};

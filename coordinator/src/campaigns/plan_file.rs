@@ -203,7 +203,20 @@ struct File {
     #[serde(default)]
     run_limit: Option<Spanned<String>>,
     #[serde(default)]
+    software: SoftwareRule,
+    #[serde(default)]
     cells: Vec<Spanned<CellTable>>,
+}
+
+/// Which software a device may have during a campaign.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SoftwareRule {
+    /// The same as when the campaign began.
+    #[default]
+    Same,
+    /// Any.
+    Any,
 }
 
 const fn two() -> u16 {
@@ -232,6 +245,8 @@ pub(crate) struct CampaignPlan {
     pub(crate) rate_retries: u64,
     /// The absence in seconds after which a device counts as lost.
     pub(crate) lose_after_s: u64,
+    /// Whether devices must keep their software until the campaign ends.
+    pub(crate) pins_software: bool,
     /// The tables, with their places in the text.
     pub(crate) cells: Vec<Spanned<CellTable>>,
     deadline_span: Option<Range<usize>>,
@@ -316,6 +331,7 @@ impl CampaignPlan {
             retries: u64::from(file.retries),
             rate_retries: u64::from(file.rate_retries),
             lose_after_s,
+            pins_software: file.software == SoftwareRule::Same,
             cells: file.cells,
             deadline_span,
         })
@@ -444,6 +460,10 @@ mod tests {
                 "line 3: `hot` is not a temperature",
             ),
             ("name = 'a'\nrun_limit = '1'\n", "line 3: `1` is not a duration"),
+            (
+                "name = 'a'\nsoftware = 'old'\n",
+                "line 3: unknown variant `old`, expected `same` or `any`",
+            ),
             ("name = 'a'\ngate = { wait = '5m' }\n", "line 3: the gate has no"),
         ] {
             let found = problem(head);

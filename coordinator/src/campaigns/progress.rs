@@ -303,6 +303,7 @@ mod tests {
             plan: "",
             combinations: &combinations,
             cells: &cells,
+            pins_software: false,
         };
         assert!(store.add_campaign(&new).unwrap());
         store

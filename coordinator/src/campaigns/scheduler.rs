@@ -13,7 +13,10 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use regatta_config::catalogue::Catalogue;
 use regatta_text::ErrorChain;
-use regatta_types::{DeviceId, documents::EndCause};
+use regatta_types::{
+    DeviceId,
+    documents::{EndCause, SoftwareFacts},
+};
 
 use super::{
     absences::{Absences, cause_of_absence, why_not},
@@ -25,6 +28,7 @@ use super::{
     progress::Progress,
     retry::{self, Alternatives},
     run_limit::default_limit_s,
+    software,
 };
 use crate::{
     change_notifier::ChangeNotifier,
@@ -317,9 +321,10 @@ impl Scheduler {
 
     fn fleet(&self, campaign: &CampaignRow, devices: &[DeviceRow]) -> anyhow::Result<FleetView> {
         let busy = self.store.devices_with_open_runs()?;
+        let changed = self.store.devices_with_other_software(&campaign.name)?;
         let present: BTreeSet<DeviceId> = devices
             .iter()
-            .filter(|device| is_eligible(device))
+            .filter(|device| is_eligible(device) && !changed.contains_key(&device.id))
             .map(|device| device.id.clone())
             .collect();
         let mut idle: Vec<DeviceId> = present
@@ -420,6 +425,7 @@ impl Scheduler {
             return Ok(());
         };
         let history = progress.history();
+        let changed = self.store.devices_with_other_software(&campaign.name)?;
         let mut failures = Vec::new();
         for cell in progress.pending() {
             if cell.has_device(fleet, history) {
@@ -432,6 +438,7 @@ impl Scheduler {
             let is_lost = |device: &&DeviceId| {
                 let is_removed = !devices.iter().any(|row| row.id == **device);
                 is_removed
+                    || changed.contains_key(*device)
                     || self
                         .absences
                         .ineligible_for(device, campaign, now.instant)
@@ -441,20 +448,35 @@ impl Scheduler {
                 let row = |id: &DeviceId| devices.iter().find(|row| row.id == *id);
                 let rows: Vec<Option<&DeviceRow>> = needed.iter().map(|id| row(id)).collect();
                 let mut states = Vec::new();
-                for (id, row) in needed.iter().zip(&rows).take(NAMED_DEVICES) {
-                    states.push(format!("{} is {}", self.device_name(id)?, why_not(*row)));
+                // Those whose software decides come first: an operator can return them to it.
+                let mut named: Vec<_> = needed.iter().zip(&rows).collect();
+                named.sort_by_key(|(id, _)| !changed.contains_key(**id));
+                for (id, row) in named.into_iter().take(NAMED_DEVICES) {
+                    let state = match changed.get(*id) {
+                        Some(then) => format!(
+                            ": {}",
+                            software::change(then.as_ref(), software_of(*row).as_ref())
+                        ),
+                        None => format!(" is {}", why_not(*row)),
+                    };
+                    states.push(format!("{}{state}", self.device_name(id)?));
                 }
                 if needed.len() > NAMED_DEVICES {
                     states.push(format!("and {} more", needed.len() - NAMED_DEVICES));
                 }
-                let reason = format!(
-                    "no device has taken it for {} s: {}",
-                    campaign.lose_after_s,
-                    states.join(", ")
-                );
+                let states = states.join(", ");
+                let (cause, reason) = if needed.iter().any(|device| changed.contains_key(*device)) {
+                    (
+                        EndCause::Precondition,
+                        format!("no device may take it: {states}; {}", software::HINT),
+                    )
+                } else {
+                    let reason = format!("no device has taken it for {} s: {states}", campaign.lose_after_s);
+                    (cause_of_absence(&rows), reason)
+                };
                 failures.push(CellFailure {
                     cell: cell.number,
-                    cause: cause_of_absence(&rows),
+                    cause,
                     reason,
                 });
             }
@@ -462,6 +484,11 @@ impl Scheduler {
         self.store.fail_cells(&campaign.name, &failures)?;
         Ok(())
     }
+}
+
+/// Returns the software that a device stated last.
+fn software_of(device: Option<&DeviceRow>) -> Option<SoftwareFacts> {
+    device?.reported_facts().ok()?.software
 }
 
 /// Returns the draft of a combination's run on a device.

@@ -42,6 +42,8 @@ pub(crate) struct NewCampaign<'a> {
     pub(crate) combinations: &'a [Combination],
     /// Its cells, in their order.
     pub(crate) cells: &'a [NewCell],
+    /// Whether its devices must keep their software until it ends.
+    pub(crate) pins_software: bool,
 }
 
 fn campaign(row: &Row<'_>) -> rusqlite::Result<CampaignRow> {
@@ -92,6 +94,9 @@ impl Store {
             }
             for (position, cell) in new.cells.iter().enumerate() {
                 store.add_cell(&row.name, position, cell)?;
+            }
+            if new.pins_software {
+                store.pin_software(&row.name)?;
             }
             Ok(true)
         })

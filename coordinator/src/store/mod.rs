@@ -9,6 +9,7 @@
 mod assets;
 mod attempts;
 mod campaign_log;
+mod campaign_software;
 mod campaign_words;
 mod campaigns;
 mod cells;

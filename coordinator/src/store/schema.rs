@@ -335,6 +335,14 @@ CREATE TRIGGER campaign_log_has_no_updates BEFORE UPDATE ON campaign_log
 CREATE TRIGGER campaign_log_has_no_deletes BEFORE DELETE ON campaign_log
     BEGIN SELECT RAISE(ABORT, 'campaign_log is append-only'); END;
 ",
+    "
+CREATE TABLE campaign_software (
+    campaign  TEXT NOT NULL,
+    device    TEXT NOT NULL,
+    software  TEXT,                      -- as its last hello before the campaign had it, as JSON; NULL if it had none
+    PRIMARY KEY (campaign, device)
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Migrates the database to the current version.

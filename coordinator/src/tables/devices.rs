@@ -159,6 +159,19 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
     for (name, value) in rows {
         table.add_row([cell(name), cell(value)]);
     }
+    let software = facts.software.iter();
+    let software = software.flat_map(|software| {
+        [
+            ("JetPack", &software.jetpack),
+            ("TensorRT", &software.tensorrt),
+            ("agent SHA-256", &software.agent_sha256),
+        ]
+    });
+    for (name, value) in software {
+        if let Some(value) = value {
+            table.add_row([cell(name), cell(value.clone())]);
+        }
+    }
     let loadgens = ["native".to_owned()].into_iter();
     let loadgens = loadgens.chain(
         facts

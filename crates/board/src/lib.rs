@@ -16,7 +16,7 @@ mod system;
 
 use std::{fs, path::Path};
 
-use regatta_types::documents::{DeviceFacts, GpuFacts};
+use regatta_types::documents::{DeviceFacts, GpuFacts, SoftwareFacts};
 
 use self::kernel_text::{count_cpu_list, kilobytes};
 pub use self::{power::gpu_device, readiness::Readiness, root::Root};
@@ -76,6 +76,17 @@ impl FactsReader {
             gpus: self.gpus.clone(),
             heartbeat_ms: None,
             loadgens: Vec::new(),
+            software: None,
+        }
+    }
+
+    /// Reads the versions of the system software. This reads dpkg's database, which takes milliseconds.
+    pub fn software(&self) -> SoftwareFacts {
+        let software = software::Software::read(&self.root);
+        SoftwareFacts {
+            agent_sha256: None,
+            jetpack: software.jetpack,
+            tensorrt: software.tensorrt,
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod inventory;
 pub(crate) mod publications;
+mod software;
 
 use std::{
     collections::BTreeSet,

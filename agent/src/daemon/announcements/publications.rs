@@ -8,6 +8,7 @@ use regatta_wire::{
     topic::Leaf,
 };
 
+use super::software::software_facts;
 use crate::{
     build_info::{AGENT_VERSION, ENGINES},
     daemon::{device::Device, link::Publication},
@@ -19,6 +20,7 @@ pub(crate) fn hello(device: &Device, runs: Vec<RunId>, online: bool) -> Publicat
     let facts = DeviceFacts {
         heartbeat_ms: u64::try_from(device.config().heartbeat.as_millis()).ok(),
         loadgens: SearchPath::from_environment().revisions(),
+        software: Some(software_facts(device.facts())),
         ..device.facts().read()
     };
     let mut hello = Hello {

@@ -240,3 +240,37 @@ fn a_drained_device_loses_the_run_that_it_does_not_have_yet() {
     let on_drained = attempts.iter().filter(|row| row.device == drained.device);
     assert_eq!(on_drained.count(), 1, "it gets no other cell");
 }
+
+#[test]
+fn a_device_with_other_software_takes_no_cell_of_the_campaign() {
+    let mut world = World::new(&SHORT);
+    let upgraded: DeviceId = world.devices.keys().next().unwrap().clone();
+    world.upgrade(&upgraded);
+    while !world.has_ended() {
+        world.run_devices();
+        world.step();
+    }
+    let store = world.store();
+    let attempts = store.attempts(CAMPAIGN).unwrap();
+    assert!(!attempts.is_empty() && attempts.iter().all(|attempt| attempt.device != upgraded));
+    let cells = store.cells(CAMPAIGN).unwrap();
+    let (own, others): (Vec<_>, Vec<_>) = cells
+        .iter()
+        .partition(|cell| cell.device.as_ref() == Some(&upgraded));
+    assert!(!own.is_empty());
+    for cell in own {
+        let reason = cell.reason.as_ref().unwrap();
+        assert_eq!(cell.cause, Some(EndCause::Precondition), "{reason}");
+        assert!(
+            reason
+                .contains(": its agent was unknown when the campaign began and is 0c0c0c0c0c0c now; hint: "),
+            "{reason}"
+        );
+    }
+    let refused = |cell: &&&CellRow| cell.cause == Some(EndCause::Precondition);
+    assert_eq!(
+        others.iter().filter(refused).count(),
+        0,
+        "they go to the other devices"
+    );
+}

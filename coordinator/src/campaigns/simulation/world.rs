@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use regatta_config::catalogue::Catalogue;
 use regatta_types::{
     DeviceId, RunId,
-    documents::{DeviceFacts, EngineKind, RunPhase, RunState, end_reason},
+    documents::{DeviceFacts, EngineKind, RunPhase, RunState, SoftwareFacts, end_reason},
 };
 use regatta_wire::message::Hello;
 
@@ -113,6 +113,25 @@ impl World {
 
     pub(super) fn device(&mut self, id: &DeviceId) -> &mut Device {
         self.devices.get_mut(id).unwrap()
+    }
+
+    /// Gives a device an agent that states its software, which the one before did not.
+    pub(super) fn upgrade(&self, device: &DeviceId) {
+        let number = (0..DEVICES)
+            .find(|number| hello(*number).device == *device)
+            .unwrap();
+        let facts = DeviceFacts {
+            software: Some(SoftwareFacts {
+                agent_sha256: Some("0c".repeat(32)),
+                ..SoftwareFacts::default()
+            }),
+            ..DeviceFacts::default()
+        };
+        let hello = Hello {
+            facts_json: serde_json::to_vec(&facts).unwrap(),
+            ..hello(number)
+        };
+        self.store().device_sent_hello(&hello).unwrap();
     }
 
     /// Replaces the scheduler by one that knows only the store.
@@ -240,6 +259,7 @@ fn add_campaign(store: &Store, workspace: &Workspace, size: &Size, wall: Timesta
         plan: &plan.text,
         combinations: &expanded.combinations,
         cells: &expanded.cells,
+        pins_software: plan.pins_software,
     };
     assert!(store.add_campaign(&new).unwrap());
     assert!(!store.add_campaign(&new).unwrap(), "the name is taken");

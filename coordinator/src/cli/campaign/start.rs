@@ -33,6 +33,7 @@ pub(super) fn run(args: &StartArgs, context: &Context) -> CommandResult {
         plan: &plan.text,
         combinations: &expanded.combinations,
         cells: &expanded.cells,
+        pins_software: plan.pins_software,
     })?;
     if !is_new {
         return Err(Failure::misuse(format!(

@@ -230,6 +230,23 @@ pub struct DeviceFacts {
     /// The revisions of the official LoadGen that runs can name, in a hello only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loadgens: Vec<String>,
+    /// The software below a run's own files, in a hello only. Older agents do not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub software: Option<SoftwareFacts>,
+}
+
+/// The software of a device that can change between two equal runs, as it was when its agent started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoftwareFacts {
+    /// SHA-256 of the agent's program, hexadecimal. `None` when the agent could not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_sha256: Option<String>,
+    /// JetPack release, on Jetson boards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jetpack: Option<String>,
+    /// TensorRT, by the library that an engine would load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tensorrt: Option<String>,
 }
 
 /// A GPU as CUDA's driver describes it.

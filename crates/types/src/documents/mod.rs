@@ -20,7 +20,8 @@ mod system_use;
 pub use audit::{AccuracyDelta, AuditResult, AuditedResponses, AuditedScores, LimitedDirection};
 pub use device_state::{ControlProof, StateFinding, StateProof, StateSpec, Telemetry};
 pub use evidence::{
-    Attempt, Clock, DeviceFacts, Evidence, FileProof, GpuFacts, LoadgenIdentity, TimingThread, WindowCost,
+    Attempt, Clock, DeviceFacts, Evidence, FileProof, GpuFacts, LoadgenIdentity, SoftwareFacts, TimingThread,
+    WindowCost,
 };
 pub use gate::{GateProof, GateSpec, celsius, gibibytes};
 pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
