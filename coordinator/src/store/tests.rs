@@ -254,3 +254,29 @@ fn a_commit_that_fails_leaves_no_transaction_open() {
     let runs = other.open_run_states().unwrap();
     assert_eq!(runs.iter().map(|run| run.id).collect::<Vec<_>>(), [kept.spec.run]);
 }
+
+impl Store {
+    /// Lets the database of this connection get no further page, as on a full disk, or ends that.
+    pub(crate) fn is_full(&self, is_full: bool) {
+        let set = |pages: u32| {
+            let pragma = format!("PRAGMA max_page_count = {pages}");
+            self.connection.query_row(&pragma, [], |_| Ok(())).unwrap();
+        };
+        if !is_full {
+            return set(u32::MAX - 1);
+        }
+        self.connection
+            .execute_batch("CREATE TABLE IF NOT EXISTS filler (content BLOB)")
+            .unwrap();
+        // SQLite never sets less than the database has.
+        set(1);
+        let fill = || {
+            self.connection
+                .execute("INSERT INTO filler VALUES (zeroblob(2000))", [])
+        };
+        let error = std::iter::repeat_with(fill)
+            .find_map(|filled| filled.err())
+            .unwrap();
+        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DiskFull));
+    }
+}

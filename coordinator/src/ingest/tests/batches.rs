@@ -1,5 +1,5 @@
 //! Tests of batches in which one part cannot be stored. Triggers refuse it: `FAIL` undoes the statement, as a constraint does, and
-//! `ROLLBACK` the whole transaction, as a full disk does.
+//! `ROLLBACK` the whole transaction. SQLite itself refuses pages of a database that is full.
 
 use regatta_types::{
     RunId, StreamName,
@@ -119,5 +119,49 @@ fn a_state_that_cannot_be_stored_delays_no_other_message() {
         bench.refuse_nothing();
         bench.take([]);
         assert_eq!(bench.phase(bench.run), RunPhase::Running, "{effect}");
+    }
+}
+
+#[test]
+fn a_full_database_acknowledges_what_it_stored_and_takes_the_rest_later() {
+    let mut bench = Bench::new();
+    bench.ingest.store.is_full(true);
+    // Rows of so many streams need new pages.
+    let all: Vec<String> = (0..60).map(|number| format!("s{number}")).collect();
+    let deliver = |bench: &mut Bench, streams: &[String]| {
+        let messages = streams.iter().flat_map(|stream| {
+            [
+                bench.chunk(stream, 0, stream.as_bytes()),
+                bench.end(stream, stream.as_bytes()),
+            ]
+        });
+        let messages: Vec<Inbound> = messages.collect();
+        bench.ingest.take(messages);
+        bench.ingest.finish();
+    };
+    deliver(&mut bench, &all);
+    let stored = bench.equal();
+    assert!(stored.len() < all.len(), "the database was not full");
+    assert!(bench.ingest.rejects().count(RejectKind::Storage) > 0);
+    // The coordinator ends, and the disk has space again.
+    bench.ingest.store.is_full(false);
+    bench.restart();
+    let rows = bench.ingest.store.streams(bench.run).unwrap();
+    for stream in &stored {
+        let row = rows.iter().find(|row| row.name == *stream);
+        assert!(
+            row.is_some_and(|row| row.committed > 0),
+            "{stream} was acknowledged"
+        );
+    }
+    let missing: Vec<String> = all
+        .iter()
+        .filter(|stream| !stored.contains(&name(stream)))
+        .cloned()
+        .collect();
+    deliver(&mut bench, &missing);
+    assert_eq!(bench.equal().len(), all.len());
+    for stream in &all {
+        assert_eq!(bench.whole(stream).unwrap(), stream.as_bytes());
     }
 }
