@@ -47,6 +47,8 @@ pub(crate) struct AgentConfig {
     pub(crate) state_socket: PathBuf,
     /// The root directory for sensors, clocks and power modes.
     pub(crate) system_root: PathBuf,
+    /// The file with the newest reading of a power meter between the wall and the board.
+    pub(crate) wall_meter: Option<PathBuf>,
 }
 
 /// Why an `agent.toml` cannot be used.
@@ -102,6 +104,7 @@ struct ConfigFile {
     abort_grace_ms: u64,
     state_socket: Option<PathBuf>,
     system_root: Option<PathBuf>,
+    wall_meter: Option<PathBuf>,
 }
 
 fn default_heartbeat_ms() -> Spanned<u64> {
@@ -229,6 +232,7 @@ impl AgentConfig {
             abort_grace: Duration::from_millis(file.abort_grace_ms),
             state_socket: place(file.state_socket, regatta_state::client::SOCKET_PATH),
             system_root: place(file.system_root, "/"),
+            wall_meter: file.wall_meter.map(|file| absolute(&base.join(file))),
         })
     }
 }

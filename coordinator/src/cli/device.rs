@@ -8,7 +8,7 @@ use super::{
     Context, context::tell, deploy, device_check, device_health, examination, image, label, membership,
 };
 use crate::{
-    documents::{DeviceDocument, DeviceList},
+    documents::{DeviceList, ShownDevice},
     exit::{self, CommandResult, Failure},
     lookup,
     store::{DeviceRow, Store},
@@ -102,7 +102,9 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Show { device } => {
             let mut row = lookup::device(&store, Some(device))?;
             listen(slice::from_mut(&mut row), context, &workspace, &store)?;
-            context.print(&DeviceDocument::from(&row), || tables::device(&row))?;
+            let wall_ratio = store.wall_ratio(&row.id)?;
+            let document = ShownDevice::of(&row, wall_ratio.as_ref());
+            context.print(&document, || tables::device(&row, wall_ratio.as_ref()))?;
         }
     }
     Ok(exit::OK)

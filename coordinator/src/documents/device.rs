@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{
     fleet::unavailable_engines,
-    store::{DeviceLabel, DeviceRow, OtherVersion},
+    store::{DeviceLabel, DeviceRow, OtherVersion, WallRatio},
 };
 
 /// The fleet as a JSON document.
@@ -76,6 +76,25 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             last_seen: &row.last_seen,
             // As the device sent it, even if that is no JSON.
             facts: serde_json::from_str(&row.facts).unwrap_or_else(|_| row.facts.as_str().into()),
+        }
+    }
+}
+
+/// A device with what its runs tell about it.
+#[derive(Serialize)]
+pub(crate) struct ShownDevice<'a> {
+    #[serde(flatten)]
+    device: DeviceDocument<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wall_over_rails: Option<&'a WallRatio>,
+}
+
+impl<'a> ShownDevice<'a> {
+    /// The document of a device.
+    pub(crate) fn of(row: &'a DeviceRow, wall_over_rails: Option<&'a WallRatio>) -> Self {
+        Self {
+            device: row.into(),
+            wall_over_rails,
         }
     }
 }

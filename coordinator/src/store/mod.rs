@@ -40,6 +40,7 @@ mod service;
 mod streams;
 mod values;
 mod versions;
+mod wall_ratios;
 
 use std::{
     io::{self, Write as _},
@@ -76,6 +77,7 @@ pub(crate) use runs::RunRow;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub(crate) use streams::StreamRow;
 pub(crate) use versions::OtherVersion;
+pub(crate) use wall_ratios::WallRatio;
 
 /// The coordinator as the author of a change.
 pub(crate) const COORDINATOR: &str = "coordinator";

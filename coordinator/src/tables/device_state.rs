@@ -59,6 +59,7 @@ pub(crate) fn device_state_facts(row: &RunRow) -> Vec<(&'static str, String)> {
     }
     facts.extend(telemetry(proof).map(|text| ("sensors", text)));
     facts.extend(energy(proof, outcome.samples).map(|text| ("energy", text)));
+    facts.extend(wall_power(proof).map(|text| ("wall", text)));
     facts
 }
 
@@ -85,6 +86,18 @@ fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
         "{:.2} W on {} while LoadGen ran{each} (informative: the board's own sensors)",
         milliwatts as f64 / 1_000.0,
         escape(&seen.rails.join(" + "))
+    ))
+}
+
+/// The power at the wall, from a meter that is not a listed one.
+fn wall_power(proof: &StateProof) -> Option<String> {
+    let watts = proof.telemetry.wall_milliwatts? as f64 / 1_000.0;
+    let rails = proof.telemetry.milliwatts.filter(|rails| *rails > 0);
+    let ratio = rails.map_or_else(String::new, |rails| {
+        format!(", {:.3} times the rails", watts * 1_000.0 / rails as f64)
+    });
+    Some(format!(
+        "{watts:.2} W at the wall while LoadGen ran{ratio} (informative: not a listed meter)"
     ))
 }
 
@@ -134,6 +147,7 @@ mod tests {
                 hottest_millicelsius: Some(51_250),
                 rails: vec!["VDD_IN".to_owned()],
                 milliwatts: Some(23_100),
+                wall_milliwatts: Some(28_875),
                 window_ms: 60_000,
                 millijoules: Some(1_386_000),
                 ..Telemetry::default()
@@ -143,11 +157,13 @@ mod tests {
         let printed = [
             telemetry(&proof),
             energy(&proof, Some(210_000)),
+            wall_power(&proof),
             Some(controls(&proof)),
         ];
         insta::assert_snapshot!(printed.map(Option::unwrap).join("\n"), @r"
         62 samples, 0 missing, at most 51.2 C while LoadGen ran
         23.10 W on VDD_IN while LoadGen ran, 6.600 mJ for each sample (informative: the board's own sensors)
+        28.88 W at the wall while LoadGen ran, 1.250 times the rails (informative: not a listed meter)
          control   before      requested    read         after
         ───────────────────────────────────────────────────────────
          gpu-min   306000000   1300500000   1300500000   306000000

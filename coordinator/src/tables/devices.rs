@@ -8,7 +8,7 @@ use regatta_wire::frame;
 use super::{cell, fits, keep_whole, table, words};
 use crate::{
     fleet::{engine_obstacle, unavailable_engines},
-    store::{DeviceActivity, DeviceLabel, DeviceRow, OtherVersion},
+    store::{DeviceActivity, DeviceLabel, DeviceRow, OtherVersion, WallRatio},
 };
 
 /// Formats devices, one line each, and the devices whose hello could not be read.
@@ -105,7 +105,7 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
 }
 
 /// Formats one device with its own description.
-pub(crate) fn device(device: &DeviceRow) -> String {
+pub(crate) fn device(device: &DeviceRow, wall_ratio: Option<&WallRatio>) -> String {
     let mut table = table(["name", &escape(&device.name)]);
     let rows = [
         ("device", device.id.to_string()),
@@ -119,6 +119,16 @@ pub(crate) fn device(device: &DeviceRow) -> String {
     ];
     for (name, value) in rows {
         table.add_row([cell(name), cell(value)]);
+    }
+    if let Some(ratio) = wall_ratio {
+        let WallRatio {
+            runs,
+            median,
+            least,
+            most,
+        } = ratio;
+        let text = format!("{median:.3} (median; {least:.3} to {most:.3} in {runs} of its runs)");
+        table.add_row([cell("wall/rails"), cell(text)]);
     }
     for (engine, reason) in unavailable_engines(device) {
         table.add_row([cell("cannot run"), cell(format!("{engine}: {reason}"))]);

@@ -156,6 +156,7 @@ impl Executor {
             gate: spec.gate,
             socket: self.config.state_socket.clone(),
             root: self.config.system_root.clone(),
+            wall_meter: self.config.wall_meter.clone(),
             files: start.dir.files(),
             timing_cpu: start.window_policy.timing_cpu,
         })

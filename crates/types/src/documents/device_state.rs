@@ -98,6 +98,9 @@ pub struct Telemetry {
     pub rails: Vec<String>,
     /// Mean power of these rails while LoadGen ran, in milliwatts.
     pub milliwatts: Option<u64>,
+    /// Mean power at the wall while LoadGen ran, in milliwatts, from a meter that is not a listed one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_milliwatts: Option<u64>,
     /// How long LoadGen ran, in milliseconds.
     pub window_ms: u64,
     /// Energy while LoadGen ran, in millijoules: mean power times duration.

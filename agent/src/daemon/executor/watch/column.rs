@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use regatta_state::device_control::DeviceControl;
 
-use super::probe::Probe;
+use super::{probe::Probe, wall_meter::WallMeter};
 
 /// The state that was set, for comparison with samples.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub(super) enum Kind {
     Temperature,
     /// Power in milliwatts, and whether it counts towards the board's power.
     Rail(bool),
+    /// Power at the wall in milliwatts.
+    Wall,
     /// The level of a throttling cooling device, or an over-current counter. Any rise is a finding.
     Rise,
     /// A clock that is locked at this value.
@@ -50,6 +52,8 @@ pub(super) enum Source {
     Memory(Probe),
     /// A control that the helper reads: the memory clock.
     Helper(DeviceControl),
+    /// A power meter between the wall and the board.
+    Wall(Box<dyn WallMeter>),
 }
 
 /// A column of `telemetry.csv`.
@@ -83,6 +87,7 @@ impl Source {
                 };
                 Some(kib("MemTotal:")? - kib("MemAvailable:")?)
             }
+            Self::Wall(meter) => i64::try_from(meter.milliwatts()?).ok(),
             Self::Helper(control) => from_helper.get(control)?.as_ref()?.parse().ok(),
         }
     }

@@ -15,6 +15,7 @@ mod plan;
 mod probe;
 mod sampler;
 mod tally;
+mod wall_meter;
 
 use std::{
     fmt::Write as _,
@@ -162,7 +163,7 @@ fn sample_until_stopped(
     tally: &mut Tally,
     inbox: &orders::Receiver<Order>,
 ) -> Result<(), String> {
-    let mut sampler = Sampler::open(&plan.root, guard.locks());
+    let mut sampler = Sampler::open(&plan.root, guard.locks(), plan.wall_meter.as_deref());
     let mut file = create_telemetry(plan, &sampler);
     let begin = Instant::now();
     let (mut next, mut phase) = (begin, RunPhase::Preparing);

@@ -15,6 +15,8 @@ pub(crate) struct WatchPlan {
     pub(crate) socket: PathBuf,
     /// The root directory for the device's files.
     pub(crate) root: PathBuf,
+    /// The file of a power meter between the wall and the board.
+    pub(crate) wall_meter: Option<PathBuf>,
     /// The directory of the run's files.
     pub(crate) files: PathBuf,
     /// LoadGen's processor.

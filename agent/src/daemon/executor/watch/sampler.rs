@@ -7,9 +7,10 @@ use regatta_state::device_control::DeviceControl;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{
-    column::{Column, HeldState, Kind},
+    column::{Column, HeldState, Kind, Source},
     finder,
     probe::Probe,
+    wall_meter::WallMeterFile,
 };
 
 /// The values of one line.
@@ -33,9 +34,14 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Finds and opens all sensors below `root`.
-    pub(super) fn open(root: &Path, held: HeldState) -> Self {
-        let columns = finder::columns(root, &held);
+    /// Finds and opens all sensors below `root`. `wall_meter` is the file of a meter between the wall and the board.
+    pub(super) fn open(root: &Path, held: HeldState, wall_meter: Option<&Path>) -> Self {
+        let mut columns = finder::columns(root, &held);
+        columns.extend(wall_meter.map(|file| Column {
+            name: "milliwatts:wall".to_owned(),
+            kind: Kind::Wall,
+            source: Source::Wall(Box::new(WallMeterFile(file.to_owned()))),
+        }));
         let controls = held.files.into_iter();
         Self {
             meanings: columns
@@ -129,7 +135,8 @@ mod tests {
                 "1520\n",
             );
         }
-        let mut sampler = Sampler::open(at, HeldState::default());
+        put(at, "meter", "9900\n");
+        let mut sampler = Sampler::open(at, HeldState::default(), Some(&at.join("meter")));
         let names: Vec<&str> = sampler.meanings().iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,
@@ -139,7 +146,8 @@ mod tests {
                 "cpu_khz:4",
                 "millicelsius:tj__hot",
                 "milliwatts:VDD_IN",
-                "milliwatts:VDD_CPU_GPU_CV"
+                "milliwatts:VDD_CPU_GPU_CV",
+                "milliwatts:wall"
             ]
         );
         let sample = sampler.take(BTreeMap::new());
@@ -151,7 +159,8 @@ mod tests {
                 Some(1_190_400),
                 Some(46_218),
                 Some(7_600),
-                Some(7_600)
+                Some(7_600),
+                Some(9_900)
             ]
         );
         assert_eq!(sampler.meanings()[4].1, Kind::Rail(true));

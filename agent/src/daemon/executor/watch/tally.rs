@@ -10,13 +10,31 @@ use super::{column::Kind, sampler::Sample};
 /// Tolerance for locked clocks, which may read slightly low because they are measured over a short time.
 const LOCK_TOLERANCE_PERCENT: i64 = 2;
 
+/// The mean of power samples.
+#[derive(Debug, Default)]
+struct MeanPower {
+    milliwatts: u64,
+    samples: u64,
+}
+
+impl MeanPower {
+    const fn add(&mut self, milliwatts: u64) {
+        self.milliwatts = self.milliwatts.saturating_add(milliwatts);
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    const fn milliwatts(&self) -> Option<u64> {
+        self.milliwatts.checked_div(self.samples)
+    }
+}
+
 /// The running totals of a run's samples.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     telemetry: Telemetry,
     window: Option<Instant>,
-    milliwatts: u64,
-    power_samples: u64,
+    rails: MeanPower,
+    wall: MeanPower,
     /// Each counter's value at the start of the measurement window.
     levels: BTreeMap<String, i64>,
     findings: Vec<(String, StateFinding)>,
@@ -70,6 +88,7 @@ impl Tally {
                     rails.push(name.trim_start_matches("milliwatts:").to_owned());
                     power = power.saturating_add(u64::try_from(value).unwrap_or(0));
                 }
+                Kind::Wall => self.wall.add(u64::try_from(value).unwrap_or(0)),
                 Kind::Locked(lock) if value * 100 < lock * (100 - LOCK_TOLERANCE_PERCENT) => {
                     let what = format!("{name} was {value}, below its lock of {lock}");
                     self.find(seconds, &format!("below:{name}"), what);
@@ -93,8 +112,7 @@ impl Tally {
             self.telemetry.rails.clone_from(&rails);
         }
         if !rails.is_empty() && rails == self.telemetry.rails {
-            self.milliwatts = self.milliwatts.saturating_add(power);
-            self.power_samples = self.power_samples.saturating_add(1);
+            self.rails.add(power);
         }
     }
 
@@ -129,9 +147,10 @@ impl Tally {
 
     /// Returns the telemetry summary and the findings.
     pub(super) fn result(self) -> (Telemetry, Vec<StateFinding>) {
-        let milliwatts = self.milliwatts.checked_div(self.power_samples);
+        let milliwatts = self.rails.milliwatts();
         let telemetry = Telemetry {
             milliwatts,
+            wall_milliwatts: self.wall.milliwatts(),
             millijoules: milliwatts.map(|mean| mean.saturating_mul(self.telemetry.window_ms) / 1_000),
             ..self.telemetry
         };

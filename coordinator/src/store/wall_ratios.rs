@@ -1,0 +1,67 @@
+//! How much more power a device takes at the wall than its own sensors show, from the runs that had a meter at the wall. Nothing is stored for it:
+//! the outcomes of recorded runs have both figures.
+
+use regatta_types::DeviceId;
+use serde::Serialize;
+
+use super::{Result, Store};
+
+/// The ratios of a device's runs, wall power divided by the power of its rails.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct WallRatio {
+    /// The number of runs.
+    pub(crate) runs: usize,
+    /// Their median; of an even number, the mean of the middle two.
+    pub(crate) median: f64,
+    /// The least.
+    pub(crate) least: f64,
+    /// The most.
+    pub(crate) most: f64,
+}
+
+impl WallRatio {
+    /// Summarises ratios, which are in ascending order.
+    fn of(ratios: &[f64]) -> Option<Self> {
+        let (least, most) = (*ratios.first()?, *ratios.last()?);
+        let runs = ratios.len();
+        let middle = [ratios.get((runs - 1) / 2)?, ratios.get(runs / 2)?];
+        Some(Self {
+            runs,
+            median: (middle[0] + middle[1]) / 2.0,
+            least,
+            most,
+        })
+    }
+}
+
+impl Store {
+    /// Returns the ratios of a device's recorded runs, or `None` if none of them had both figures.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn wall_ratio(&self, device: &DeviceId) -> Result<Option<WallRatio>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT ratio FROM (
+                 SELECT 1.0 * json_extract(outcome, '$.device_state.telemetry.wall_milliwatts')
+                     / json_extract(outcome, '$.device_state.telemetry.milliwatts') AS ratio
+                 FROM runs WHERE device = ?1 AND recorded IS NOT NULL)
+             WHERE ratio IS NOT NULL ORDER BY ratio",
+        )?;
+        let ratios = statement.query_map([device.as_str()], |row| row.get(0))?;
+        Ok(WallRatio::of(&ratios.collect::<rusqlite::Result<Vec<f64>>>()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_lies_in_the_middle() {
+        assert_eq!(WallRatio::of(&[]), None);
+        let median = |ratios: &[f64]| WallRatio::of(ratios).map(|ratio| (ratio.runs, ratio.median));
+        assert_eq!(median(&[1.25]), Some((1, 1.25)));
+        assert_eq!(median(&[1.25, 1.75]), Some((2, 1.5)));
+        assert_eq!(median(&[1.25, 1.5, 4.0]), Some((3, 1.5)));
+    }
+}
