@@ -1,5 +1,5 @@
-//! The changes of devices, runs and campaigns, found by comparing the store with what it was before. Nothing is kept between two processes:
-//! a state that lasts less than the time between two looks may be missed, the last state of each is not.
+//! The changes of devices, runs, campaigns and power sessions, found by comparing the store with what it was before. Nothing is kept
+//! between two processes: a state that lasts less than the time between two looks may be missed, the last state of each is not.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    documents::{campaign_summary, run_document},
+    documents::{self, campaign_summary, run_document},
     store::{CampaignRow, DeviceRow, RunRow, Store},
     tables::{self, run_text},
 };
@@ -21,6 +21,7 @@ pub(crate) enum Subject {
     Device,
     Run,
     Campaign,
+    PowerSession,
 }
 
 /// A change as a JSON document: the fields of the changed thing beside time and kind.
@@ -37,12 +38,13 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// Returns the id of the changed thing. Ids of devices, runs and campaigns differ.
+    /// Returns the id of the changed thing. Ids of different things differ.
     pub(crate) fn id(&self) -> &str {
         let key = match self.event {
             Subject::Device => "device",
             Subject::Run => "run",
             Subject::Campaign => "campaign",
+            Subject::PowerSession => "session",
         };
         self.document[key].as_str().unwrap_or_default()
     }
@@ -58,10 +60,13 @@ pub(crate) struct EventSource<'a> {
     runs: BTreeMap<RunId, Value>,
     newest_run: Option<RunId>,
     campaigns: BTreeMap<String, Value>,
+    /// The power sessions that go on.
+    power_sessions: BTreeMap<String, Value>,
+    newest_power_session: Option<String>,
 }
 
 impl<'a> EventSource<'a> {
-    /// Creates a source whose first look finds everything that is open: every device, and the runs and campaigns that are not over.
+    /// Creates a source whose first look finds everything that is open: every device, and the runs, campaigns and power sessions that are not over.
     pub(crate) fn new(store: &'a Store) -> Self {
         Self {
             store,
@@ -70,10 +75,12 @@ impl<'a> EventSource<'a> {
             runs: BTreeMap::new(),
             newest_run: None,
             campaigns: BTreeMap::new(),
+            power_sessions: BTreeMap::new(),
+            newest_power_session: None,
         }
     }
 
-    /// Returns the changes since the last look: of devices, then of runs in the order of their requests, then of campaigns.
+    /// Returns the changes since the last look: of devices, then of runs in the order of their requests, then of campaigns and of power sessions.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -87,6 +94,7 @@ impl<'a> EventSource<'a> {
         self.look_at_devices(&mut events)?;
         self.look_at_runs(is_first, &mut events)?;
         self.look_at_campaigns(is_first, &mut events)?;
+        self.look_at_power_sessions(is_first, &mut events)?;
         Ok(events)
     }
 
@@ -139,6 +147,28 @@ impl<'a> EventSource<'a> {
             }
             if !is_known {
                 events.push(event(Subject::Run, document, run_words(row)));
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_power_sessions(&mut self, is_first: bool, events: &mut Vec<Event>) -> anyhow::Result<()> {
+        let rows = self.store.power_sessions()?;
+        let newest = rows.first().map(|row| row.id.clone());
+        let last_newest = std::mem::replace(&mut self.newest_power_session, newest);
+        for row in rows.into_iter().rev() {
+            let is_new = !is_first && last_newest.as_ref().is_none_or(|last| row.id > *last);
+            let last = self.power_sessions.remove(&row.id);
+            if last.is_none() && !is_new && row.ended.is_some() {
+                continue;
+            }
+            let document = documents::power_session(&row);
+            if last.as_ref() != Some(&document) {
+                let text = tables::power_session_in_words(&row);
+                events.push(event(Subject::PowerSession, document.clone(), text));
+            }
+            if row.ended.is_none() {
+                self.power_sessions.insert(row.id, document);
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! `regatta events`: prints each change of devices, runs and campaigns as it happens, a line each.
+//! `regatta events`: prints each change of devices, runs, campaigns and power sessions as it happens, a line each.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Flags of `events`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// First print the present state of every device, and of the runs and campaigns that are not over
+    /// First print the present state of every device, and of the runs, campaigns and power sessions that are not over
     #[arg(long)]
     current: bool,
 }

@@ -12,5 +12,5 @@ mod run;
 pub(crate) use campaign::{campaign_status, campaign_summary, cell_subject, device_name, subject_of_cell};
 pub(crate) use device::{DeviceDocument, DeviceList, ShownDevice};
 pub(crate) use health::HealthDocument;
-pub(crate) use power::{power_sessions, shown_power_session};
+pub(crate) use power::{power_session, power_sessions, shown_power_session};
 pub(crate) use run::{RunDocument, run_document, shown_run};

@@ -10,6 +10,7 @@ pub(crate) fn power_session(row: &PowerSessionRow) -> Value {
         "session": row.id, "meter": row.meter, "device": row.device, "benchmark": row.benchmark, "scenario": row.scenario,
         "begun": row.begun, "ended": row.ended, "ranging": row.ranging, "testing": row.testing, "verdict": row.verdict,
         "reason": row.reason, "simulated": row.simulated, "obstacles": row.obstacles,
+        "step": row.step, "watts": row.watts, "observation": row.observation,
     })
 }
 

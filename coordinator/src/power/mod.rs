@@ -16,6 +16,7 @@ mod ptd_program;
 mod run_workload;
 mod session_check;
 mod session_record;
+mod session_times;
 mod session_verdict;
 mod session_watch;
 
@@ -33,8 +34,9 @@ pub(crate) use preflight::{Preflight, PreflightResult};
 pub(crate) use preflight_line::PreflightLine;
 pub(crate) use ptd_program::write_ptd_program;
 pub(crate) use run_workload::{HandOver, RunOrder, RunWorkload, copy_logs, upload_logs};
-pub(crate) use session_check::checker_copy;
+pub(crate) use session_check::{checker_copy, run_length, words};
 pub(crate) use session_record::{SessionFacts, SessionRecord};
+pub(crate) use session_times::SessionTimes;
 pub(crate) use session_verdict::SessionVerdict;
 pub(crate) use session_watch::SessionWatch;
 

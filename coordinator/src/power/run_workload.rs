@@ -53,7 +53,7 @@ pub(crate) struct RunOrder<'a> {
     /// Where the logs go.
     pub(crate) hand_over: HandOver<'a>,
     /// The machines, watched.
-    pub(crate) watch: SessionWatch,
+    pub(crate) watch: SessionWatch<'a>,
     /// Whether the user interrupted it.
     pub(crate) interrupted: Arc<AtomicBool>,
 }

@@ -78,7 +78,7 @@ pub(super) fn clocks(director: &Machine, system: &Machine) -> PreflightLine {
 
 /// Estimates how long a session takes at least.
 pub(super) fn length(spec: &RunSpec) -> PreflightLine {
-    let run = Duration::from_millis(min_duration_ms(spec).unwrap_or_default());
+    let run = run_length(spec);
     let whole = run * 2 + OFFICIAL_WAITS;
     let found = format!(
         "at least {}: two runs of {} or more, and {} of official waits; PTDaemon's start, loading and delivery come on top",
@@ -147,7 +147,13 @@ pub(super) fn device(
     }
 }
 
-fn words(time: Duration) -> String {
+/// The least length of a run.
+pub(crate) fn run_length(spec: &RunSpec) -> Duration {
+    Duration::from_millis(min_duration_ms(spec).unwrap_or_default())
+}
+
+/// A time in words.
+pub(crate) fn words(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..=119 => format!("{seconds} s"),
         seconds => format!("{} min", seconds.div_ceil(60)),

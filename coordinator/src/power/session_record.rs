@@ -11,6 +11,7 @@ use regatta_types::RunId;
 use serde_json::{Value, json};
 
 use super::{
+    session_times::SessionTimes,
     session_verdict::{SessionVerdict, is_simulated},
     session_watch::{self, Observation},
 };
@@ -49,6 +50,8 @@ pub(crate) struct SessionFacts<'a> {
     pub(crate) obstacles: Vec<String>,
     /// What was found beside the session.
     pub(crate) observations: Vec<Observation>,
+    /// The times of its steps.
+    pub(crate) times: SessionTimes,
     /// The directory on the machine of the official client that has the files, when they could not be fetched.
     pub(crate) unfetched: Option<String>,
 }
@@ -81,6 +84,7 @@ impl SessionRecord {
             "simulated": simulated,
             "obstacles": facts.obstacles,
             "unfetched": facts.unfetched,
+            "steps": facts.times.document(),
             "observations": session_watch::document(&facts.observations),
             "runs": runs.iter().map(|(part, run)| ((*part).to_owned(), json!(run))).collect::<serde_json::Map<_, _>>(),
             "directory": session.display().to_string(),
@@ -98,6 +102,8 @@ impl SessionRecord {
                 None
             }
         };
+        let beside = energy.and_then(|energy| facts.times.beside(energy.seconds));
+        set(&mut document, "seconds_beside_window", json!(beside));
         store(directory, &document)?;
         Ok(Self { document, energy })
     }

@@ -36,16 +36,16 @@ pub(crate) struct Observation {
 }
 
 /// The machines of a session, watched.
-pub(crate) struct SessionWatch {
+pub(crate) struct SessionWatch<'a> {
     machines: Vec<WatchedMachine>,
     own: OwnClock,
     disk: OwnDisk,
     found: Vec<Observation>,
-    tell: fn(&str),
+    tell: Box<dyn Fn(&str) + 'a>,
 }
 
-impl SessionWatch {
-    /// Starts watching director and device; one machine that is both is watched once.
+impl<'a> SessionWatch<'a> {
+    /// Starts watching director and device; one machine that is both is watched once. `tell` gets each observation.
     ///
     /// # Errors
     /// [`SessionError`]
@@ -54,7 +54,7 @@ impl SessionWatch {
         session: &str,
         ntp: &str,
         directory: &Path,
-        tell: fn(&str),
+        tell: Box<dyn Fn(&str) + 'a>,
     ) -> Result<Self, SessionError> {
         let here = directory.display().to_string();
         let mut watched: Vec<WatchedMachine> = Vec::new();

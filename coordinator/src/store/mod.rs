@@ -66,7 +66,7 @@ pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use meters::{Lease, LeaseState, Leased, MeterRow, MeterSettings};
 pub(crate) use open_runs::OpenRun;
 pub(crate) use page_tokens::{NewPageToken, PageRole, PageToken};
-pub(crate) use power_sessions::{NewPowerSession, PowerSessionEnd, PowerSessionRow};
+pub(crate) use power_sessions::{NewPowerSession, PowerSessionChange, PowerSessionEnd, PowerSessionRow};
 pub(crate) use rebuilding::RecordedDevice;
 pub(crate) use run_changes::RunChange;
 pub(crate) use run_draft::{Metric, Rates, RunDraft, RunOutcome, RunTiming, is_same_setting};

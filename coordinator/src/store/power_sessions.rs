@@ -1,12 +1,12 @@
 //! Power sessions: every attempt with its meter, its two runs and how it ended. Failed attempts stay.
 
 use regatta_types::RunId;
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{OptionalExtension as _, Row, ToSql, params};
 
 use super::{Result, Store, now, values};
 
 /// A power session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PowerSessionRow {
     /// Its id, which is also the name of its directory. Sorts by time.
     pub(crate) id: String,
@@ -34,6 +34,23 @@ pub(crate) struct PowerSessionRow {
     pub(crate) simulated: Option<bool>,
     /// Why its runs cannot be submitted, one sentence each.
     pub(crate) obstacles: Vec<String>,
+    /// Its newest step, in words.
+    pub(crate) step: Option<String>,
+    /// The newest mean of ten seconds in watts.
+    pub(crate) watts: Option<f64>,
+    /// The newest observation beside it, such as a clock's step.
+    pub(crate) observation: Option<String>,
+}
+
+/// What is new of a session that goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PowerSessionChange<'a> {
+    /// It entered a step.
+    Step(&'a str),
+    /// The mean of the newest samples.
+    Watts(f64),
+    /// Something was observed beside it.
+    Observation(&'a str),
 }
 
 /// How a session ended.
@@ -79,6 +96,9 @@ fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
         reason: row.get("reason")?,
         simulated: row.get("simulated")?,
         obstacles: values::json(row, "obstacles")?,
+        step: row.get("step")?,
+        watts: row.get("watts")?,
+        observation: row.get("observation")?,
     })
 }
 
@@ -104,6 +124,23 @@ impl Store {
         self.connection.execute(
             &format!("UPDATE power_sessions SET {column} = ?2 WHERE id = ?1"),
             params![id, run.to_string()],
+        )?;
+        Ok(())
+    }
+
+    /// Stores what is new of a session that goes on.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn power_session_changes(&self, id: &str, change: PowerSessionChange<'_>) -> Result<()> {
+        let (column, value): (_, &dyn ToSql) = match &change {
+            PowerSessionChange::Step(step) => ("step", step),
+            PowerSessionChange::Watts(watts) => ("watts", watts),
+            PowerSessionChange::Observation(text) => ("observation", text),
+        };
+        self.connection.execute(
+            &format!("UPDATE power_sessions SET {column} = ?2 WHERE id = ?1 AND ended IS NULL"),
+            params![id, value],
         )?;
         Ok(())
     }

@@ -343,6 +343,11 @@ CREATE TABLE campaign_software (
     PRIMARY KEY (campaign, device)
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+ALTER TABLE power_sessions ADD COLUMN step TEXT;         -- the newest step, in words
+ALTER TABLE power_sessions ADD COLUMN watts REAL;        -- the newest mean of ten seconds
+ALTER TABLE power_sessions ADD COLUMN observation TEXT;  -- the newest observation beside it, such as a clock's step
+",
 ];
 
 /// Migrates the database to the current version.

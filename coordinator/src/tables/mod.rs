@@ -48,7 +48,7 @@ pub(crate) use health::{health, health_log};
 pub(crate) use history::{History, HistoryChange, HistoryPoint, HistoryReport, histories};
 pub(crate) use meters::meters;
 pub(crate) use page_tokens::page_tokens;
-pub(crate) use power::{energy, power_session, power_sessions, preflight};
+pub(crate) use power::{energy, power_session, power_session_in_words, power_sessions, preflight};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};
 use regatta_text::escape;
 pub(crate) use runs::{

@@ -91,6 +91,26 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     text
 }
 
+/// Formats what is new of a session in one line: the newest observation beside its step, or how it ended.
+pub(crate) fn power_session_in_words(row: &PowerSessionRow) -> String {
+    let mut text = format!("power session {} of {} {}: ", row.id, row.benchmark, row.scenario);
+    if row.ended.is_some() {
+        text.push_str(&result(row.verdict.as_deref(), row.simulated, "failed"));
+        if let Some(reason) = row.reason.as_ref().and_then(|reason| reason.lines().next()) {
+            text.push_str(&format!(": {}", escape(reason)));
+        }
+        return text;
+    }
+    text.push_str(row.step.as_deref().unwrap_or("begins"));
+    if let Some(watts) = row.watts {
+        text.push_str(&format!(", {watts:.2} W"));
+    }
+    if let Some(observation) = &row.observation {
+        text.push_str(&format!("; observed: {}", escape(observation)));
+    }
+    text
+}
+
 /// The result of a session in a word, with a remark when PTDaemon was a simulated one.
 fn result(verdict: Option<&str>, simulated: Option<bool>, without: &str) -> String {
     match (verdict.unwrap_or(without), simulated) {

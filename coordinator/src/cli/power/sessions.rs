@@ -28,10 +28,10 @@ use crate::{
     power::{
         HandOver, Machine, MeterLease, Preflight, PreflightResult, RemoteDirector, RemoteSystem, RunOrder,
         RunWorkload, SessionFacts, SessionRecord, SessionVerdict, SessionWatch, checker_copy, copy_logs,
-        end_session, server_conf, upload_logs,
+        end_session, run_length, server_conf, upload_logs,
     },
     runs::marker_reasons,
-    store::{MeterRow, MeterSettings, NewPowerSession, PowerSessionEnd, RunDraft, Store},
+    store::{MeterRow, MeterSettings, NewPowerSession, PowerSessionChange, PowerSessionEnd, RunDraft, Store},
     tables,
     workspace::Workspace,
 };
@@ -129,7 +129,7 @@ impl Sessions<'_> {
             label: String::new(),
             directory,
         };
-        let mut reporter = SessionReporter::new("");
+        let mut reporter = SessionReporter::new("", run_length(&draft.spec));
         tell(&format!(
             "session {id}: {} {}",
             draft.spec.benchmark.name, draft.spec.scenario
@@ -153,7 +153,11 @@ impl Sessions<'_> {
                     director: &mut *director,
                     system: &mut *system,
                 };
-                let made = plan.execute(&mut hosts, &mut workload, &mut |event| reporter.report(event));
+                let made = plan.execute(&mut hosts, &mut workload, &mut |event| {
+                    if let Some(change) = reporter.report(event) {
+                        self.store_change(id, change.as_stored());
+                    }
+                });
                 (requested, observations) = (workload.runs(), workload.observations());
                 if made.is_err() {
                     // The store's failure shows in the record, which is written to it, too.
@@ -180,6 +184,7 @@ impl Sessions<'_> {
                 .unwrap_or_else(|error| vec![format!("the markers of its runs cannot be read: {error}")]),
             runs: requested,
             observations,
+            times: reporter.end(),
             unfetched,
         };
         let record = SessionRecord::write(&plan.directory, &facts, judged)?;
@@ -224,13 +229,29 @@ impl Sessions<'_> {
     }
 
     /// Starts to watch clocks, NTP and disks of the session's machines.
-    fn watch(&self, id: &str, directory: &Path) -> Result<SessionWatch, SessionError> {
+    fn watch<'b>(&'b self, id: &'b str, directory: &Path) -> Result<SessionWatch<'b>, SessionError> {
         let Machines { director, system, .. } = &self.machines;
         let machines: &[(&'static str, &Machine)] = match director.is_same_as(system) {
             true => &[("device", system)],
             false => &[("director", director), ("device", system)],
         };
-        SessionWatch::start(machines, id, &self.meter.settings.ntp, directory, tell)
+        let report = move |text: &str| {
+            tell(text);
+            self.store_change(id, PowerSessionChange::Observation(text));
+        };
+        SessionWatch::start(
+            machines,
+            id,
+            &self.meter.settings.ntp,
+            directory,
+            Box::new(report),
+        )
+    }
+
+    /// Stores what is new of a session, which `regatta events` prints.
+    fn store_change(&self, id: &str, change: PowerSessionChange<'_>) {
+        // A full disk must not end the session; its end is stored in any case.
+        let _ = self.store.power_session_changes(id, change);
     }
 
     /// Why runs cannot be submitted, each reason once.

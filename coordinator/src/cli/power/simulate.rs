@@ -6,6 +6,7 @@ use std::{
     fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -111,7 +112,7 @@ pub(super) fn simulate(args: &SimulateArgs, context: &Context) -> CommandResult 
     let mut workload =
         AgentBench::lay_out(&plan.directory, &agent, &mlperf_conf, &args.duration.to_string())?;
     tell("REHEARSAL: PTDaemon is simulated (FAKEPTD). Nothing here is a measurement.");
-    let mut reporter = SessionReporter::new("(simulated)");
+    let mut reporter = SessionReporter::new("(simulated)", Duration::from_millis(args.duration.millis()));
     let here = &plan.directory;
     let server = command_of(
         args.own_server.then_some("server"),
@@ -131,7 +132,9 @@ pub(super) fn simulate(args: &SimulateArgs, context: &Context) -> CommandResult 
         system: &mut system,
     };
     let session = plan
-        .execute(&mut hosts, &mut workload, &mut |event| reporter.report(event))
+        .execute(&mut hosts, &mut workload, &mut |event| {
+            drop(reporter.report(event))
+        })
         .map_err(failure)?;
     judge(args, context, &power_dev, rules, &session)
 }

@@ -87,6 +87,9 @@ mod tests {
             reason: reason.map(str::to_owned),
             simulated: None,
             obstacles: Vec::new(),
+            step: None,
+            watts: None,
+            observation: None,
         };
         assert_eq!(refusal(&row(Some("pass"), None)), None);
         assert_eq!(refusal(&row(Some("rehearsal"), None)), None);

@@ -56,6 +56,7 @@ impl PtdProcess {
             .stderr(writer)
             // Ctrl-C reaches the server alone, which then stops the meter first.
             .process_group(0);
+        end_with_this_thread(&mut command);
         let child = command.spawn().map_err(cannot_start)?;
         // The command has the pipe's writing end; the reader would never see its end.
         drop(command);
@@ -129,6 +130,26 @@ impl Drop for PtdProcess {
         self.terminate();
     }
 }
+
+/// Lets the kernel end PTDaemon when the server is killed. The thread that serves the session ends later than PTDaemon.
+#[cfg(target_os = "linux")]
+fn end_with_this_thread(command: &mut Command) {
+    let server = rustix::process::getpid();
+    let follow = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+        // The server may have been killed before.
+        match rustix::process::getppid() == Some(server) {
+            true => Ok(()),
+            false => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
+        }
+    };
+    // SAFETY: between fork and exec, `follow` only makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(follow) };
+}
+
+/// Other systems cannot do that.
+#[cfg(not(target_os = "linux"))]
+fn end_with_this_thread(_: &mut Command) {}
 
 /// Copies lines to a file until the last writer has ended. A full disk does not block PTDaemon.
 fn copy_lines(reader: io::PipeReader, mut file: File, console: &Mutex<Console>) {

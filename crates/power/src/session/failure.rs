@@ -76,7 +76,15 @@ const OUTPUT: &str =
 /// Words of a program, what they mean, and what helps. The first that is found counts.
 type Reasons = &'static [(&'static str, &'static str, &'static str)];
 
+/// The supervisor's words about a program that a signal stopped.
+const STOPPED: (&str, &str, &str) = (
+    "supervisor: the program is stopped by a signal",
+    "a signal has stopped the program",
+    "do not stop the official programs with SIGSTOP or a debugger; repeat the session",
+);
+
 const SERVER: Reasons = &[
+    STOPPED,
     (
         "already occupied",
         "PTDaemon's port is in use",
@@ -145,6 +153,7 @@ const SERVER: Reasons = &[
 ];
 
 const CLIENT: Reasons = &[
+    STOPPED,
     (
         "to be a directory containing loadgen logs",
         "no LoadGen log has power_begin and power_end within the workload's time",

@@ -35,8 +35,8 @@ const SERVER_START: Duration = Duration::from_secs(90);
 /// The longest time without a sample while the workload runs, which the strict check allows too. PTDaemon samples once per
 /// second.
 const LONGEST_GAP: Duration = Duration::from_secs(15);
-/// The longest time of the steps around the workload. The official ones wait for 10 s each, and for PTDaemon's start.
-const LONGEST_STEP: Duration = Duration::from_secs(55);
+/// The longest time from the workload's end to the client's next step, which only compares clocks and reads logs.
+const LONGEST_HANDOVER: Duration = Duration::from_secs(30);
 /// How long the end of a failed client may precede the end of the server that caused it.
 const SERVER_END: Duration = Duration::from_secs(2);
 /// The reason of a session that the user ended.
@@ -240,8 +240,8 @@ impl SessionPlan {
                     client.write_line(&line);
                     progress.workload_ends();
                 }
-                if progress.since_workload() > LONGEST_STEP {
-                    let seconds = LONGEST_STEP.as_secs();
+                if progress.since_workload() > LONGEST_HANDOVER {
+                    let seconds = LONGEST_HANDOVER.as_secs();
                     return Err(Stop::failed(format!(
                         "the client has not gone on for {seconds} s after the workload"
                     )));
@@ -252,10 +252,10 @@ impl SessionPlan {
                         "the meter has given no sample for {seconds} s"
                     )));
                 }
-            } else if progress.since_step() > LONGEST_STEP {
-                let seconds = LONGEST_STEP.as_secs();
+            } else if let Some(longest) = progress.overdue() {
                 return Err(Stop::failed(format!(
-                    "client and server have not gone on for {seconds} s; PTDaemon does not answer"
+                    "client and server have not gone on for {} s; PTDaemon does not answer",
+                    longest.as_secs()
                 )));
             }
         }

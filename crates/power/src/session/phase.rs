@@ -1,6 +1,9 @@
 //! The steps of a session and their progress texts.
 
-use std::fmt;
+use std::{fmt, time::Duration};
+
+/// The official wait before and after each run.
+const SETTLE: Duration = Duration::from_secs(10);
 
 /// The two runs of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,23 @@ pub enum SessionPhase {
     After(Part),
     /// The client collects the files.
     Collecting,
+}
+
+impl SessionPhase {
+    /// The least time from the beginning of this step to the session's end, with runs of this length.
+    #[must_use]
+    pub fn time_left(self, run: Duration) -> Duration {
+        let (waits, runs) = match self {
+            Self::StartingServer | Self::Connecting | Self::Before(Part::Ranging) => (4, 2),
+            Self::Workload(Part::Ranging) => (3, 2),
+            Self::After(Part::Ranging) => (3, 1),
+            Self::Before(Part::Testing) => (2, 1),
+            Self::Workload(Part::Testing) => (1, 1),
+            Self::After(Part::Testing) => (1, 0),
+            Self::Collecting => (0, 0),
+        };
+        SETTLE * waits + run * runs
+    }
 }
 
 impl fmt::Display for SessionPhase {

@@ -8,12 +8,19 @@ use super::{
     program::Program,
 };
 
+/// The longest time of the steps around the workload. The official ones wait for 10 s each, and for PTDaemon's start.
+const LONGEST_STEP: Duration = Duration::from_secs(55);
+/// The longest time in these steps in which neither program prints anything. The longest official wait is that for PTDaemon's start, 30 s.
+const LONGEST_SILENCE: Duration = Duration::from_secs(36);
+
 /// The state of a session.
 pub(super) struct Progress<'a> {
     tell: &'a mut dyn FnMut(&SessionEvent),
     phase: SessionPhase,
     server_is_ready: bool,
     step: Instant,
+    /// When a program printed something.
+    printed: Instant,
     sampled: Instant,
     /// When the workload of this step ended.
     worked: Option<Instant>,
@@ -28,6 +35,7 @@ impl<'a> Progress<'a> {
             phase: SessionPhase::StartingServer,
             server_is_ready: false,
             step: Instant::now(),
+            printed: Instant::now(),
             sampled: Instant::now(),
             worked: None,
             server: Vec::new(),
@@ -77,14 +85,20 @@ impl<'a> Progress<'a> {
         self.sampled.elapsed()
     }
 
-    /// The time since the step began.
-    pub(super) fn since_step(&self) -> Duration {
-        self.step.elapsed()
+    /// The limit that a step around the workload has exceeded, if it has: of the whole step, or of silence.
+    pub(super) fn overdue(&self) -> Option<Duration> {
+        let limits = [
+            (self.step, LONGEST_STEP),
+            (self.printed.max(self.step), LONGEST_SILENCE),
+        ];
+        let exceeded = limits.iter().find(|(since, longest)| since.elapsed() > *longest);
+        exceeded.map(|(_, longest)| *longest)
     }
 
     /// Takes what both programs have printed.
     pub(super) fn read(&mut self, server: &mut dyn Program, client: Option<&mut dyn Program>) {
         for line in server.new_lines() {
+            self.printed = Instant::now();
             if line.contains("Ready to accept connections") {
                 self.server_is_ready = true;
                 self.enter(SessionPhase::Connecting);
@@ -92,6 +106,7 @@ impl<'a> Progress<'a> {
             self.server.push(line);
         }
         for line in client.map(Program::new_lines).unwrap_or_default() {
+            self.printed = Instant::now();
             if let Some(phase) = self.phase_of(&line) {
                 self.enter(phase);
             }

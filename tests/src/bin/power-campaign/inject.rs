@@ -24,6 +24,11 @@ use crate::{
 /// The file of power-dev that gets other line ends.
 const CHANGED: &str = "ptd_client_server/lib/time_sync.py";
 
+/// The kernel's id of the boot.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+/// The id of the boot after a reboot.
+const OTHER_BOOT: &str = "7b1ce0f2-5a51-4b8e-9d0c-3d1f2a6c4e77";
+
 /// What is to be undone.
 #[derive(Default)]
 pub(crate) struct Injected {
@@ -74,6 +79,7 @@ impl PowerLab {
             Kind::KillCommand => return Ok(signal(&pid.into_iter().collect::<Vec<_>>(), Signal::KILL)),
             Kind::Interrupt => return Ok(signal(&pid.into_iter().collect::<Vec<_>>(), Signal::INT)),
             Kind::KillAgent => self.lab.device = None,
+            Kind::Reboot => self.begin_reboot(fault)?,
             Kind::KillCoordinator => self.lab.coordinator = None,
             Kind::CutLink(side) => self.machine(side).wire.state.store(CUT, Ordering::Relaxed),
             Kind::SilentLink(side) => self.machine(side).wire.state.store(SILENT, Ordering::Relaxed),
@@ -99,6 +105,9 @@ impl PowerLab {
         fault: &SessionFault,
         injected: &mut Injected,
     ) -> anyhow::Result<()> {
+        if fault.kind == Kind::Reboot && self.lab.device.is_none() {
+            self.lab.start_device();
+        }
         let is_short = matches!(
             fault.kind,
             Kind::KillAgent
@@ -138,6 +147,15 @@ impl PowerLab {
     fn undo(&mut self, fault: &SessionFault) -> anyhow::Result<()> {
         match fault.kind {
             Kind::KillAgent if self.lab.device.is_none() => self.lab.start_device(),
+            Kind::Reboot => {
+                self.lab.device = None;
+                shell::succeed(std::process::Command::new("umount").arg(BOOT_ID))?;
+                self.lab.start_device();
+                self.machine(Side::Device)
+                    .wire
+                    .state
+                    .store(OPEN, Ordering::Relaxed);
+            }
             Kind::KillCoordinator if self.lab.coordinator.is_none() => self.lab.start_coordinator(),
             Kind::CutLink(side) | Kind::SilentLink(side) => {
                 self.machine(side).wire.state.store(OPEN, Ordering::Relaxed)
@@ -149,6 +167,28 @@ impl PowerLab {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Ends what a reboot ends, and gives the agent's next start another boot id. Every other time only the agent goes, as on a device whose
+    /// client is somewhere else.
+    fn begin_reboot(&mut self, fault: &SessionFault) -> anyhow::Result<()> {
+        self.lab.device = None;
+        if fault.amount % 2 == 0 {
+            signal(&victims(Program::Client), Signal::KILL);
+            self.machine(Side::Device)
+                .wire
+                .state
+                .store(CUT, Ordering::Relaxed);
+        }
+        let other = self.root.join("boot-id");
+        fs::write(&other, format!("{OTHER_BOOT}\n"))?;
+        shell::succeed(
+            std::process::Command::new("mount")
+                .arg("--bind")
+                .arg(&other)
+                .arg(BOOT_ID),
+        )
+        .map(drop)
     }
 
     /// Leaves what another session may have left on the director.

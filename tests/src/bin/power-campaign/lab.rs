@@ -35,10 +35,11 @@ const SSHD: Likeness<'_> = Likeness {
     sudo: false,
 };
 
-/// Python reads this when it starts: the wall clock is off by the seconds in a file, and other clocks are not.
-const STEPPED_CLOCK: &str = "\
+/// Python reads this when it starts: the wall clock is off by the seconds in a file, and other clocks are not. With `SETTLE`, the official
+/// waits of 10 s take so many seconds.
+const CHANGED_TIME: &str = "\
 import os, time
-real = time.time
+real, sleep = time.time, time.sleep
 def stepped():
     try:
         with open(os.environ['CLOCK']) as file:
@@ -46,7 +47,36 @@ def stepped():
     except (OSError, ValueError):
         return real()
 time.time = stepped
+if 'SETTLE' in os.environ:
+    time.sleep = lambda seconds: sleep(float(os.environ['SETTLE']) if seconds == 10 else seconds)
 ";
+
+/// How long the official programs wait around each run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settle {
+    /// 10 s.
+    Official,
+    /// 2 s, which makes room for more faults.
+    Short,
+}
+
+/// Writes `python` into a directory: Python with another time. libfaketime makes Python's sleeps fail, so Python itself changes it.
+fn write_python(directory: &Path, settle: Settle) -> anyhow::Result<()> {
+    fs::create_dir_all(directory.join("site"))?;
+    fs::write(directory.join("site/sitecustomize.py"), CHANGED_TIME)?;
+    let wait = match settle {
+        Settle::Official => "",
+        Settle::Short => " SETTLE=2",
+    };
+    let text = format!(
+        "#!/bin/sh\nexport PYTHONPATH={} CLOCK={}{wait}\nexec python3 \"$@\"\n",
+        directory.join("site").display(),
+        directory.join("clock").display()
+    );
+    let python = directory.join("python");
+    fs::write(&python, text)?;
+    Ok(fs::set_permissions(python, fs::Permissions::from_mode(0o755))?)
+}
 
 /// A machine behind an sshd.
 pub(crate) struct Machine {
@@ -56,7 +86,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    fn new(root: &Path, power_dev: &Path) -> anyhow::Result<Self> {
+    fn new(root: &Path, power_dev: &Path, settle: Settle) -> anyhow::Result<Self> {
         let disk = Disk::mount(root)?;
         let sshd = Sshd::start_below(root, SSHD).context("sshd is needed")?;
         copy(power_dev, &sshd.home().join("power-dev"))?;
@@ -65,7 +95,7 @@ impl Machine {
             sshd,
             disk,
         };
-        machine.write_python()?;
+        write_python(&machine.sshd.home(), settle)?;
         machine.set_clock(0)?;
         Ok(machine)
     }
@@ -81,23 +111,6 @@ impl Machine {
 
     fn clock(&self) -> PathBuf {
         self.sshd.home().join("clock")
-    }
-
-    /// libfaketime makes Python's sleeps fail, so Python itself reads another clock.
-    fn write_python(&self) -> anyhow::Result<()> {
-        let home = self.sshd.home();
-        fs::create_dir_all(home.join("site"))?;
-        fs::write(home.join("site/sitecustomize.py"), STEPPED_CLOCK)?;
-        let text = format!(
-            "#!/bin/sh\nexport PYTHONPATH={} CLOCK={}\nexec python3 \"$@\"\n",
-            home.join("site").display(),
-            self.clock().display()
-        );
-        fs::write(self.python(), text)?;
-        Ok(fs::set_permissions(
-            self.python(),
-            fs::Permissions::from_mode(0o755),
-        )?)
     }
 
     /// Sets the clock to an offset in seconds.
@@ -124,6 +137,7 @@ pub(crate) struct PowerLab {
     pub(crate) root: PathBuf,
     /// A copy of `regatta` that every user may execute.
     regatta: PathBuf,
+    pub(crate) settle: Settle,
     meters: usize,
 }
 
@@ -139,7 +153,7 @@ impl PowerLab {
     ///
     /// # Errors
     /// Returns an error when a part cannot be created, or the device does not start.
-    pub(crate) fn set_up(root: &Path, regatta: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn set_up(root: &Path, regatta: &Path, settle: Settle) -> anyhow::Result<Self> {
         shell::run("ip link set lo up")?;
         ntp::answer_requests(SocketAddr::from(([127, 0, 0, 1], ntp::PORT)))?;
         let official = power_dev().context("the official power programs are needed")?;
@@ -147,6 +161,7 @@ impl PowerLab {
         let disk = Disk::mount(&place("workspace"))?;
         let power_dev = place("workspace").join("power-dev");
         copy(&official, &power_dev)?;
+        write_python(&place("workspace"), settle)?;
         let mut lab = Lab::plain_in(&place("workspace"), Broker::Embedded).context("a lab")?;
         lab.start_coordinator();
         lab.start_device();
@@ -154,11 +169,12 @@ impl PowerLab {
         Ok(Self {
             lab,
             disk,
-            director: Machine::new(&place("director"), &official)?,
-            device: Machine::new(&place("device"), &official)?,
+            director: Machine::new(&place("director"), &official, settle)?,
+            device: Machine::new(&place("device"), &official, settle)?,
             power_dev,
             root: root.to_owned(),
             regatta: regatta.to_owned(),
+            settle,
             meters: 0,
         })
     }
@@ -229,6 +245,7 @@ impl PowerLab {
             add.arg("--checker").arg(&self.power_dev);
         } else {
             add.arg("--power-dev").arg(&self.power_dev);
+            add.arg("--python").arg(self.python());
         }
         let added = add.output()?;
         ensure!(added.status.success(), "{}", printed(&added));
@@ -245,12 +262,18 @@ impl PowerLab {
             command.arg("--device-python").arg(self.device.python());
         } else {
             command.arg("--device-power-dev").arg(&self.power_dev);
+            command.arg("--device-python").arg(self.python());
         }
         for machine in [&self.director, &self.device] {
             command.arg("--identity").arg(machine.sshd.key());
             command.args(["--accept-host-key", &machine.sshd.fingerprint()]);
         }
         command
+    }
+
+    /// Python of the coordinator's machine.
+    fn python(&self) -> PathBuf {
+        self.root.join("workspace/python")
     }
 
     pub(crate) fn machine(&self, side: Side) -> &Machine {

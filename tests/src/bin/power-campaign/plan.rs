@@ -52,6 +52,7 @@ pub(crate) enum Kind {
     KillCommand,
     Interrupt,
     KillAgent,
+    Reboot,
     KillCoordinator,
     CutLink(Side),
     SilentLink(Side),
@@ -117,7 +118,7 @@ const LINK_LOST: &[&str] = &["connection", "could not be fetched", "cannot be gi
 const CLOCKS: &[&str] = &["clock", "NTP"];
 
 /// Every kind.
-const KINDS: [Kind; 38] = [
+const KINDS: [Kind; 39] = [
     Kind::MeterOff,
     Kind::MissingPtd,
     Kind::OldPtd,
@@ -142,6 +143,7 @@ const KINDS: [Kind; 38] = [
     Kind::KillCommand,
     Kind::Interrupt,
     Kind::KillAgent,
+    Kind::Reboot,
     Kind::KillCoordinator,
     Kind::CutLink(Side::Director),
     Kind::CutLink(Side::Device),
@@ -190,6 +192,13 @@ impl Kind {
                 "has no good result",
                 "does not name the boot",
             ]),
+            Self::Reboot => Expected::Fails(&[
+                "the client",
+                "connection",
+                "agent was offline",
+                "has no good result",
+                "does not name the boot",
+            ]),
             Self::KillCoordinator => Expected::Either(&["the coordinator has ended", "has no good result"]),
             Self::CutLink(_) | Self::SilentLink(_) => Expected::Fails(LINK_LOST),
             Self::CutNetwork => Expected::Either(&[
@@ -211,7 +220,7 @@ impl Kind {
                 "cannot be given",
             ]),
             Self::FullWorkspace => Expected::Either(&[""]),
-            Self::ClockStep(_) => Expected::Either(CLOCKS),
+            Self::ClockStep(_) => Expected::Fails(CLOCKS),
             Self::SecondSession | Self::OldFiles => Expected::Good,
         }
     }
@@ -242,6 +251,7 @@ impl Kind {
             Self::Uncertain => "an uncertainty of 1.2 %",
             Self::Kill(_) | Self::KillCommand => "SIGKILL",
             Self::KillAgent | Self::KillCoordinator => "SIGKILL, later a start",
+            Self::Reboot => "agent, client and login killed; later a start with another boot id",
             Self::Hang(_) => "SIGSTOP",
             Self::Interrupt => "SIGINT",
             Self::CutLink(_) => "the SSH connection is reset",
@@ -287,6 +297,7 @@ impl fmt::Display for Kind {
             Self::KillCommand => f.write_str("power run killed"),
             Self::Interrupt => f.write_str("power run interrupted"),
             Self::KillAgent => f.write_str("agent killed"),
+            Self::Reboot => f.write_str("device reboots"),
             Self::KillCoordinator => f.write_str("coordinator killed"),
             Self::CutLink(one) => write!(f, "link cut, {}", side(one)),
             Self::SilentLink(one) => write!(f, "link silent, {}", side(one)),
@@ -350,10 +361,21 @@ fn draw(kind: Kind, rng: &mut Rng) -> SessionFault {
     SessionFault {
         kind,
         moment,
-        hold: Duration::from_secs(rng.between(5, 60)),
+        hold: Duration::from_secs(match kind {
+            // The agent is back before the session ends for its absence.
+            Kind::Reboot => rng.between(2, 20),
+            _ => rng.between(5, 60),
+        }),
         amount: match kind {
             Kind::Uncertain => 2,
-            Kind::ClockStep(_) => rng.between(1, 30).cast_signed() * if rng.percent(50) { 1 } else { -1 },
+            Kind::ClockStep(_) => {
+                let seconds = if rng.percent(50) {
+                    1
+                } else {
+                    rng.between(2, 30).cast_signed()
+                };
+                seconds * if rng.percent(50) { 1 } else { -1 }
+            }
             _ => rng.between(0, 12).cast_signed(),
         },
         remote_director: sides[0] || rng.percent(60),

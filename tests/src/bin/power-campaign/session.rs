@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     inject::Injected,
-    lab::{Meter, PowerLab},
+    lab::{Meter, PowerLab, Settle},
     plan::{Kind, Moment, RANGING, SessionFault},
 };
 
@@ -70,6 +70,8 @@ impl RunningSession {
         let text = self.output();
         let mut step = None;
         for line in text.lines() {
+            // The time left follows in parentheses.
+            let line = line.split(" (at least ").next().unwrap_or(line);
             let next = step.map_or(0, |step| step + 1);
             if STEPS
                 .get(next)
@@ -121,6 +123,7 @@ impl PowerLab {
             if step_at_fault.is_none() {
                 let step = running.step();
                 if let (Moment::Step(number, delay), Some(step)) = (fault.moment, step) {
+                    let delay = self.scaled(number, delay);
                     let due = due.get_or_insert_with(|| Instant::now() + delay);
                     if step < number {
                         *due = Instant::now() + delay;
@@ -156,6 +159,15 @@ impl PowerLab {
             until_end,
             whole: begun.elapsed(),
         })
+    }
+
+    /// A wait in a step, in the proportion of the step's length.
+    fn scaled(&self, step: usize, delay: Duration) -> Duration {
+        let is_settling = STEPS.get(step).is_some_and(|words| words.contains("settles"));
+        match self.settle {
+            Settle::Short if is_settling => delay / 5,
+            _ => delay,
+        }
     }
 
     /// Waits until the device is idle again, after what the session before did to it.

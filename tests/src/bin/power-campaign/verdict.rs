@@ -20,8 +20,9 @@ use crate::{
     session::Outcome,
 };
 
-/// How long after a fault a command may take to end: 60 s until it is found, and the official programs' end.
-const UNTIL_END: Duration = Duration::from_secs(130);
+/// How long after a fault a command may take to end: 36 s without a word of the programs until it is found, and their end, which a
+/// supervisor gives 25 s. The rest is for many labs on few cores.
+const UNTIL_END: Duration = Duration::from_secs(90);
 /// How long processes may take to end after their command.
 const UNTIL_GONE: Duration = Duration::from_secs(75);
 /// The seconds at either end of a run in which the rules count no sample.
