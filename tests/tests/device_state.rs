@@ -155,10 +155,11 @@ fn a_meter_at_the_wall_is_shown_beside_the_rails_and_kept_for_the_device() {
     );
     assert!(shown.contains(&expected), "{expected} is missing in {shown}");
     let device = text(&["device", "show", DEVICE]);
-    assert!(device.contains("in 1 of its runs"), "{device}");
+    assert!(device.contains("wall/rails"), "{device}");
     let device: Value = serde_json::from_str(&text(&["device", "show", DEVICE, "--format", "json"])).unwrap();
     let ratio = &device["wall_over_rails"];
-    assert_eq!(ratio["runs"], 1);
+    // A run that a guessed rate made INVALID was repeated.
+    assert!(ratio["runs"].as_u64() >= Some(1), "{ratio}");
     assert!(
         (ratio["median"].as_f64().unwrap() - 31_500.0 / rails).abs() < 1e-9,
         "{ratio}"
