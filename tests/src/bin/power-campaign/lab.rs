@@ -210,7 +210,7 @@ impl PowerLab {
             false => self.root.join("workspace"),
         };
         let ptd = directory.join(format!("ptd-{name}"));
-        write_simulated_ptd(&ptd, &self.regatta, &ptd_options(fault));
+        write_simulated_ptd(&ptd, &self.regatta, &ptd_options(fault, self.settle));
         if fault.kind == Kind::MeterOff {
             fs::write(
                 &ptd,
@@ -312,13 +312,17 @@ impl PowerLab {
 }
 
 /// The options of the simulated PTDaemon.
-fn ptd_options(fault: &SessionFault) -> String {
+fn ptd_options(fault: &SessionFault, settle: Settle) -> String {
     let part = if fault.amount % 2 == 0 {
         "ranging"
     } else {
         "testing"
     };
-    let sample = fault.amount;
+    // With short waits a part has half as many samples.
+    let sample = match settle {
+        Settle::Official => fault.amount,
+        Settle::Short => fault.amount / 2,
+    };
     match fault.kind {
         Kind::OldPtd => "--ptd-version 1.9.1".to_owned(),
         Kind::WrongDeviceType => "--model YokogawaWT330E".to_owned(),

@@ -198,6 +198,7 @@ impl Kind {
                 "agent was offline",
                 "has no good result",
                 "does not name the boot",
+                "could not be fetched",
             ]),
             Self::KillCoordinator => Expected::Either(&["the coordinator has ended", "has no good result"]),
             Self::CutLink(_) | Self::SilentLink(_) => Expected::Fails(LINK_LOST),
