@@ -318,10 +318,10 @@ fn ptd_options(fault: &SessionFault, settle: Settle) -> String {
     } else {
         "testing"
     };
-    // With short waits a part has half as many samples.
+    // With short waits a part has at least five samples.
     let sample = match settle {
         Settle::Official => fault.amount,
-        Settle::Short => fault.amount / 2,
+        Settle::Short => fault.amount / 3,
     };
     match fault.kind {
         Kind::OldPtd => "--ptd-version 1.9.1".to_owned(),
