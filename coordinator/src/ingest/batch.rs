@@ -1,5 +1,5 @@
-//! Processes a batch of messages: dispatches each by kind, appends log chunks to stream files, and stores all other messages of the batch
-//! in one transaction. `settling` flushes, records and acknowledges the log chunks.
+//! Processes a batch of messages: dispatches each by kind, and stores all but log chunks in one transaction.
+//! `log_messages` appends chunks to stream files; `settling` flushes, records and acknowledges the log chunks.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,26 +16,24 @@ use regatta_wire::{
 };
 
 use super::{
-    assembly::{Assembly, ChunkOutcome},
+    assembly::Assembly,
     disk_quota::DiskQuota,
     flusher::Flusher,
-    flushing::{StreamKey, UnderWay},
+    flushing::{STREAMS_PER_RUN, StreamKey, UnderWay},
+    refusal::Refusal,
     reject_counters::{RejectCounters, RejectKind},
     retry_queue::{RetryQueue, TopicMessage},
 };
 use crate::{
     fleet::{self, Admission, Identity, Inventories, Sessions},
     link::{Inbound, Publisher},
-    store::{COORDINATOR, HealthChange, RunChange, Store, StoreError, StreamRow},
+    store::{COORDINATOR, HealthChange, RunChange, Store},
     workspace::Workspace,
 };
 
-/// The maximum number of streams of a run. LoadGen's four logs, the configuration and the evidence are about a dozen.
-const STREAMS_PER_RUN: usize = 64;
-
 /// The ingest's state between batches.
 pub(super) struct Ingest {
-    workspace: Workspace,
+    pub(super) workspace: Workspace,
     pub(super) store: Store,
     admission: Arc<Admission>,
     pub(super) publisher: Box<dyn Publisher>,
@@ -63,33 +61,6 @@ pub(super) struct Touched {
     pub(super) alive: BTreeMap<DeviceId, Heartbeat>,
     /// Whether other threads may have work, after a hello, an inventory or a state.
     news: bool,
-}
-
-/// The reason for rejecting a message: the kind to count and the detail to log.
-struct Refusal(RejectKind, Box<dyn std::fmt::Display>);
-
-impl Refusal {
-    fn new(kind: RejectKind, detail: impl std::fmt::Display + 'static) -> Self {
-        Self(kind, Box::new(detail))
-    }
-}
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Self::new(RejectKind::Storage, format!("{:#}", anyhow::Error::from(error)))
-    }
-}
-
-impl From<std::io::Error> for Refusal {
-    fn from(error: std::io::Error) -> Self {
-        Self::new(RejectKind::Storage, error)
-    }
-}
-
-impl From<FrameError> for Refusal {
-    fn from(error: FrameError) -> Self {
-        Self::new(RejectKind::Frame, error)
-    }
 }
 
 impl Ingest {
@@ -349,72 +320,6 @@ impl Ingest {
         }
     }
 
-    fn take_log(
-        &mut self,
-        key: StreamKey,
-        message: LogMessage<'_>,
-        touched: &mut Touched,
-    ) -> Result<(), Refusal> {
-        self.quota
-            .check_free_space()
-            .map_err(|full| Refusal::new(RejectKind::DiskFull, full))?;
-        if !self.open.contains_key(&key) {
-            let Some(row) = self.row_to_open(&key)? else {
-                return Err(Refusal::new(RejectKind::UnknownRun, "log"));
-            };
-            if row.whole {
-                return take_repetition(key, message, &row, touched);
-            }
-            let assembly = Assembly::open(&self.workspace.run(key.1), &row)?;
-            self.open.insert(key.clone(), assembly);
-        }
-        let Some(assembly) = self.open.get(&key) else {
-            return Ok(());
-        };
-        if let LogMessage::Chunk(chunk) = &message {
-            let new = assembly.new_bytes(chunk);
-            let present = || bytes_of(&self.store, &self.open, key.1);
-            let reserved = self.quota.reserve(key.1, new, present)?;
-            reserved.map_err(|too_large| Refusal::new(RejectKind::TooLarge, too_large))?;
-        }
-        let Some(assembly) = self.open.get_mut(&key) else {
-            return Ok(());
-        };
-        let gaps = touched.streams.entry(key).or_default();
-        match message {
-            LogMessage::Chunk(chunk) => match assembly.take(&chunk)? {
-                ChunkOutcome::Appended | ChunkOutcome::Repeated => {}
-                // A gap is normal after a reconnect or restart. The acknowledgement carries the offset to resume from.
-                ChunkOutcome::Gap => *gaps += 1,
-            },
-            LogMessage::End(end) => assembly.ends(end),
-        }
-        Ok(())
-    }
-
-    /// The row of a stream that may be written. `None` when the run was not sent to that device.
-    fn row_to_open(&self, (device, run, stream): &StreamKey) -> Result<Option<StreamRow>, Refusal> {
-        if self.store.device_of_sent_run(*run)?.as_ref() != Some(device) {
-            return Ok(None);
-        }
-        let streams = self.store.streams(*run)?;
-        let known = streams.iter().find(|row| row.name == *stream);
-        if known.is_none() && streams.len() >= STREAMS_PER_RUN {
-            return Err(Refusal::new(RejectKind::TooManyStreams, stream.clone()));
-        }
-        if known.is_none() && self.store.is_recorded(*run)? {
-            return Err(Refusal::new(RejectKind::Recorded, stream.clone()));
-        }
-        Ok(Some(known.cloned().unwrap_or_else(|| StreamRow {
-            name: stream.clone(),
-            listed: false,
-            committed: 0,
-            stated_length: None,
-            stated_sha256: None,
-            whole: false,
-        })))
-    }
-
     #[cfg(test)]
     pub(super) fn rejects(&self) -> &RejectCounters {
         &self.rejects
@@ -430,39 +335,4 @@ fn is_log(topic: &str) -> bool {
 pub(super) fn is_heartbeat(topic: &str, payload: &[u8]) -> bool {
     frame::stated_kind(payload) == Some(Heartbeat::KIND)
         && Topic::parse(topic).is_ok_and(|topic| topic.leaf == Leaf::Telemetry)
-}
-
-/// The bytes of a run that are committed or written and not yet committed.
-fn bytes_of(store: &Store, open: &HashMap<StreamKey, Assembly>, run: RunId) -> Result<u64, StoreError> {
-    let ahead: u64 = open
-        .iter()
-        .filter(|((_, of, _), _)| *of == run)
-        .map(|(_, assembly)| assembly.uncommitted())
-        .sum();
-    Ok(store.committed_bytes(run)? + ahead)
-}
-
-/// Answers a repeated message of a complete stream.
-///
-/// A chunk below the committed length is acknowledged. An end that equals the stored end is confirmed. Any other message gets no answer,
-/// because its device would take the answer for delivery.
-fn take_repetition(
-    key: StreamKey,
-    message: LogMessage<'_>,
-    row: &StreamRow,
-    touched: &mut Touched,
-) -> Result<(), Refusal> {
-    let whole = match message {
-        LogMessage::Chunk(chunk) if chunk.offset < row.committed => None,
-        LogMessage::End(end) if row.stated_end() == Some(end.clone()) => Some(StreamVerdict::Equal),
-        _ => {
-            return Err(Refusal::new(
-                RejectKind::Stream,
-                "it was delivered whole, and is another now",
-            ));
-        }
-    };
-    let answer = touched.repeated.entry(key).or_insert((row.committed, whole));
-    answer.1 = answer.1.or(whole);
-    Ok(())
 }

@@ -1,11 +1,15 @@
-//! The state of a batch whose bytes are being flushed.
+//! The key of a stream, and the state of a batch whose bytes are being flushed.
 
 use std::collections::BTreeMap;
 
 use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::message::{Heartbeat, StreamVerdict};
 
+/// A stream of a run on a device.
 pub(super) type StreamKey = (DeviceId, RunId, StreamName);
+
+/// The maximum number of streams of a run. LoadGen's four logs, the configuration and the evidence are about a dozen.
+pub(super) const STREAMS_PER_RUN: usize = 64;
 
 /// A batch whose bytes are being flushed.
 #[derive(Debug, Default)]

@@ -13,6 +13,8 @@ mod batch;
 mod disk_quota;
 mod flusher;
 mod flushing;
+mod log_messages;
+mod refusal;
 mod reject_counters;
 mod retry_queue;
 mod settling;

@@ -14,6 +14,15 @@ pub(super) const FIX: &str = "put LoadGen's own log of the run in its place";
 /// The allowed relative difference between two values of a rate, because logs have six digits.
 pub(super) const SIX_DIGITS: f64 = 1e-5;
 
+/// The purpose of a run; the expected settings depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose<'a> {
+    /// The submitted result.
+    Submission,
+    /// The compliance test of this name.
+    Test(&'a str),
+}
+
 /// A run and its detail log.
 #[derive(Clone, Copy)]
 pub(super) struct LoggedRun<'a> {
@@ -56,6 +65,18 @@ impl<'a> LoggedRun<'a> {
     /// Adds an error at the key's line.
     pub(super) fn error(&self, findings: &mut Findings, rule: Rule, key: &str, text: String) {
         self.add(findings, Severity::Error, rule, key, text);
+    }
+
+    /// Adds an error at the key's line, with a fix of its own.
+    pub(super) fn error_with_fix(
+        &self,
+        findings: &mut Findings,
+        rule: Rule,
+        key: &str,
+        text: String,
+        fix: &str,
+    ) {
+        findings.error(rule, (self.path, self.log.line(key)), text, fix);
     }
 
     /// Adds a finding at the key's line.

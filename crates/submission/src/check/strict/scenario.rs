@@ -6,6 +6,7 @@ use super::{
     context::Context,
     endpoints,
     facts::{self, Facts},
+    logged_run::Purpose,
     measurements, performance, power,
     read_log::{read_hashed_log, read_log},
     report::ResultRow,
@@ -91,7 +92,7 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
     }
     if let Some(log) = &performance {
         runs.push(RunIdentity::of(case, &run, log, Role::Performance));
-        performance::check(case, &run, log, performance::Purpose::Submission, findings);
+        performance::check(case, &run, log, Purpose::Submission, findings);
         summary::check(case, &run, log, findings);
         measured = result::measured(case, &run, log, findings);
     }

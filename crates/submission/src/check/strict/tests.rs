@@ -6,7 +6,8 @@ use regatta_types::Scenario;
 use super::{
     accuracy, agreement,
     case::Case,
-    performance::{self, Purpose},
+    logged_run::Purpose,
+    performance,
     read_log::read_log,
     run_identity::{Role, RunIdentity},
     summary,
