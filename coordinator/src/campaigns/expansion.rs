@@ -211,7 +211,12 @@ impl<'a> Expansion<'a> {
             for device in &own {
                 let place = CellOrder {
                     after_priority: -i64::from(table.priority),
-                    repetition,
+                    // Assets and engines come before the runs that need them.
+                    repetition: if table.task().is_measurement() {
+                        repetition
+                    } else {
+                        0
+                    },
                     mode: audit.map_or(choice.mode.0, |audit| audit.order),
                     rank: rank.clone(),
                     device: device

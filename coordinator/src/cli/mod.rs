@@ -18,6 +18,7 @@ mod device;
 mod device_availability;
 mod device_check;
 mod device_health;
+mod device_job;
 mod device_watch;
 mod engine;
 mod events;

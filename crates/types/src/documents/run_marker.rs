@@ -44,8 +44,8 @@ impl fmt::Display for RunMarker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmissionObstacle<'a> {
     /// The run measures nothing.
-    #[error("the run builds engines and measures nothing")]
-    EngineBuild,
+    #[error("the run is an {} and measures nothing", .0.in_words())]
+    Task(RunTask),
     /// Regatta's own LoadGen.
     #[error("run by Regatta's own LoadGen: a submission requires the MLCommons LoadGen")]
     OwnLoadgen,
@@ -74,7 +74,7 @@ impl SubmissionObstacle<'_> {
     pub const fn marker(self) -> RunMarker {
         match self {
             Self::Engine(_) => RunMarker::Simulated,
-            Self::EngineBuild | Self::OwnLoadgen | Self::Benchmark { .. } => RunMarker::NotAResult,
+            Self::Task(_) | Self::OwnLoadgen | Self::Benchmark { .. } => RunMarker::NotAResult,
             Self::TestRun | Self::Duration(_) => RunMarker::Short,
         }
     }
@@ -85,7 +85,7 @@ impl RunSpec {
     #[must_use]
     pub fn submission_obstacles(&self) -> Vec<SubmissionObstacle<'_>> {
         if !self.task.is_measurement() {
-            return vec![SubmissionObstacle::EngineBuild];
+            return vec![SubmissionObstacle::Task(self.task)];
         }
         let mut obstacles = Vec::new();
         if self.loadgen == LoadgenChoice::Native {
