@@ -125,6 +125,9 @@ pub(crate) struct CellTable {
     /// Compliance tests of every VALID performance run.
     #[serde(default, deserialize_with = "spanned_words")]
     pub(crate) audits: Vec<Spanned<String>>,
+    /// The meter of a power session after every good performance run.
+    #[serde(default)]
+    pub(crate) power: Option<Spanned<String>>,
     /// How often each is run.
     #[serde(default)]
     pub(crate) repeat: Option<Spanned<u64>>,
@@ -204,6 +207,7 @@ impl CellTable {
             ("placement", self.placement.is_some()),
             ("mode", !self.mode.is_empty()),
             ("audits", !self.audits.is_empty()),
+            ("power", self.power.is_some()),
             ("repeat", self.repeat.is_some()),
             ("test_run", self.test_run),
             ("duration", self.duration.is_some()),

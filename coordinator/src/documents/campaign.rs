@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use regatta_types::{
     DeviceId,
-    documents::{EndCause, RunPhase},
+    documents::{EndCause, RunPhase, RunTask},
 };
 
 use crate::{
@@ -146,6 +146,7 @@ pub(crate) fn cell_subject(combination: &Combination) -> anyhow::Result<CellSubj
         benchmark: words.benchmark,
         scenario: words.scenario.first().cloned().unwrap_or_default(),
         mode: match words.task {
+            _ if combination.meter.is_some() => "power session".to_owned(),
             RunTask::Measurement => words.mode.first().cloned().unwrap_or_default(),
             task => task.in_words().to_owned(),
         },

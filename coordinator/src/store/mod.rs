@@ -51,7 +51,7 @@ use std::{
 };
 
 pub(crate) use assets::AssetRow;
-pub(crate) use attempts::{AttemptEnd, AttemptRow, NewAttempt};
+pub(crate) use attempts::{AttemptEnd, AttemptRow, AttemptWork, NewAttempt};
 pub(crate) use campaign_log::{CampaignChange, CampaignLogEntry};
 pub(crate) use campaign_words::{CampaignState, CellState, Placement};
 pub(crate) use campaigns::{CampaignRow, NewCampaign};

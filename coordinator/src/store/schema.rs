@@ -376,6 +376,9 @@ CREATE TABLE rollout_attempts (
     agent    TEXT,                       -- with which the device connected
     PRIMARY KEY (rollout, device, number)
 ) STRICT, WITHOUT ROWID;
+
+ALTER TABLE combinations ADD COLUMN meter TEXT;  -- of cells that are power sessions
+ALTER TABLE attempts ADD COLUMN session TEXT;    -- power session of the attempt; the run is then its testing run
 ",
 ];
 

@@ -167,6 +167,11 @@ impl Workspace {
         self.root.join("power").join(id)
     }
 
+    /// What a power session of a campaign printed.
+    pub(crate) fn power_log(&self, id: &str) -> PathBuf {
+        self.root.join("power").join(format!("{id}.log"))
+    }
+
     /// The directory of all runs.
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")
