@@ -32,7 +32,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::{
-    runs::{GateWords, StateWords, Words, spanned_words},
+    runs::{GateWords, NO_SYSTEM, StateWords, Words, spanned_words},
     store::Placement,
 };
 
@@ -177,13 +177,17 @@ impl CellTable {
                     .engine
                     .clone()
                     .or_else(|| Some(EngineKind::Tensorrt.to_string())),
-                RunTask::Measurement | RunTask::AssetFetch => self.engine.clone(),
+                RunTask::Measurement | RunTask::AssetFetch | RunTask::Tune => self.engine.clone(),
             },
             loadgen: self.loadgen.clone(),
             test_run: self.test_run,
             duration: self.duration.clone(),
             stream: self.stream.clone(),
-            system: self.system.clone(),
+            system: match self.task() {
+                // The values of a system would stay fixed in the search.
+                RunTask::Tune => self.system.clone().or_else(|| Some(NO_SYSTEM.to_owned())),
+                _ => self.system.clone(),
+            },
             set: self.set.clone(),
             conf: self.conf.clone(),
             state: None,
@@ -210,7 +214,10 @@ impl CellTable {
             ("power", self.power.is_some()),
             ("repeat", self.repeat.is_some()),
             ("test_run", self.test_run),
-            ("duration", self.duration.is_some()),
+            (
+                "duration",
+                self.duration.is_some() && self.task() != RunTask::Tune,
+            ),
             ("conf", !self.conf.is_empty()),
         ];
         keys.into_iter()

@@ -97,7 +97,11 @@ impl<'a> From<&'a AssetRow> for AssetDocument<'a> {
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     match command {
-        Command::Fetch(args) => device_job::request(&args.job, RunTask::AssetFetch, args.engine, context),
+        Command::Fetch(args) => device_job::request(
+            &args.job,
+            args.job.words(RunTask::AssetFetch, args.engine),
+            context,
+        ),
         Command::Add {
             paths,
             benchmark,

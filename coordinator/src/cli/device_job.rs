@@ -1,4 +1,4 @@
-//! Flags and requests of runs that measure nothing: engine builds and asset fetches. They are queued, watched and aborted as other runs are,
+//! Flags and requests of runs that are no measurements: engine builds, asset fetches and searches for settings. They are queued, watched and aborted as other runs are,
 //! and their log is the run's.
 
 use regatta_config::catalogue::Catalogue;
@@ -48,22 +48,28 @@ pub(super) struct JobArgs {
     no_wait: bool,
 }
 
-/// Requests a task of the selected devices, and waits for them.
-pub(super) fn request(args: &JobArgs, task: RunTask, engine: EngineKind, context: &Context) -> CommandResult {
+impl JobArgs {
+    /// The words of the flags for a task.
+    pub(super) fn words(&self, task: RunTask, engine: EngineKind) -> Words {
+        Words {
+            benchmark: self.benchmark.clone(),
+            scenario: self.scenario.clone(),
+            round: self.settings.round.clone(),
+            engine: Some(engine.to_string()),
+            system: self.settings.system.clone(),
+            set: self.settings.set(),
+            asset: self.asset.clone(),
+            limit: self.limit.clone(),
+            task,
+            ..Words::default()
+        }
+    }
+}
+
+/// Requests the words of the selected devices, and waits for them.
+pub(super) fn request(args: &JobArgs, words: Words, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-    let words = Words {
-        benchmark: args.benchmark.clone(),
-        scenario: args.scenario.clone(),
-        round: args.settings.round.clone(),
-        engine: Some(engine.to_string()),
-        system: args.settings.system.clone(),
-        set: args.settings.set(),
-        asset: args.asset.clone(),
-        limit: args.limit.clone(),
-        task,
-        ..Words::default()
-    };
     let request = DraftRequest {
         requests: &[words],
         plan: None,

@@ -33,5 +33,6 @@ pub(super) struct BuildArgs {
 
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let Command::Build(args) = command;
-    device_job::request(&args.job, RunTask::EngineBuild, EngineKind::Tensorrt, context)
+    let words = args.job.words(RunTask::EngineBuild, EngineKind::Tensorrt);
+    device_job::request(&args.job, words, context)
 }

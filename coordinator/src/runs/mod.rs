@@ -73,7 +73,7 @@ pub(crate) use repeat_command::repeat_command;
 pub(crate) use repetition::repetitions;
 #[cfg(test)]
 pub(crate) use request::Request;
-pub(crate) use resolve::{ParsedWords, ResolveError, RunFiles};
+pub(crate) use resolve::{NO_SYSTEM, ParsedWords, ResolveError, RunFiles};
 pub(crate) use run_verdict::RunVerdict;
 pub(crate) use staged::is_offered as is_offered_for_staging;
 pub(crate) use telemetry::{Quantity, RunTelemetry, TelemetryColumn, read_telemetry};

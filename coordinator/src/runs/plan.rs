@@ -92,7 +92,8 @@ pub(crate) struct Words {
     /// Assets that the run needs besides its benchmark's files.
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Vec::is_empty")]
     pub(crate) asset: Vec<String>,
-    /// What the device does. `engine-build` builds the engines that its runs would lack, `asset-fetch` downloads their files.
+    /// What the device does. `engine-build` builds the engines that its runs would lack, `asset-fetch` downloads their files,
+    /// and `tune` searches for engine settings for as long as `duration` says.
     #[serde(default, skip_serializing_if = "RunTask::is_measurement")]
     pub(crate) task: RunTask,
 }

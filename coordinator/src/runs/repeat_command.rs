@@ -69,6 +69,12 @@ pub(crate) fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
         RunTask::Measurement => {}
         RunTask::EngineBuild => return Ok(format!("regatta engine build {}", words.join(" "))),
         RunTask::AssetFetch => return Ok(format!("regatta asset fetch {}", words.join(" "))),
+        RunTask::Tune => {
+            if let RunLength::Duration(length) = spec.length {
+                words.push(format!("--time {length}ms"));
+            }
+            return Ok(format!("regatta tune {}", words.join(" ")));
+        }
     }
     if let Some(gate) = &spec.gate {
         if let Some(most) = gate.max_millicelsius {

@@ -35,6 +35,9 @@ impl BenchmarkCatalogue {
     /// # Errors
     /// [`CatalogueError`] when the file cannot be read or parsed.
     pub fn read_file(path: &Path) -> Result<Benchmark, CatalogueError> {
+        if path.extension().is_some_and(|extension| extension == "json") {
+            return read_file(ConfigFileKind::Benchmark, path, |text| serde_json::from_str(text));
+        }
         read_file(ConfigFileKind::Benchmark, path, Benchmark::from_toml)
     }
 

@@ -64,7 +64,7 @@ impl RunSpec {
     #[must_use]
     pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>, task: RunTask) -> u16 {
         match (task, state, gate) {
-            (RunTask::EngineBuild | RunTask::AssetFetch, _, _) => 4,
+            (RunTask::EngineBuild | RunTask::AssetFetch | RunTask::Tune, _, _) => 4,
             (RunTask::Measurement, _, Some(_)) => 3,
             (RunTask::Measurement, Some(_), None) => 2,
             (RunTask::Measurement, None, None) => 1,
@@ -83,6 +83,9 @@ pub enum RunTask {
     EngineBuild,
     /// The device downloads the assets. Nothing is loaded.
     AssetFetch,
+    /// The device searches for the engine settings that run the benchmark best, as long as the run's length says. The settings of the spec
+    /// stay fixed.
+    Tune,
 }
 
 impl RunTask {
@@ -99,6 +102,7 @@ impl RunTask {
             Self::Measurement => "measurement",
             Self::EngineBuild => "engine-build",
             Self::AssetFetch => "asset-fetch",
+            Self::Tune => "tune",
         }
     }
 
@@ -109,6 +113,7 @@ impl RunTask {
             Self::Measurement => "measurement",
             Self::EngineBuild => "engine build",
             Self::AssetFetch => "asset fetch",
+            Self::Tune => "tune",
         }
     }
 }
