@@ -535,6 +535,44 @@ mod tests {
     }
 
     #[test]
+    fn other_tasks_are_for_each_device_and_have_no_keys_of_measurements() {
+        let read = |keys: &str| {
+            let plan = CampaignPlan::read(&format!("schema = 1\nname = 'a'\n{CELLS}{keys}")).unwrap();
+            let placed = placement(&plan, plan.cells[0].get_ref()).map_err(|problem| problem.to_string());
+            (placed, plan.cells[0].get_ref().common_words())
+        };
+        let (placed, words) = read("task = 'engine-build'\n");
+        assert_eq!(placed, Ok(Placement::Each));
+        assert_eq!(
+            (words.task, words.engine.as_deref()),
+            (RunTask::EngineBuild, Some("tensorrt"))
+        );
+        let (placed, words) = read("task = 'tune'\nduration = '30m'\n");
+        assert_eq!(placed, Ok(Placement::Each));
+        assert_eq!(
+            (words.system.as_deref(), words.duration.as_deref()),
+            (Some("none"), Some("30m"))
+        );
+        for (key, value) in [
+            ("mode", "'AccuracyOnly'"),
+            ("repeat", "2"),
+            ("placement", "'any'"),
+            ("audits", "'TEST01'"),
+            ("power", "'wt310'"),
+            ("duration", "'3s'"),
+        ] {
+            let (refused, _) = read(&format!("task = 'asset-fetch'\n{key} = {value}\n"));
+            let expected = format!("line 6: cells with the task `asset-fetch` have no `{key}`");
+            assert_eq!(refused, Err(expected));
+        }
+        let unknown = problem("name = 'a'\n[[cells]]\nbenchmark = 'a'\nscenario = 'a'\ntask = 'sleep'\n");
+        assert!(
+            unknown.starts_with("line 6: unknown variant `sleep`"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
     fn a_deadline_is_a_time_or_a_duration() {
         let now: Timestamp = "2026-11-27T18:00:00Z".parse().unwrap();
         let end = |deadline: &str| {

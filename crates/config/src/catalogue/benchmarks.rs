@@ -36,7 +36,7 @@ impl BenchmarkCatalogue {
     /// [`CatalogueError`] when the file cannot be read or parsed.
     pub fn read_file(path: &Path) -> Result<Benchmark, CatalogueError> {
         if path.extension().is_some_and(|extension| extension == "json") {
-            return read_file(ConfigFileKind::Benchmark, path, |text| serde_json::from_str(text));
+            return read_file(ConfigFileKind::Benchmark, path, Benchmark::from_json);
         }
         read_file(ConfigFileKind::Benchmark, path, Benchmark::from_toml)
     }

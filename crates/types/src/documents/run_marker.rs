@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EngineKind, LoadgenChoice, RunLength, RunSpec};
+use super::{EngineKind, LoadgenChoice, RunLength, RunSpec, RunTask};
 
 /// A short marker beside a run's verdict. A run with any marker cannot be submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
