@@ -2,7 +2,8 @@
 //! is what the search printed. The child is in this process's group, so whoever ends the run ends both.
 
 use std::{
-    fs::{self, File},
+    fs::File,
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -23,11 +24,8 @@ const REPORT: &str = "tune.txt";
 ///
 /// # Errors
 /// [`Failure`] when the search cannot start, or found no settings that run.
-pub(super) fn tune(spec: &RunSpec, run_dir: &RunDir) -> Result<(), Failure> {
+pub(super) fn tune(spec: &RunSpec, spec_path: &Path, run_dir: &RunDir) -> Result<(), Failure> {
     let files = run_dir.files();
-    let benchmark = files.with_file_name("benchmark.json");
-    let document = serde_json::to_vec(&spec.benchmark).context("the benchmark cannot be described")?;
-    fs::write(&benchmark, document).with_context(|| format!("cannot write {}", benchmark.display()))?;
     let report = files.join(REPORT);
     let printed = File::create(&report).with_context(|| format!("cannot write {}", report.display()))?;
     let milliseconds = match spec.length {
@@ -39,7 +37,7 @@ pub(super) fn tune(spec: &RunSpec, run_dir: &RunDir) -> Result<(), Failure> {
         _ => PowerSetting::MaxP,
     };
     let mut command = Command::new("/proc/self/exe");
-    command.arg("tune").arg("--benchmark-file").arg(&benchmark);
+    command.arg("tune").arg("--benchmark-file").arg(spec_path);
     command
         .arg("--mlperf-conf")
         .arg(files.join("mlperf.conf"))

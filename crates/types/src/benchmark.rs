@@ -125,14 +125,6 @@ impl Benchmark {
         toml::from_str(text)
     }
 
-    /// Parses a benchmark as a run's spec has it.
-    ///
-    /// # Errors
-    /// The parser's own message, with line and column.
-    pub fn from_json(text: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(text)
-    }
-
     /// Whether `name` is this benchmark's name or one of its aliases.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {

@@ -35,9 +35,6 @@ impl BenchmarkCatalogue {
     /// # Errors
     /// [`CatalogueError`] when the file cannot be read or parsed.
     pub fn read_file(path: &Path) -> Result<Benchmark, CatalogueError> {
-        if path.extension().is_some_and(|extension| extension == "json") {
-            return read_file(ConfigFileKind::Benchmark, path, Benchmark::from_json);
-        }
         read_file(ConfigFileKind::Benchmark, path, Benchmark::from_toml)
     }
 
