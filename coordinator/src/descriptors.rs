@@ -21,20 +21,23 @@ pub(crate) struct DescriptorBudget {
     pub(crate) page_connections: usize,
 }
 
-/// The largest useful number for each part.
-const LARGEST: DescriptorBudget = DescriptorBudget {
-    handshakes: 1024,
-    broker_connections: 4096,
-    asset_connections: 256,
-    open_streams: 512,
-    page_connections: 256,
-};
-
 impl DescriptorBudget {
-    /// Raises this process's soft limit as far as useful, and shares out the result.
-    pub(crate) fn raise() -> Self {
+    /// The largest useful number for each part of a lab with at most `devices` connected devices.
+    const fn largest(devices: usize) -> Self {
+        Self {
+            handshakes: 1024,
+            broker_connections: devices,
+            asset_connections: 256,
+            open_streams: 512,
+            page_connections: 256,
+        }
+    }
+
+    /// Raises this process's soft limit as far as useful for this many connected devices, and shares out the result.
+    pub(crate) fn raise(devices: usize) -> Self {
         let limits = getrlimit(Resource::Nofile);
-        let requested = LARGEST.limit();
+        let largest = Self::largest(devices);
+        let requested = largest.limit();
         let hard = limits.maximum.unwrap_or(u64::MAX);
         let current = limits.current.unwrap_or(u64::MAX);
         let raised = requested.min(hard);
@@ -53,8 +56,8 @@ impl DescriptorBudget {
         } else {
             current
         };
-        let budget = Self::of(limit);
-        if budget != LARGEST {
+        let budget = Self::of(limit, largest);
+        if budget != largest {
             tracing::warn!(
                 "at most {} devices can be connected at once: the limit of open files is {limit}; raise it with \
                  `ulimit -Hn {requested}` or systemd's LimitNOFILE",
@@ -64,8 +67,8 @@ impl DescriptorBudget {
         budget
     }
 
-    /// Shares out a limit.
-    fn of(limit: u64) -> Self {
+    /// Shares out a limit. No part gets more than its `largest` useful number.
+    fn of(limit: u64, largest: Self) -> Self {
         let parts = limit.saturating_sub(RESERVE);
         let fits = |(share, each, most): (u64, u64, usize)| {
             let fits = usize::try_from(parts * share / 32 / each).unwrap_or(usize::MAX);
@@ -77,7 +80,7 @@ impl DescriptorBudget {
             asset_connections,
             open_streams,
             page_connections,
-        ] = LARGEST.shares().map(fits);
+        ] = largest.shares().map(fits);
         Self {
             handshakes,
             broker_connections,
@@ -115,17 +118,20 @@ mod tests {
             let parts = budget.shares().map(|(_, each, number)| each * number as u64);
             parts.into_iter().sum()
         };
-        for limit in [256, 512, 1024, 4096, 10_000, 65_536, u64::from(u32::MAX)] {
-            let budget = DescriptorBudget::of(limit);
-            assert!(total(budget) + RESERVE <= limit, "{limit}: {budget:?}");
+        for devices in [1, 4096, 65_536] {
+            let largest = DescriptorBudget::largest(devices);
+            for limit in [256, 512, 1024, 4096, 10_000, 65_536, u64::from(u32::MAX)] {
+                let budget = DescriptorBudget::of(limit, largest);
+                assert!(total(budget) + RESERVE <= limit, "{limit}: {budget:?}");
+            }
+            assert_eq!(DescriptorBudget::of(524_288, largest), largest);
+            assert_eq!(
+                DescriptorBudget::of(largest.limit(), largest),
+                largest,
+                "what `raise` requests is enough"
+            );
         }
-        assert_eq!(DescriptorBudget::of(524_288), LARGEST);
-        assert_eq!(
-            DescriptorBudget::of(LARGEST.limit()),
-            LARGEST,
-            "what `raise` requests is enough"
-        );
-        let small = DescriptorBudget::of(1024);
+        let small = DescriptorBudget::of(1024, DescriptorBudget::largest(4096));
         assert!(
             small.handshakes >= 64 && small.broker_connections >= 128,
             "{small:?}"

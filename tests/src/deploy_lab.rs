@@ -103,6 +103,20 @@ impl DeployLab {
         let _ = succeed_output(Command::new("cp").arg("-r").arg(kept).arg(self.dist()));
     }
 
+    /// Packs the real agent with other bytes, which is another agent for whoever compares hashes.
+    ///
+    /// # Panics
+    /// Panics when the packages cannot be made.
+    pub fn pack_other_agent(&self, version: &str) {
+        let other = self.path().join("other-agent");
+        let mut program = fs::read(self.path().join("regatta-agent")).expect("the agent that was packed");
+        // Linux loads what the headers name, and nothing behind it.
+        program.extend_from_slice(version.as_bytes());
+        fs::write(&other, program).expect("a program");
+        let _ = succeed_output(Command::new("chmod").arg("+x").arg(&other));
+        self.pack(&other, version);
+    }
+
     /// Packs a script instead of the agent, for tests that end before the agent would start.
     ///
     /// # Panics
@@ -142,9 +156,15 @@ impl DeployLab {
     /// Panics when the command cannot be started.
     #[must_use]
     pub fn upgrade(&self, sshd: &Sshd, more: &[&str]) -> Output {
+        self.upgrade_command(sshd, more).output().expect("regatta starts")
+    }
+
+    /// Returns the same command before it starts.
+    #[must_use]
+    pub fn upgrade_command(&self, sshd: &Sshd, more: &[&str]) -> Command {
         let mut command = self.device_command("upgrade");
         command.arg("--identity").arg(sshd.key()).args(more);
-        command.output().expect("regatta starts")
+        command
     }
 
     /// Returns `regatta device deploy` with this lab's packages, for a user without an ssh-agent and a terminal.

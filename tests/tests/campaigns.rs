@@ -14,9 +14,9 @@ use std::{
 use regatta_tests::{Broker, Lab, Process, agent, eventually, json_schema::findings};
 use serde_json::Value;
 
-const BOARDS: usize = 6;
+const BOARDS: usize = 8;
 /// The agent that is killed for good. Two cells can only run there.
-const LOST: usize = 5;
+const LOST: usize = 7;
 
 const PLAN: &str = r#"
 schema = 1
@@ -38,7 +38,7 @@ settings = [
 repeat = 5
 
 [[cells]]
-devices = ["board-0", "board-5"]
+devices = ["board-0", "board-7"]
 placement = "each"
 priority = -1
 benchmark = "digits"
@@ -184,6 +184,13 @@ schema = 1
 name = "audited"
 
 [[cells]]
+task = "asset-fetch"
+devices = "all"
+benchmark = "digits"
+scenario = "Offline"
+engine = "sim"
+
+[[cells]]
 devices = ["board-0", "board-1"]
 placement = "each"
 benchmark = "digits"
@@ -215,11 +222,11 @@ fn audits_follow_the_valid_runs_of_their_cells_on_the_same_device() {
     let audits: Vec<&Value> = audits.filter(|row| row["audit"].is_string()).collect();
     assert_eq!(
         (&planned["cells"], audits.len(), &audits[1]["audit"]),
-        (&9.into(), 2, &"TEST04".into()),
+        (&11.into(), 2, &"TEST04".into()),
         "{planned}"
     );
     let started = fleet.lab.json(&["campaign", "start", plan]);
-    assert_eq!(started["cells"], 9);
+    assert_eq!(started["cells"], 11);
     fleet.wait_for_good(1);
     fleet.restart_coordinator();
     eventually("the campaign to end", 120, || {
@@ -229,6 +236,7 @@ fn audits_follow_the_valid_runs_of_their_cells_on_the_same_device() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     follows_schema(&report, "campaign_report");
     let cells = report["report"].as_array().expect("cells");
+    fetches_come_first(cells);
     for cell in cells.iter().filter(|cell| cell["audit"] == "TEST01") {
         let attempts = cell["attempts"].as_array().expect("attempts");
         let last = attempts.last().expect("an attempt");
@@ -259,7 +267,22 @@ fn audits_follow_the_valid_runs_of_their_cells_on_the_same_device() {
         .expect("a cell");
     assert_eq!(skipped["cell_state"], "skipped", "{skipped}");
     let reason = skipped["reason"].as_str().expect("a reason");
-    assert!(reason.ends_with("has no good run to audit"), "{reason}");
+    assert!(reason.ends_with("has no good run"), "{reason}");
+}
+
+/// On each board, the files are fetched before anything is measured.
+fn fetches_come_first(cells: &[Value]) {
+    let requested = |cell: &Value| cell["attempts"][0]["requested"].as_str().map(str::to_owned);
+    for board in ["board-0", "board-1"] {
+        let on_board = |cell: &&Value| cell["attempts"][0]["device_name"] == board;
+        let first = cells.iter().filter(on_board).min_by_key(|cell| requested(cell));
+        let first = first.expect("a cell of the board");
+        assert_eq!(
+            (&first["mode"], &first["cell_state"]),
+            (&"asset fetch".into(), &"good".into()),
+            "{first}"
+        );
+    }
 }
 
 /// Checks that a document is as `coordinator/commands.schema.json` describes it.

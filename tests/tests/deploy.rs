@@ -518,3 +518,123 @@ fn many_boards_at_once_some_through_a_jump_host() {
         "the jump host is passed through and left alone"
     );
 }
+
+/// The state, number of attempts and last cause of each device of the newest upgrade, and its own state.
+fn upgrade_shown(deploy_lab: &DeployLab, sshd: &Sshd) -> (String, Vec<String>) {
+    let shown = deploy_lab.upgrade(sshd, &["--show", "--format", "json"]);
+    assert!(shown.status.success(), "{}", both(&shown));
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let devices = shown["devices"].as_array().unwrap().iter().map(|device| {
+        let attempts = device["attempts"].as_array().unwrap();
+        let causes: Vec<_> = attempts
+            .iter()
+            .map(|attempt| attempt["cause"].as_str().unwrap_or("-"))
+            .collect();
+        format!(
+            "{} wave {} {}: {}",
+            device["name"].as_str().unwrap(),
+            device["wave"],
+            device["state"].as_str().unwrap(),
+            causes.join(" ")
+        )
+    });
+    (shown["state"].as_str().unwrap().to_owned(), devices.collect())
+}
+
+#[test]
+fn an_upgrade_goes_in_waves_stops_after_failures_and_continues() {
+    let boards: Vec<Sshd> = std::iter::repeat_with(|| Sshd::start(Likeness::default()))
+        .take(3)
+        .flatten()
+        .collect();
+    let [first, second, third] = boards.as_slice() else {
+        return;
+    };
+    let deploy_lab = DeployLab::default();
+    deploy_lab.pack_agent();
+    for (number, board) in boards.iter().enumerate() {
+        // One key opens all of them, as in a lab.
+        board.let_in(&first.key());
+        let mut command = deploy_lab.bare(&format!("boat-{}", number + 1), board);
+        command.arg("--identity").arg(first.key());
+        command.args(["--accept-host-key", &board.fingerprint()]);
+        assert_done(&command.output().unwrap(), "deployed, connected with");
+    }
+    let agent = |board: &Sshd| fs::read(board.home().join(".local/bin/regatta-agent")).unwrap();
+    let old = agent(first);
+    deploy_lab.pack_other_agent("0.2.0");
+    let is_new = |board: &Sshd| agent(board) != old;
+
+    // The command is killed while the first device, alone in its wave, is watched.
+    let waves = ["--device", "all", "--waves", "1,2,100%", "--pause", "6s"];
+    let log = deploy_lab.path().join("upgrade.log");
+    let mut killed = Process::start(&mut deploy_lab.upgrade_command(first, &waves), &log);
+    let connected = || fs::read_to_string(&log).unwrap().contains("boat-1: deployed");
+    eventually("the first device to be upgraded", 60, connected);
+    assert!(is_new(first) && !is_new(second) && !is_new(third));
+    assert_refused(
+        &deploy_lab.upgrade(first, &["--continue"]),
+        &["another command (process"],
+    );
+    assert_eq!(upgrade_shown(&deploy_lab, first).0, "under way");
+    killed.kill();
+    let (state, devices) = upgrade_shown(&deploy_lab, first);
+    assert_eq!(state, "its command ended in the middle");
+    assert_eq!(
+        devices,
+        [
+            "boat-1 wave 1 cut off: -",
+            "boat-2 wave 2 waiting: ",
+            "boat-3 wave 3 waiting: "
+        ]
+    );
+
+    // Other packages are another upgrade.
+    deploy_lab.pack_agent();
+    let other = deploy_lab.upgrade(first, &["--continue"]);
+    assert_eq!(other.status.code(), Some(2), "{}", both(&other));
+    deploy_lab.pack_other_agent("0.2.0");
+
+    // The second device cannot take the package, so the third one keeps the old agent.
+    let cache = second.home().join(".cache");
+    let kept = second.home().join("kept-cache");
+    fs::rename(&cache, &kept).unwrap();
+    fs::write(&cache, "").unwrap();
+    assert_refused(
+        &deploy_lab.upgrade(first, &["--continue"]),
+        &["stopped in wave 2 of 3: 1 failed", "boat-2: FAILED", "not begun"],
+    );
+    assert!(is_new(first) && !is_new(second) && !is_new(third));
+    let (state, devices) = upgrade_shown(&deploy_lab, first);
+    assert_eq!(state, "stopped");
+    assert_eq!(
+        devices,
+        [
+            "boat-1 wave 1 upgraded: infrastructure -",
+            "boat-2 wave 2 failed: device",
+            "boat-3 wave 3 waiting: "
+        ]
+    );
+
+    fs::remove_file(&cache).unwrap();
+    fs::rename(&kept, &cache).unwrap();
+    assert_done(&deploy_lab.upgrade(first, &["--continue"]), "deployed");
+    assert!(is_new(second) && is_new(third));
+    let (state, devices) = upgrade_shown(&deploy_lab, first);
+    assert_eq!(state, "complete");
+    assert_eq!(devices[2], "boat-3 wave 3 upgraded: -");
+    let nothing_left = deploy_lab.upgrade(first, &["--continue"]);
+    assert_eq!(nothing_left.status.code(), Some(2), "{}", both(&nothing_left));
+
+    // Known runs are part of the next one.
+    assert_done(
+        &deploy_lab.upgrade(first, &["--device", "boat-1", "--check"]),
+        "nothing to do",
+    );
+    let log = deploy_lab
+        .lab
+        .regatta()
+        .args(["device", "log", "boat-1"])
+        .output();
+    assert_done(&log.unwrap(), "check passed");
+}

@@ -40,9 +40,9 @@ fn sessions_are_recorded_and_leave_no_lease() {
     lab.start_device();
     lab.wait_for_device();
     refused_before_it_begins(&lab, &power_dev);
-    let lab = &lab;
     let power_dev = power_dev.as_path();
     thread::scope(|scope| {
+        let lab = &lab;
         let parts = [
             scope.spawn(move || a_session_of_two_ordinary_runs(lab, power_dev)),
             scope.spawn(move || a_meter_that_breaks(lab, power_dev)),
@@ -55,6 +55,7 @@ fn sessions_are_recorded_and_leave_no_lease() {
             part.join().expect("this part of the test holds");
         }
     });
+    a_session_of_a_campaign(&mut lab, power_dev);
     let meters = lab.json(&["meter", "list"]);
     let leased = |meter: &&Value| !meter["lease"].is_null();
     let leases: Vec<_> = meters["meters"]
@@ -66,6 +67,69 @@ fn sessions_are_recorded_and_leave_no_lease() {
     assert!(leases.is_empty(), "{leases:?}");
     let running = commands_with(&lab.workspace().join("power"));
     assert!(running.is_empty(), "{running:?}");
+}
+
+/// A cell of a campaign: it follows its good run, its first attempt ends with the coordinator, and the second one is good.
+fn a_session_of_a_campaign(lab: &mut Lab, power_dev: &Path) {
+    const METER: &str = "night";
+    add_meter(lab, power_dev, METER, "");
+    let plan = lab.workspace().join("night.toml");
+    let text = format!(
+        "schema = 1\nname = 'night'\n[[cells]]\nbenchmark = 'digits'\nscenario = 'SingleStream'\nengine = 'sim'\n\
+         duration = '4s'\npower = '{METER}'\n"
+    );
+    let plan = plan.to_str().expect("UTF-8");
+    fs::write(plan, text.replace(METER, "day")).expect("the plan");
+    let unknown = lab
+        .regatta()
+        .args(["campaign", "plan", plan])
+        .output()
+        .expect("regatta starts");
+    let words = printed(&unknown);
+    assert!(
+        unknown.status.code() == Some(2) && words.contains("line 8: the lab has no meter `day`"),
+        "{words}"
+    );
+    fs::write(plan, text).expect("the plan");
+    let planned = lab.json(&["campaign", "plan", plan]);
+    assert_eq!(planned["cells"], 2);
+    assert_eq!(planned["combinations"][1]["mode"], "power session");
+    let _ = lab.json(&["campaign", "start", plan]);
+    eventually("the session to have its ranging run", 90, || {
+        sessions(lab, METER)
+            .first()
+            .is_some_and(|session| session["ranging"].is_string())
+    });
+    lab.coordinator.as_mut().expect("it runs").kill();
+    lab.start_coordinator();
+    let report = || {
+        let output = lab
+            .regatta()
+            .args(["campaign", "report", "--format", "json"])
+            .output();
+        let output = output.expect("regatta starts");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    eventually("the campaign to end", 240, || report()["state"] == "ended");
+    let report = report();
+    let cells = report["report"].as_array().expect("cells");
+    assert!(cells.iter().all(|cell| cell["cell_state"] == "good"), "{report}");
+    let session = cells
+        .iter()
+        .find(|cell| cell["mode"] == "power session")
+        .expect("a cell");
+    let attempts = session["attempts"].as_array().expect("attempts");
+    assert_eq!(attempts.len(), 2, "{session}");
+    assert_eq!(attempts[0]["cause"], "infrastructure", "{session}");
+    let made = sessions(lab, METER);
+    assert_eq!(made.len(), 2, "{made:?}");
+    let (newest, interrupted) = (&made[0], &made[1]);
+    assert_eq!(
+        (&newest["verdict"], &newest["testing"]),
+        (&"rehearsal".into(), &attempts[1]["run"]),
+        "{newest}"
+    );
+    assert!(interrupted["verdict"].is_null() && interrupted["reason"].is_string());
 }
 
 /// Adds a meter with a simulated PTDaemon.

@@ -3,11 +3,12 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use regatta_config::catalogue::{BenchmarkCatalogue, CatalogueError};
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_types::{
     benchmark::{Accuracy, Benchmark, Dataset, DetectionClasses, Dtype, Metric, Model, Response},
-    documents::EngineKind,
+    documents::{Document as _, EngineKind, RunSpec},
     layout::Layout,
     samples::{Form, SampleSet},
 };
@@ -98,8 +99,18 @@ pub(crate) fn in_form(
     }
 }
 
+/// Returns the benchmark of a file, or of a run's spec, which ends in `.json`.
 fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
-    let benchmark = BenchmarkCatalogue::read_file(path)?;
+    let benchmark = if path.extension().is_some_and(|extension| extension == "json") {
+        let unusable = || format!("the spec {} cannot be used", path.display());
+        let bytes = regular_file::read(path, LARGEST_TEXT).with_context(unusable)?;
+        RunSpec::from_json(&bytes)
+            .with_context(unusable)
+            .map_err(Failure::usage)?
+            .benchmark
+    } else {
+        BenchmarkCatalogue::read_file(path)?
+    };
     if benchmark.is_called(model) {
         return Ok(benchmark);
     }

@@ -1,4 +1,4 @@
-//! `exec`: one run in its own process, from the spec to LoadGen's verdict, or to the loaded engines of an engine build.
+//! `exec`: one run in its own process, from the spec to LoadGen's verdict, or to the end of another task.
 //!
 //! It reports its phases as events on standard output and writes all files of the run to `files/`. It does not use the
 //! network or seal the run. The daemon does both, even if this process crashes.
@@ -9,6 +9,7 @@ mod loadgens;
 mod missing_engine;
 pub(crate) mod prepared_run;
 mod run_dir;
+mod tuning;
 
 use std::{io, path::Path};
 
@@ -60,6 +61,19 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
     };
     let mut attempt = Attempt::requested(&spec);
     let begun = clock::read();
+    if spec.task == RunTask::AssetFetch {
+        // The daemon has downloaded them.
+        attempt.started = Some(begun);
+        tell_phase(RunPhase::Ready);
+        return end_without_loadgen(&run_dir, attempt);
+    }
+    if spec.task == RunTask::Tune {
+        attempt.started = Some(begun);
+        tell_phase(RunPhase::Ready);
+        tell_phase(RunPhase::Running);
+        tuning::tune(&spec, &args.spec, &run_dir)?;
+        return end_without_loadgen(&run_dir, attempt);
+    }
     let ready = missing_engine::prepare(&run_plan, |reason| tell(&Event::Preparing { reason }))?;
     run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();
@@ -67,7 +81,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
     tell_phase(RunPhase::Ready);
     if spec.task == RunTask::EngineBuild {
         attempt.started = Some(begun);
-        return end_build(&run_dir, attempt);
+        return end_without_loadgen(&run_dir, attempt);
     }
     let ended = measure(&ready, &mut attempt).and_then(|outcome| match ready.fault() {
         Some(fault) => Err(fault),
@@ -83,8 +97,8 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Ends a run that only builds engines. They are built and loaded by now, so later runs find them.
-fn end_build(run_dir: &RunDir, mut attempt: Attempt) -> Result<u8, Failure> {
+/// Ends a run that is no measurement, after its work. Later runs find its engines or assets.
+fn end_without_loadgen(run_dir: &RunDir, mut attempt: Attempt) -> Result<u8, Failure> {
     attempt.ended = Some(clock::read());
     tell_phase(RunPhase::Draining);
     run_dir.flush()?;

@@ -1,4 +1,4 @@
-//! Sends logs and telemetry from the embedded broker's hook directly to the ingest's inbox, with a bound on messages in transit.
+//! Sends logs and telemetry from the embedded broker's hook directly to the ingest's inbox, with a bound on the bytes in transit.
 //!
 //! The library awaits the hook before it acknowledges a PUBLISH and before it reads more from the connection. A slow ingest therefore
 //! slows the device through TCP, and the memory in use is bounded for any number of devices.
@@ -22,8 +22,14 @@ use tokio::{
 
 use crate::link::Inbound;
 
-/// The maximum number of messages between the broker and the end of their batch. With chunks of 64 KiB this is 16 MiB.
-pub(crate) const INBOX_CAPACITY: usize = 256;
+/// The maximum bytes between the broker and the end of their batch.
+const CAPACITY_BYTES: usize = 16 << 20;
+/// The bytes of one unit of capacity. Every message takes one at least.
+const UNIT: usize = 1 << 10;
+/// The maximum number of messages between the broker and the end of their batch: several thousand devices may send a small one at once.
+pub(crate) const INBOX_CAPACITY: usize = CAPACITY_BYTES / UNIT;
+/// The units that heartbeats leave for logs.
+const KEPT_FOR_LOGS: usize = INBOX_CAPACITY / 2;
 /// The longest wait for capacity. A waiting connection answers no pings, and a device considers it dead after 15 s.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -48,7 +54,7 @@ impl Intake {
 
     /// Sends a message to the ingest once there is capacity. Drops it after the longest wait.
     pub(super) async fn take(&self, event: ClientPublishEvent) {
-        let Ok(capacity) = timeout(self.patience, self.capacity()).await else {
+        let Ok(capacity) = timeout(self.patience, self.capacity(event.payload.len())).await else {
             // The device sends an unacknowledged chunk again after a pause, and another heartbeat.
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
             if dropped.is_power_of_two() {
@@ -61,20 +67,29 @@ impl Intake {
         }
     }
 
-    /// Sends a message to the ingest if there is capacity now.
+    /// Sends a message to the ingest if there is ample capacity now.
     pub(super) fn take_or_drop(&self, event: ClientPublishEvent) {
-        let permit = Arc::clone(&self.capacity).try_acquire_owned();
+        if self.capacity.available_permits() <= KEPT_FOR_LOGS {
+            return;
+        }
+        let permit = Arc::clone(&self.capacity).try_acquire_many_owned(units(event.payload.len()));
         if let (Ok(permit), Ok(place)) = (permit, self.inbox.try_reserve()) {
             place.send(Inbound::of_hook(&event.topic, event.payload, permit));
         }
     }
 
-    /// Capacity for one message. `None` when the coordinator is shutting down.
-    async fn capacity(&self) -> Option<(mpsc::Permit<'_, Inbound>, OwnedSemaphorePermit)> {
-        let permit = Arc::clone(&self.capacity).acquire_owned().await.ok()?;
+    /// Capacity for one message of this length. `None` when the coordinator is shutting down.
+    async fn capacity(&self, bytes: usize) -> Option<(mpsc::Permit<'_, Inbound>, OwnedSemaphorePermit)> {
+        let capacity = Arc::clone(&self.capacity);
+        let permit = capacity.acquire_many_owned(units(bytes)).await.ok()?;
         let place = self.inbox.reserve().await.ok()?;
         Some((place, permit))
     }
+}
+
+/// The units that a message takes.
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT).clamp(1, INBOX_CAPACITY)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -84,11 +99,15 @@ mod tests {
     use super::*;
 
     fn event(topic: &str) -> ClientPublishEvent {
+        event_of(topic, 64)
+    }
+
+    fn event_of(topic: &str, bytes: usize) -> ClientPublishEvent {
         ClientPublishEvent {
             client_id: "a device".into(),
             user_id: None,
             topic: topic.into(),
-            payload: vec![0; 64].into(),
+            payload: vec![0; bytes].into(),
             qos: QoS::AtLeastOnce,
             retain: false,
             packet_id: Some(1),
@@ -124,13 +143,37 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_wait_is_dropped_while_the_ingest_is_full() {
+    async fn what_does_not_wait_is_dropped_while_the_ingest_has_much_to_do() {
         let (intake, mut inbound) = full(Duration::from_secs(3600)).await;
-        intake.take_or_drop(event(LOG));
-        assert_eq!(inbound.len(), INBOX_CAPACITY);
+        let mut drain = async |count| {
+            for _ in 0..count {
+                inbound.recv().await.unwrap().dealt_with();
+            }
+            intake.take_or_drop(event(LOG));
+            inbound.len()
+        };
+        assert_eq!(drain(0).await, INBOX_CAPACITY);
+        let half = INBOX_CAPACITY / 2;
+        assert_eq!(drain(half).await, half, "the rest is for logs");
+        assert_eq!(drain(1).await, half, "there is room again");
+    }
+
+    #[tokio::test]
+    async fn large_messages_take_capacity_by_their_length() {
+        let (inbox, mut inbound) = mpsc::channel(INBOX_CAPACITY);
+        let intake = Intake {
+            patience: Duration::from_millis(1),
+            ..Intake::new(inbox)
+        };
+        let chunk = 64 << 10;
+        for _ in 0..CAPACITY_BYTES / chunk + 1 {
+            intake.take(event_of(LOG, chunk)).await;
+        }
+        let dropped = || intake.dropped.load(Ordering::Relaxed);
+        assert_eq!((inbound.len(), dropped()), (CAPACITY_BYTES / chunk, 1));
         inbound.recv().await.unwrap().dealt_with();
-        intake.take_or_drop(event(LOG));
-        assert_eq!(inbound.len(), INBOX_CAPACITY, "there is room again");
+        intake.take(event_of(LOG, chunk)).await;
+        assert_eq!(dropped(), 1);
     }
 
     #[tokio::test]

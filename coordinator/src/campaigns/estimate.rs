@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use regatta_power::session::OFFICIAL_WAITS;
 use regatta_types::DeviceId;
 use serde::Serialize;
 
@@ -75,7 +76,7 @@ pub(crate) fn estimate(plan: &ExpandedPlan, store: &Store) -> store::Result<Plan
                     .filter_map(loadgen_seconds),
             );
         }
-        runs.push(match (quartiles(times), least_seconds(&draft.spec)) {
+        let run = match (quartiles(times), least_seconds(&draft.spec)) {
             (Some([_, median, _]), _) => RunEstimate {
                 seconds: Some(median),
                 basis: TimeBasis::PastRuns,
@@ -88,6 +89,16 @@ pub(crate) fn estimate(plan: &ExpandedPlan, store: &Store) -> store::Result<Plan
                 seconds: None,
                 basis: TimeBasis::None,
             },
+        };
+        runs.push(match combination.meter {
+            // A ranging run and a testing run.
+            Some(_) => RunEstimate {
+                seconds: run
+                    .seconds
+                    .map(|seconds| 2.0 * seconds + OFFICIAL_WAITS.as_secs_f64()),
+                ..run
+            },
+            None => run,
         });
     }
     Ok(total(plan, runs))
@@ -263,6 +274,7 @@ mod tests {
             number: 1,
             device: "ab".repeat(16).parse().unwrap(),
             run: None,
+            session: None,
             requested: requested.to_owned(),
             ended: ended.map(str::to_owned),
             cause: None,

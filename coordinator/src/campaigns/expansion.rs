@@ -28,6 +28,8 @@ pub(crate) struct Lab<'a> {
     pub(crate) catalogue: &'a Catalogue,
     /// The assets.
     pub(crate) files: &'a RunFiles<'a>,
+    /// The names of the power meters.
+    pub(crate) meters: &'a [String],
 }
 
 /// A plan with all its cells.
@@ -105,17 +107,28 @@ struct Choice<'a> {
     variant: Option<&'a Variant>,
 }
 
-/// A combination whose cells audit those of others.
-struct AuditedCombination<'a> {
-    /// The compliance test.
-    test: &'a str,
+/// A combination whose cells follow those of others.
+struct Dependent<'a> {
+    /// What they are.
+    kind: DependentKind<'a>,
     /// The place after the table's modes.
     order: usize,
     /// The combination of the performance runs.
     combination: usize,
-    /// The first cells that are audited.
+    /// The first cells that are followed.
     first: AuditedCells,
 }
+
+#[derive(Clone, Copy)]
+enum DependentKind<'a> {
+    /// Audits by this compliance test.
+    Audit(&'a str),
+    /// Power sessions with this meter.
+    Power(&'a str),
+}
+
+/// The place of power sessions: after modes and audits.
+const POWER_ORDER: usize = usize::MAX;
 
 impl<'a> Expansion<'a> {
     fn add(&mut self, spanned: &'a Spanned<CellTable>) -> Result<(), PlanProblem> {
@@ -141,7 +154,12 @@ impl<'a> Expansion<'a> {
             (placement, devices.len()),
             self.lab.catalogue,
         )?;
-        let combinations = choices.len().saturating_add(audits.combinations());
+        let power = self.power(table, &modes, devices.len())?;
+        let sessions = power.map_or(0, |_| modes.iter().filter(|mode| is_measured(**mode)).count());
+        let combinations = choices
+            .len()
+            .saturating_add(audits.combinations())
+            .saturating_add(sessions);
         let per_repeat = match placement {
             Placement::Each => combinations.saturating_mul(devices.len()),
             Placement::Any | Placement::Same => combinations,
@@ -170,8 +188,8 @@ impl<'a> Expansion<'a> {
             else {
                 continue;
             };
-            let audit = AuditedCombination {
-                test: audit.test,
+            let audit = Dependent {
+                kind: DependentKind::Audit(audit.test),
                 order: audit.order,
                 combination: *combination,
                 first: AuditedCells {
@@ -181,20 +199,65 @@ impl<'a> Expansion<'a> {
             };
             self.add_combination(table, choice, (placement, &devices, repeat), Some(&audit))?;
         }
+        let followed = choices.iter().zip(&numbers);
+        for (choice, (combination, cell)) in followed.filter(|(choice, _)| is_measured(choice.mode.1)) {
+            let Some(meter) = power else { break };
+            let session = Dependent {
+                kind: DependentKind::Power(meter),
+                order: POWER_ORDER,
+                combination: *combination,
+                first: AuditedCells {
+                    performance: *cell,
+                    accuracy: *cell,
+                },
+            };
+            self.add_combination(table, choice, (placement, &devices, repeat), Some(&session))?;
+        }
         Ok(())
     }
 
-    /// Adds a combination with its cells. The cells of an audit audit those of the same repetition and device.
+    /// Returns the meter of a table's power sessions.
+    fn power(
+        &self,
+        table: &'a CellTable,
+        modes: &[Mode],
+        devices: usize,
+    ) -> Result<Option<&'a str>, PlanProblem> {
+        let Some(power) = &table.power else {
+            return Ok(None);
+        };
+        let meter = power.get_ref();
+        let problem = |what: String| self.plan.problem(&power.span(), what);
+        if !self.lab.meters.contains(meter) {
+            let known = match self.lab.meters {
+                [] => "there is none".to_owned(),
+                known => format!("there are {}", known.join(", ")),
+            };
+            return Err(problem(format!("the lab has no meter `{meter}`; {known}"))
+                .hint("`regatta meter add` adds one"));
+        }
+        if devices != 1 {
+            let what = format!("a meter measures one device, and these cells have {devices}");
+            return Err(problem(what).hint("name the device that is plugged into it"));
+        }
+        if !modes.iter().any(|mode| is_measured(*mode)) {
+            let what = "a power session follows a run in mode PerformanceOnly, and these cells have none";
+            return Err(problem(what.to_owned()));
+        }
+        Ok(Some(meter))
+    }
+
+    /// Adds a combination with its cells. The cells of a dependent one follow those of the same repetition and device.
     fn add_combination(
         &mut self,
         table: &CellTable,
         choice: &Choice<'_>,
         (placement, devices, repeat): (Placement, &[&DeviceRow], u64),
-        audit: Option<&AuditedCombination<'_>>,
+        dependent: Option<&Dependent<'_>>,
     ) -> Result<(), PlanProblem> {
         let number = self.combinations.len() as u64;
         let words = words(table, choice);
-        let known = audit.and_then(|audit| self.drafts.get(audit.combination));
+        let known = dependent.and_then(|dependent| self.drafts.get(dependent.combination));
         let draft = match known {
             Some(draft) => draft.clone(),
             None => self.check(table, &words, devices)?,
@@ -206,13 +269,18 @@ impl<'a> Expansion<'a> {
             Placement::Each => devices.iter().map(|device| Some(*device)).collect(),
             Placement::Any | Placement::Same => vec![None],
         };
-        let mut audited = audit.map(|audit| audit.first);
+        let mut audited = dependent.map(|dependent| dependent.first);
         for repetition in 1..=repeat {
             for device in &own {
                 let place = CellOrder {
                     after_priority: -i64::from(table.priority),
-                    repetition,
-                    mode: audit.map_or(choice.mode.0, |audit| audit.order),
+                    // Assets and engines come before the runs that need them.
+                    repetition: if table.task().is_measurement() {
+                        repetition
+                    } else {
+                        0
+                    },
+                    mode: dependent.map_or(choice.mode.0, |dependent| dependent.order),
                     rank: rank.clone(),
                     device: device
                         .map_or_else(String::new, |row| order::device_rank(self.plan.seed, &row.id)),
@@ -233,11 +301,19 @@ impl<'a> Expansion<'a> {
             }
         }
         self.repeats.push(repeat);
+        let kind = dependent.map(|dependent| dependent.kind);
         self.combinations.push(Combination {
             number,
             words: text,
             variant: choice.variant.map(|variant| variant.name.clone()),
-            audit: audit.map(|audit| audit.test.to_owned()),
+            audit: match kind {
+                Some(DependentKind::Audit(test)) => Some(test.to_owned()),
+                _ => None,
+            },
+            meter: match kind {
+                Some(DependentKind::Power(meter)) => Some(meter.to_owned()),
+                _ => None,
+            },
             placement,
             priority: i64::from(table.priority),
             devices: devices.iter().map(|row| row.id.clone()).collect(),
@@ -442,6 +518,11 @@ impl<'a> Expansion<'a> {
         }
         Ok(found)
     }
+}
+
+/// Returns whether runs of this mode can be followed by a power session.
+const fn is_measured(mode: Mode) -> bool {
+    matches!(mode, Mode::PerformanceOnly)
 }
 
 /// Returns the request of one combination.

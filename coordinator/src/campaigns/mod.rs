@@ -6,7 +6,8 @@
 //!
 //! [`audits`] adds the audits of a plan's cells, and [`audit_draft`] drafts their runs.
 //!
-//! An attempt is an ordinary run: [`crate::runs`] sends and judges it.
+//! An attempt is an ordinary run: [`crate::runs`] sends and judges it. Or it is a power session, which [`power_jobs`] starts and
+//! [`power_end`] judges.
 
 mod absences;
 mod audit_draft;
@@ -18,6 +19,8 @@ mod expansion;
 mod order;
 mod placement;
 mod plan_file;
+mod power_end;
+mod power_jobs;
 mod progress;
 mod retry;
 mod run_limit;
@@ -29,4 +32,5 @@ mod software;
 pub(crate) use estimate::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft, estimate, time_left};
 pub(crate) use expansion::{ExpandedPlan, Lab, expand};
 pub(crate) use plan_file::{CampaignPlan, PlanProblem};
+pub(crate) use power_jobs::PowerJob;
 pub(crate) use scheduler::start as start_scheduler;

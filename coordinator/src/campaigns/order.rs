@@ -12,7 +12,7 @@ use regatta_types::DeviceId;
 pub(super) struct CellOrder {
     /// Minus the priority, because higher ones come first.
     pub(super) after_priority: i64,
-    /// The repetition.
+    /// The repetition, and 0 for what comes before the first one.
     pub(super) repetition: u64,
     /// The place of the mode in the plan.
     pub(super) mode: usize,

@@ -27,12 +27,12 @@ use std::{collections::BTreeMap, ops::Range};
 use jiff::Timestamp;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_text::HumanDuration;
-use regatta_types::documents::RunTask;
+use regatta_types::documents::{EngineKind, RunTask};
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::{
-    runs::{GateWords, StateWords, Words},
+    runs::{GateWords, NO_SYSTEM, StateWords, Words, spanned_words},
     store::Placement,
 };
 
@@ -98,19 +98,23 @@ pub(crate) struct Variant {
 #[serde(deny_unknown_fields)]
 pub(crate) struct CellTable {
     /// Devices by name or id; `all` is every device.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "spanned_words")]
     pub(crate) devices: Vec<Spanned<String>>,
     /// Labels of devices.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "spanned_words")]
     pub(crate) labels: Vec<Spanned<String>>,
     #[serde(default)]
     placement: Option<Spanned<String>>,
+    /// What the cells do instead of a measurement.
+    #[serde(default)]
+    task: Option<Spanned<RunTask>>,
     /// The benchmark's name or alias.
     pub(crate) benchmark: Spanned<String>,
     /// Scenarios.
+    #[serde(deserialize_with = "spanned_words")]
     pub(crate) scenario: Vec<Spanned<String>>,
     /// Modes. The default is PerformanceOnly.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "spanned_words")]
     pub(crate) mode: Vec<Spanned<String>>,
     /// Device states. The default leaves the device as it is.
     #[serde(default)]
@@ -119,8 +123,11 @@ pub(crate) struct CellTable {
     #[serde(default)]
     pub(crate) settings: Vec<Spanned<Variant>>,
     /// Compliance tests of every VALID performance run.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "spanned_words")]
     pub(crate) audits: Vec<Spanned<String>>,
+    /// The meter of a power session after every good performance run.
+    #[serde(default)]
+    pub(crate) power: Option<Spanned<String>>,
     /// How often each is run.
     #[serde(default)]
     pub(crate) repeat: Option<Spanned<u64>>,
@@ -165,21 +172,57 @@ impl CellTable {
             scenario: Vec::new(),
             mode: Vec::new(),
             round: self.round.clone(),
-            engine: self.engine.clone(),
+            engine: match self.task() {
+                RunTask::EngineBuild => self
+                    .engine
+                    .clone()
+                    .or_else(|| Some(EngineKind::Tensorrt.to_string())),
+                RunTask::Measurement | RunTask::AssetFetch | RunTask::Tune => self.engine.clone(),
+            },
             loadgen: self.loadgen.clone(),
             test_run: self.test_run,
             duration: self.duration.clone(),
             stream: self.stream.clone(),
-            system: self.system.clone(),
+            system: match self.task() {
+                // The values of a system would stay fixed in the search.
+                RunTask::Tune => self.system.clone().or_else(|| Some(NO_SYSTEM.to_owned())),
+                _ => self.system.clone(),
+            },
             set: self.set.clone(),
             conf: self.conf.clone(),
             state: None,
             asset: self.asset.clone(),
             gate: self.gate.as_ref().map(|gate| gate.get_ref().clone()),
             limit: self.run_limit.as_ref().map(|limit| limit.get_ref().clone()),
-            // Runs build the engines that they lack.
-            task: RunTask::Measurement,
+            task: self.task(),
         }
+    }
+
+    /// What the cells do.
+    pub(crate) fn task(&self) -> RunTask {
+        self.task
+            .as_ref()
+            .map_or(RunTask::Measurement, |task| *task.get_ref())
+    }
+
+    /// Returns the first key that cells with a task that measures nothing do not have.
+    fn superfluous_key(&self) -> Option<&'static str> {
+        let keys = [
+            ("placement", self.placement.is_some()),
+            ("mode", !self.mode.is_empty()),
+            ("audits", !self.audits.is_empty()),
+            ("power", self.power.is_some()),
+            ("repeat", self.repeat.is_some()),
+            ("test_run", self.test_run),
+            (
+                "duration",
+                self.duration.is_some() && self.task() != RunTask::Tune,
+            ),
+            ("conf", !self.conf.is_empty()),
+        ];
+        keys.into_iter()
+            .find(|(_, is_there)| *is_there)
+            .map(|(key, _)| key)
     }
 }
 
@@ -372,11 +415,27 @@ impl CampaignPlan {
     }
 }
 
-/// Returns the placement of a table's cells.
+/// Returns the placement of a table's cells. Tasks that measure nothing are for every device.
 ///
 /// # Errors
-/// Returns [`PlanProblem`] for an unknown word.
+/// Returns [`PlanProblem`] for an unknown word, and for a key that means nothing to such a task.
 pub(crate) fn placement(plan: &CampaignPlan, table: &CellTable) -> Result<Placement, PlanProblem> {
+    if let Some(task) = table
+        .task
+        .as_ref()
+        .filter(|task| !task.get_ref().is_measurement())
+    {
+        let name = task.get_ref().as_str();
+        return match table.superfluous_key() {
+            None => Ok(Placement::Each),
+            Some(key) => Err(plan
+                .problem(
+                    &task.span(),
+                    format!("cells with the task `{name}` have no `{key}`"),
+                )
+                .hint("they are done once on each device, and measure nothing")),
+        };
+    }
     match &table.placement {
         None => Ok(Placement::Any),
         Some(word) => word
@@ -476,6 +535,44 @@ mod tests {
     }
 
     #[test]
+    fn other_tasks_are_for_each_device_and_have_no_keys_of_measurements() {
+        let read = |keys: &str| {
+            let plan = CampaignPlan::read(&format!("schema = 1\nname = 'a'\n{CELLS}{keys}")).unwrap();
+            let placed = placement(&plan, plan.cells[0].get_ref()).map_err(|problem| problem.to_string());
+            (placed, plan.cells[0].get_ref().common_words())
+        };
+        let (placed, words) = read("task = 'engine-build'\n");
+        assert_eq!(placed, Ok(Placement::Each));
+        assert_eq!(
+            (words.task, words.engine.as_deref()),
+            (RunTask::EngineBuild, Some("tensorrt"))
+        );
+        let (placed, words) = read("task = 'tune'\nduration = '30m'\n");
+        assert_eq!(placed, Ok(Placement::Each));
+        assert_eq!(
+            (words.system.as_deref(), words.duration.as_deref()),
+            (Some("none"), Some("30m"))
+        );
+        for (key, value) in [
+            ("mode", "'AccuracyOnly'"),
+            ("repeat", "2"),
+            ("placement", "'any'"),
+            ("audits", "'TEST01'"),
+            ("power", "'wt310'"),
+            ("duration", "'3s'"),
+        ] {
+            let (refused, _) = read(&format!("task = 'asset-fetch'\n{key} = {value}\n"));
+            let expected = format!("line 6: cells with the task `asset-fetch` have no `{key}`");
+            assert_eq!(refused, Err(expected));
+        }
+        let unknown = problem("name = 'a'\n[[cells]]\nbenchmark = 'a'\nscenario = 'a'\ntask = 'sleep'\n");
+        assert!(
+            unknown.starts_with("line 6: unknown variant `sleep`"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
     fn a_deadline_is_a_time_or_a_duration() {
         let now: Timestamp = "2026-11-27T18:00:00Z".parse().unwrap();
         let end = |deadline: &str| {
@@ -494,6 +591,28 @@ mod tests {
         );
         let beyond = end("'99999999d'").unwrap_err().to_string();
         assert!(beyond.ends_with("is beyond the calendar"), "{beyond}");
+    }
+
+    #[test]
+    fn one_word_needs_no_brackets_and_has_its_line() {
+        let read = |scenario: &str| {
+            CampaignPlan::read(&format!(
+                "schema = 1\nname = 'a'\n[[cells]]\nbenchmark = 'digits'\nlabels = 'rack-3'\nscenario = {scenario}\n"
+            ))
+        };
+        let plan = read("'Offline'").unwrap();
+        let table = plan.cells[0].get_ref();
+        assert_eq!(table.labels[0].get_ref(), "rack-3");
+        let [scenario] = table.scenario.as_slice() else {
+            panic!("{:?}", table.scenario);
+        };
+        assert_eq!(scenario.get_ref(), "Offline");
+        assert_eq!(plan.problem(&scenario.span(), "").line, Some(6));
+        let refused = read("7").unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "line 6: invalid type: integer `7`, expected a word or a list of words"
+        );
     }
 
     proptest! {

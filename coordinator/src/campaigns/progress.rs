@@ -208,6 +208,11 @@ impl Progress {
         })
     }
 
+    /// Returns every combination.
+    pub(super) fn combinations(&self) -> &[Combination] {
+        &self.combinations
+    }
+
     /// Returns the combination of a cell.
     pub(super) fn combination_of(&self, cell: u64) -> Option<&Combination> {
         let combination = self.cells.get(&cell)?.row.combination;
@@ -255,7 +260,7 @@ mod tests {
     use super::*;
     use crate::{
         runs::{example_draft, example_record},
-        store::{AttemptEnd, CampaignState, NewAttempt, NewCampaign, NewCell, RunOutcome},
+        store::{AttemptEnd, AttemptWork, CampaignState, NewAttempt, NewCampaign, NewCell, RunOutcome},
     };
 
     const NAME: &str = "many";
@@ -280,6 +285,7 @@ mod tests {
             revision: 0,
         };
         let combination = |number: u64, placement| Combination {
+            meter: None,
             number,
             words: "{}".to_owned(),
             variant: None,
@@ -317,7 +323,8 @@ mod tests {
             device: &device,
             now: "2026-01-01T00:00:00Z",
         };
-        store.begin_attempt(new, &example_draft(device.clone())).unwrap();
+        let draft = example_draft(device.clone());
+        store.begin_attempt(new, AttemptWork::Run(&draft)).unwrap();
     }
 
     fn end(store: &Store, cell: u64, cause: Option<EndCause>) {
@@ -331,6 +338,7 @@ mod tests {
             cause,
             reason: cause.map(|_| "it failed"),
             is_tried_again: cause.is_some_and(is_of_a_place),
+            run: None,
             now: "2026-01-01T01:00:00Z",
         };
         store.end_attempt(attempt, end).unwrap();
@@ -408,6 +416,7 @@ mod tests {
             cause: Some(EndCause::Device),
             reason: Some("its state was lost"),
             is_tried_again: true,
+            run: None,
             now: "2026-01-01T01:00:00Z",
         };
         store.end_attempt(&attempt, end).unwrap();

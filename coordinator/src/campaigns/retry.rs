@@ -71,6 +71,7 @@ mod tests {
             number: 1,
             device: "ab".repeat(16).parse().unwrap(),
             run: None,
+            session: None,
             requested: String::new(),
             ended: None,
             cause: Some(cause),

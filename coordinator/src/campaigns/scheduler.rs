@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use regatta_config::catalogue::Catalogue;
 use regatta_text::ErrorChain;
 use regatta_types::{
-    DeviceId,
+    DeviceId, RunId,
     documents::{EndCause, SoftwareFacts},
 };
 
@@ -25,6 +25,8 @@ use super::{
     eligibility::{is_eligible, is_present},
     order,
     placement::{FleetView, NextAttempt, next_attempts},
+    power_end::power_end,
+    power_jobs::{JobState, PowerJob, PowerJobs},
     progress::Progress,
     retry::{self, Alternatives},
     run_limit::default_limit_s,
@@ -34,8 +36,8 @@ use crate::{
     change_notifier::ChangeNotifier,
     runs::{ParsedWords, ResolveError, RunFiles, Words, repetitions},
     store::{
-        AttemptEnd, AttemptRow, CampaignRow, CampaignState, CellFailure, Combination, DeviceRow, NewAttempt,
-        RunDraft, RunRow, Store,
+        AttemptEnd, AttemptRow, AttemptWork, CampaignRow, CampaignState, CellFailure, Combination, DeviceRow,
+        LeaseState, NewAttempt, RunDraft, RunRow, Store,
     },
     workspace::Workspace,
 };
@@ -44,6 +46,8 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(200);
 /// The interval for a full check although nothing changed: deadlines and absences.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The reason of what ends because a user aborted its campaign.
+const ABORTED: &str = "the campaign was aborted by the user";
 /// The number of devices that the reason of a cell without one names.
 const NAMED_DEVICES: usize = 4;
 
@@ -83,6 +87,8 @@ pub(super) struct Scheduler {
     absences: Absences,
     /// The progress of campaigns, by name, as of their revision.
     progress: BTreeMap<String, Progress>,
+    /// The commands of power sessions. Without them, after a restart, sessions end by themselves.
+    power: PowerJobs,
 }
 
 impl Scheduler {
@@ -92,6 +98,7 @@ impl Scheduler {
             store,
             absences: Absences::new(),
             progress: BTreeMap::new(),
+            power: PowerJobs::new(),
         }
     }
 
@@ -146,6 +153,11 @@ impl Scheduler {
                 tracing::error!(campaign = attempt.campaign, cell = attempt.cell, "{error:#}");
             }
         }
+        for attempt in open.iter().filter(|attempt| attempt.session.is_some()) {
+            if let Err(error) = self.follow_session(attempt, &campaigns, now) {
+                tracing::error!(campaign = attempt.campaign, cell = attempt.cell, "{error:#}");
+            }
+        }
         let devices = self.store.devices()?;
         // While the coordinator itself has no broker connection, no device counts as absent.
         if self.store.service()?.broker_lost.is_some() {
@@ -180,15 +192,27 @@ impl Scheduler {
                 _ => cause::failure(row),
             },
         };
+        self.end_attempt(attempt, (failed, run.as_ref()), None, now)
+    }
+
+    /// Ends an attempt, good or failed. `testing` is the testing run of a power session.
+    fn end_attempt(
+        &mut self,
+        attempt: &AttemptRow,
+        (failed, run): (Option<(EndCause, String)>, Option<&RunRow>),
+        testing: Option<RunId>,
+        now: Now,
+    ) -> anyhow::Result<()> {
         let cause = failed.as_ref().map(|(cause, _)| *cause);
         let is_tried_again = match cause {
             None => false,
-            Some(cause) => self.is_tried_again(attempt, cause, run.as_ref())?,
+            Some(cause) => self.is_tried_again(attempt, cause, run)?,
         };
         let end = AttemptEnd {
             cause,
             reason: failed.as_ref().map(|(_, reason)| reason.as_str()),
             is_tried_again,
+            run: testing,
             now: &now.wall.to_string(),
         };
         self.store.end_attempt(attempt, end)?;
@@ -202,6 +226,54 @@ impl Scheduler {
             ),
         }
         Ok(())
+    }
+
+    /// Ends the attempt of a power session whose command is over, or lets it end when its campaign was aborted.
+    fn follow_session(
+        &mut self,
+        attempt: &AttemptRow,
+        campaigns: &[CampaignRow],
+        now: Now,
+    ) -> anyhow::Result<()> {
+        let Some(session) = &attempt.session else {
+            return Ok(());
+        };
+        let campaign = campaigns.iter().find(|row| row.name == attempt.campaign);
+        let is_aborted = campaign.is_some_and(|row| row.state == CampaignState::Aborted);
+        if is_aborted {
+            self.power.end(session);
+        }
+        match self.power.state(session)? {
+            JobState::Running => return Ok(()),
+            JobState::Ended => {}
+            JobState::Unknown => {
+                if self.is_session_ending(session)? {
+                    return Ok(());
+                }
+            }
+        }
+        let requested = is_aborted.then(|| (EndCause::Operator, ABORTED.to_owned()));
+        let log = self.workspace.power_log(session);
+        let end = power_end(session, &log, requested, &self.store)?;
+        self.end_attempt(attempt, (end.failure, None), end.run, now)
+    }
+
+    /// Returns whether a session that another process started still has its meter. It notices that the coordinator is gone. When its command
+    /// was killed, too, it has failed.
+    fn is_session_ending(&self, session: &str) -> anyhow::Result<bool> {
+        let row = self.store.power_session(session)?;
+        let Some(row) = row.filter(|row| row.ended.is_none()) else {
+            return Ok(false);
+        };
+        let lease = self.store.meter(&row.meter)?.and_then(|meter| meter.lease);
+        if lease.is_some_and(|lease| lease.session == session && lease.state() != LeaseState::Stale) {
+            return Ok(true);
+        }
+        self.store.fail_power_session(
+            session,
+            "the coordinator and the session's command ended in the middle",
+        )?;
+        Ok(false)
     }
 
     fn is_tried_again(
@@ -266,7 +338,7 @@ impl Scheduler {
             return Ok(self.store.end_attempts_run(attempt, cause, true)?);
         }
         if campaign.state == CampaignState::Aborted {
-            let cause = (EndCause::Operator, "the campaign was aborted by the user");
+            let cause = (EndCause::Operator, ABORTED);
             return Ok(self.store.end_attempts_run(attempt, cause, false)?);
         }
         Ok(false)
@@ -299,7 +371,11 @@ impl Scheduler {
         if fleet.idle.is_empty() && progress.open_attempts() > 0 {
             return Ok(false);
         }
-        let next = next_attempts(progress.pending(), &fleet, progress.history());
+        let waiting = self.combinations_without_meter(progress)?;
+        let pending = progress
+            .pending()
+            .filter(|cell| !waiting.contains(&cell.combination));
+        let next = next_attempts(pending, &fleet, progress.history());
         if next.is_empty() {
             if progress.open_attempts() == 0 && progress.pending().next().is_some() {
                 self.fail_cells_without_device(campaign, devices, &fleet, now)?;
@@ -309,10 +385,24 @@ impl Scheduler {
         self.begin(campaign, devices, &next, &wall)
     }
 
+    /// Returns the combinations of power sessions whose meter has another session.
+    fn combinations_without_meter(&self, progress: &Progress) -> anyhow::Result<BTreeSet<u64>> {
+        let mut waiting = BTreeSet::new();
+        for combination in progress.combinations() {
+            let Some(meter) = &combination.meter else { continue };
+            let lease = self.store.meter(meter)?.and_then(|row| row.lease);
+            let is_leased = lease.is_some_and(|lease| lease.state() != LeaseState::Stale);
+            if is_leased || self.power.use_meter(meter) {
+                waiting.insert(combination.number);
+            }
+        }
+        Ok(waiting)
+    }
+
     /// Returns why no attempt begins any more.
     fn no_more_attempts(&self, campaign: &CampaignRow, now: Now) -> Option<String> {
         if campaign.state == CampaignState::Aborted {
-            return Some("the campaign was aborted by the user".to_owned());
+            return Some(ABORTED.to_owned());
         }
         let deadline = campaign.deadline.as_ref()?;
         let at: Timestamp = deadline.parse().ok()?;
@@ -320,7 +410,7 @@ impl Scheduler {
     }
 
     fn fleet(&self, campaign: &CampaignRow, devices: &[DeviceRow]) -> anyhow::Result<FleetView> {
-        let busy = self.store.devices_with_open_runs()?;
+        let busy = self.store.busy_devices()?;
         let changed = self.store.devices_with_other_software(&campaign.name)?;
         let present: BTreeSet<DeviceId> = devices
             .iter()
@@ -348,7 +438,7 @@ impl Scheduler {
 
     /// Requests runs. A request that has become impossible on a device is a failed attempt there.
     fn begin(
-        &self,
+        &mut self,
         campaign: &CampaignRow,
         devices: &[DeviceRow],
         next: &[NextAttempt],
@@ -361,6 +451,7 @@ impl Scheduler {
         let catalogue = Catalogue::read(Some(&self.workspace.configs()))?;
         let files = RunFiles::read(&self.workspace, &self.store)?;
         let mut has_begun = false;
+        let mut sessions = Vec::new();
         for attempt in next {
             let Some(device) = devices.iter().find(|row| row.id == attempt.device) else {
                 continue;
@@ -374,6 +465,10 @@ impl Scheduler {
                 device: &attempt.device,
                 now,
             };
+            if let Some(meter) = &combination.meter {
+                sessions.push((new, meter.clone(), combination.words.clone()));
+                continue;
+            }
             let drafted = match &combination.audit {
                 None => draft(combination, device, &catalogue, &files),
                 Some(test) => {
@@ -390,7 +485,7 @@ impl Scheduler {
                         let past = self.store.recorded_runs_like(&draft)?;
                         draft.limit_s = Some(default_limit_s(&draft, &past));
                     }
-                    has_begun |= self.store.begin_attempt(new, &draft)?;
+                    has_begun |= self.store.begin_attempt(new, AttemptWork::Run(&draft))?;
                 }
                 Err(reason) => {
                     let cause = EndCause::Precondition;
@@ -404,13 +499,39 @@ impl Scheduler {
                         cause: Some(cause),
                         reason: Some(&reason),
                         is_tried_again: retry::is_tried_again(cause, &earlier, campaign, alternatives),
+                        run: None,
                         now,
                     };
                     self.store.refuse_attempt(new, end)?;
                 }
             }
         }
+        for (new, meter, words) in sessions {
+            self.begin_session(new, &meter, &words)?;
+        }
         Ok(has_begun)
+    }
+
+    /// Begins a power session. A second one of the same meter waits.
+    fn begin_session(&mut self, new: NewAttempt<'_>, meter: &str, words: &str) -> anyhow::Result<()> {
+        if self.power.use_meter(meter) {
+            return Ok(());
+        }
+        let mut words: Words = serde_json::from_str(words)?;
+        words.device = Some(new.device.to_string());
+        let job = PowerJob {
+            session: RunId::now().to_string(),
+            words,
+        };
+        if self
+            .store
+            .begin_attempt(new, AttemptWork::Session(&job.session))?
+        {
+            self.power
+                .begin(&job, meter, &self.workspace)
+                .context("a power session cannot be started")?;
+        }
+        Ok(())
     }
 
     /// Fails waiting cells whose devices have all been lost. Nothing else of the campaign can run then.

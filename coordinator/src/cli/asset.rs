@@ -4,10 +4,20 @@ use std::path::{Path, PathBuf};
 
 use regatta_config::catalogue::Catalogue;
 use regatta_prep::bundled;
-use regatta_types::{assets::is_inner_path, benchmark::Dtype, layout::Layout, samples::Form};
+use regatta_types::{
+    assets::is_inner_path,
+    benchmark::Dtype,
+    documents::{EngineKind, RunTask},
+    layout::Layout,
+    samples::Form,
+};
 use serde::Serialize;
 
-use super::{Context, context::tell};
+use super::{
+    Context,
+    context::tell,
+    device_job::{self, JobArgs},
+};
 use crate::{
     assets::{AssetStore, AssetStoreError, LockedAssetStore},
     exit::{self, CommandResult, Failure},
@@ -39,6 +49,8 @@ pub(super) enum Command {
     },
     /// Lists what is kept
     List,
+    /// Downloads what runs of a benchmark need to devices, before the runs are requested
+    Fetch(Box<FetchArgs>),
     /// Removes an asset from the list; `gc` then frees its space
     Remove {
         /// Where a device finds it below its scratch directory
@@ -46,6 +58,16 @@ pub(super) enum Command {
     },
     /// Deletes the files that no asset and no open run needs
     Gc,
+}
+
+/// Flags of `asset fetch`.
+#[derive(Debug, clap::Args)]
+pub(super) struct FetchArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// The engine of the runs, which decides the form of the samples
+    #[arg(long, default_value = "tract")]
+    engine: EngineKind,
 }
 
 /// An asset as a JSON document.
@@ -75,6 +97,11 @@ impl<'a> From<&'a AssetRow> for AssetDocument<'a> {
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     match command {
+        Command::Fetch(args) => device_job::request(
+            &args.job,
+            args.job.words(RunTask::AssetFetch, args.engine),
+            context,
+        ),
         Command::Add {
             paths,
             benchmark,

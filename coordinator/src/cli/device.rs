@@ -23,7 +23,7 @@ pub(super) enum Command {
     Add(membership::AddArgs),
     /// Deploys the agent to a board over SSH: installs, enrolls and starts it, and waits until it connects
     Deploy(Box<deploy::Args>),
-    /// Upgrades the agent of deployed boards over SSH: the first one alone, and no further ones after a failure
+    /// Upgrades the agent of deployed boards over SSH, in waves that failures stop
     Upgrade(Box<deploy::UpgradeArgs>),
     /// Writes the files with which a board enrolls at its first boot, before it is flashed
     Image(image::Args),

@@ -1,6 +1,6 @@
 //! `regatta device check`: makes two short known runs on a device, and clears or quarantines it by their results.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use regatta_config::catalogue::Catalogue;
 use regatta_text::HumanDuration;
@@ -30,14 +30,42 @@ pub(super) struct Args {
     /// Its name or id [default: the only device]
     device: Option<String>,
     /// The benchmark: digits, which is built in, or one of configs/benchmarks in the workspace
-    #[arg(long, default_value = "digits")]
+    #[arg(long, default_value = KnownRuns::USUAL.benchmark)]
     benchmark: String,
     /// The engine: tract or tensorrt
-    #[arg(long, default_value = "tract")]
+    #[arg(long, default_value = KnownRuns::USUAL.engine)]
     engine: String,
-    /// How long to wait for the two runs
-    #[arg(long, value_name = "T", default_value = "10m")]
-    timeout: HumanDuration,
+    /// How long to wait for the two runs [default: 10m]
+    #[arg(long, value_name = "T")]
+    timeout: Option<HumanDuration>,
+}
+
+/// The known runs of a check.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KnownRuns<'a> {
+    /// The benchmark.
+    benchmark: &'a str,
+    /// The engine.
+    engine: &'a str,
+    /// How long to wait for them.
+    longest: Duration,
+}
+
+impl KnownRuns<'static> {
+    /// A benchmark that is built in, and the engine that every device has.
+    pub(super) const USUAL: Self = Self {
+        benchmark: "digits",
+        engine: "tract",
+        longest: Duration::from_secs(600),
+    };
+}
+
+/// The check of one device.
+pub(super) struct Checked {
+    /// Its verdict.
+    pub(super) verdict: CheckVerdict,
+    accuracy: RunRow,
+    performance: RunRow,
 }
 
 /// A check as a JSON document.
@@ -54,28 +82,69 @@ struct CheckDocument<'a> {
 pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: &Store) -> CommandResult {
     let device = lookup::device(store, args.device.as_deref())?;
     expect_checkable(&device, context, workspace)?;
-    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-    let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    let drafts = drafts(args, &device, &catalogue, workspace, store)?;
-    let ids: Vec<_> = drafts.iter().map(|draft| draft.spec.run).collect();
-    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
     let wait = Wait {
         context,
         workspace,
         store,
         shows_progress: true,
-        longest: Some(Duration::from_millis(args.timeout.millis())),
+        longest: None,
     };
-    let rows = wait.for_runs(&ids)?;
-    let [accuracy, performance] = rows.as_slice() else {
+    let usual = KnownRuns::USUAL.longest;
+    let runs = KnownRuns {
+        benchmark: &args.benchmark,
+        engine: &args.engine,
+        longest: args
+            .timeout
+            .map_or(usual, |timeout| Duration::from_millis(timeout.millis())),
+    };
+    let checked = check(runs, slice::from_ref(&device), wait)?;
+    let Some(checked) = checked.first() else {
         return Err(Failure::could_not(
             "the runs of the check are no longer in the store",
         ));
     };
-    let earlier = store.checked_speeds(&device.id, &benchmark.name, &args.engine)?;
-    let verdict = judge_check(accuracy, performance, benchmark, &earlier);
-    keep(&verdict, (accuracy, performance), &device, store)?;
-    print(&verdict, (accuracy, performance), &device, context, store)
+    print(checked, &device, context, store)
+}
+
+/// Makes the known runs on every device at the same time, and stores the verdicts in the devices' health. Returns them in the devices' order.
+///
+/// # Errors
+/// Returns an error when a run cannot be requested, has not ended in time, or the store fails.
+pub(super) fn check(
+    runs: KnownRuns<'_>,
+    devices: &[DeviceRow],
+    wait: Wait<'_>,
+) -> Result<Vec<Checked>, Failure> {
+    let (workspace, store) = (wait.workspace, wait.store);
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+    let benchmark = catalogue.benchmark(runs.benchmark).map_err(Failure::usage)?;
+    let mut drafts_of_all = Vec::new();
+    for device in devices {
+        drafts_of_all.extend(drafts(runs, device, &catalogue, workspace, store)?);
+    }
+    let ids: Vec<_> = drafts_of_all.iter().map(|draft| draft.spec.run).collect();
+    store.all_or_nothing(|store| drafts_of_all.iter().try_for_each(|draft| store.add_run(draft)))?;
+    let wait = Wait {
+        longest: Some(runs.longest),
+        ..wait
+    };
+    let mut rows = wait.for_runs(&ids)?.into_iter();
+    let mut checked = Vec::with_capacity(devices.len());
+    for device in devices {
+        let (Some(accuracy), Some(performance)) = (rows.next(), rows.next()) else {
+            break;
+        };
+        let earlier = store.checked_speeds(&device.id, &benchmark.name, runs.engine)?;
+        let verdict = judge_check(&accuracy, &performance, benchmark, &earlier);
+        let done = Checked {
+            verdict,
+            accuracy,
+            performance,
+        };
+        done.keep(device, store)?;
+        checked.push(done);
+    }
+    Ok(checked)
 }
 
 /// Checks that the runs of a check can begin.
@@ -100,7 +169,7 @@ fn expect_checkable(device: &DeviceRow, context: &Context, workspace: &Workspace
 }
 
 fn drafts(
-    args: &Args,
+    runs: KnownRuns<'_>,
     device: &DeviceRow,
     catalogue: &Catalogue,
     workspace: &Workspace,
@@ -108,10 +177,10 @@ fn drafts(
 ) -> Result<Vec<RunDraft>, Failure> {
     let words = Words {
         device: Some(device.id.to_string()),
-        benchmark: args.benchmark.clone(),
+        benchmark: runs.benchmark.to_owned(),
         scenario: vec!["SingleStream".to_owned()],
         mode: vec!["AccuracyOnly".to_owned(), "PerformanceOnly".to_owned()],
-        engine: Some(args.engine.clone()),
+        engine: Some(runs.engine.to_owned()),
         duration: Some(DURATION.to_owned()),
         ..Words::default()
     };
@@ -124,46 +193,42 @@ fn drafts(
     Ok(drafts)
 }
 
-/// Stores the check and changes the device's health, unless the check shows nothing.
-fn keep(
-    verdict: &CheckVerdict,
-    (accuracy, performance): (&RunRow, &RunRow),
-    device: &DeviceRow,
-    store: &Store,
-) -> Result<(), Failure> {
-    let (change, failure) = match verdict {
-        CheckVerdict::Passed(_) => (HealthChange::CheckPassed, None),
-        CheckVerdict::Failed(reason) => (HealthChange::CheckFailed(reason), Some(reason.clone())),
-        CheckVerdict::Undecided(_) => return Ok(()),
-    };
-    let check = DeviceCheck {
-        benchmark: accuracy.benchmark.clone(),
-        engine: accuracy.draft.spec.engine.kind.to_string(),
-        accuracy_run: accuracy.id,
-        performance_run: performance.id,
-        accuracy: accuracy_of(accuracy),
-        samples_per_second: speed(performance),
-        failure,
-        by: user(),
-    };
-    store.all_or_nothing(|store| {
-        store.add_device_check(&device.id, &check)?;
-        store.change_health(&device.id, change, &check.by)
-    })?;
-    Ok(())
+impl Checked {
+    /// Stores the check and changes the device's health, unless the check shows nothing.
+    fn keep(&self, device: &DeviceRow, store: &Store) -> Result<(), Failure> {
+        let (change, failure) = match &self.verdict {
+            CheckVerdict::Passed(_) => (HealthChange::CheckPassed, None),
+            CheckVerdict::Failed(reason) => (HealthChange::CheckFailed(reason), Some(reason.clone())),
+            CheckVerdict::Undecided(_) => return Ok(()),
+        };
+        let check = DeviceCheck {
+            benchmark: self.accuracy.benchmark.clone(),
+            engine: self.accuracy.draft.spec.engine.kind.to_string(),
+            accuracy_run: self.accuracy.id,
+            performance_run: self.performance.id,
+            accuracy: accuracy_of(&self.accuracy),
+            samples_per_second: speed(&self.performance),
+            failure,
+            by: user(),
+        };
+        store.all_or_nothing(|store| {
+            store.add_device_check(&device.id, &check)?;
+            store.change_health(&device.id, change, &check.by)
+        })?;
+        Ok(())
+    }
 }
 
 fn accuracy_of(run: &RunRow) -> Option<f64> {
     Some(run.outcome.as_ref()?.accuracy.as_ref()?.value)
 }
 
-fn print(
-    verdict: &CheckVerdict,
-    (accuracy, performance): (&RunRow, &RunRow),
-    before: &DeviceRow,
-    context: &Context,
-    store: &Store,
-) -> CommandResult {
+fn print(checked: &Checked, before: &DeviceRow, context: &Context, store: &Store) -> CommandResult {
+    let Checked {
+        verdict,
+        accuracy,
+        performance,
+    } = checked;
     let after = lookup::device(store, Some(before.id.as_str()))?;
     let name = &after.name;
     let (word, reason, code) = match verdict {

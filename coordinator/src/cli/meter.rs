@@ -8,7 +8,7 @@ use super::{Context, context::notify, submission::inputs::rounds};
 use crate::{
     deploy::ssh::Destination,
     exit::{self, CommandResult, Failure},
-    power::{LeaseError, end_session, server_conf},
+    power::{LeaseError, server_conf},
     store::{LeaseState, MeterRow, MeterSettings, Store},
     tables,
 };
@@ -228,7 +228,7 @@ fn free(name: &str, store: &Store, context: &Context) -> CommandResult {
 /// Ends the lease of a session that is over, and the session.
 fn end_lease(row: &MeterRow, reason: &str, store: &Store) -> Result<(), Failure> {
     if let Some(lease) = &row.lease {
-        end_session(store, &lease.session, reason)?;
+        store.fail_power_session(&lease.session, reason)?;
         store.release_meter(&row.name, &lease.session)?;
     }
     Ok(())

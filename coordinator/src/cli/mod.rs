@@ -18,6 +18,7 @@ mod device;
 mod device_availability;
 mod device_check;
 mod device_health;
+mod device_job;
 mod device_watch;
 mod engine;
 mod events;
@@ -51,6 +52,7 @@ mod submission;
 mod system;
 mod target_devices;
 mod top;
+mod tune;
 mod verify;
 mod wait;
 
@@ -136,6 +138,8 @@ enum Command {
     /// Builds TensorRT engines on devices
     #[command(subcommand)]
     Engine(engine::Command),
+    /// Searches for the engine settings that run a benchmark best, on devices
+    Tune(Box<tune::Args>),
     /// Keeps models, preprocessed data and caches for devices
     #[command(subcommand)]
     Asset(asset::Command),
@@ -222,6 +226,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::History(args) => compare::history::run(args, context),
         Command::Settings(command) => settings::run(&command, context),
         Command::Engine(command) => engine::run(&command, context),
+        Command::Tune(args) => tune::run(&args, context),
         Command::Asset(command) => asset::run(&command, context),
         Command::Benchmark(command) => benchmark::run(&command, context),
         Command::Round(command) => round::run(&command, context),

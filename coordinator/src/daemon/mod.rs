@@ -56,7 +56,7 @@ impl Daemon {
         }
         store.service_begins()?;
         let security = Security::of(workspace, &store)?;
-        let budget = DescriptorBudget::raise();
+        let budget = DescriptorBudget::raise(workspace.config().max_devices);
         let (inbox, inbound) = link::inbox(crate::broker::INBOX_CAPACITY);
         let (broker, address, way) = match &workspace.config().broker {
             BrokerChoice::Embedded { listen } => {

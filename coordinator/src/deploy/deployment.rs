@@ -87,7 +87,8 @@ impl Deployment<'_> {
             EnrollmentState::ToEnroll | EnrollmentState::Unanswered => None,
         };
         let settings = self.lab.settings(name, &host, enrolled);
-        let plan = self.plan(&site, &survey, package, &settings, enrollment_state)?;
+        let is_other = self.runs_other_agent(identity.device.as_ref(), package)?;
+        let plan = self.plan((&site, &survey), package, &settings, (enrollment_state, is_other))?;
         let changes = plan.changes(self.order, &host);
         let done = |device: Option<DeviceId>, agent| DeployOutcome {
             device: device.map(|device| device.to_string()),
@@ -106,7 +107,7 @@ impl Deployment<'_> {
         if plan.install.is_some() {
             self.install(&site, &survey, package)?;
         }
-        let heard = self.bring_up(&site, &plan, &settings, &host, &began);
+        let heard = self.bring_up(&site, &plan, &settings, &host, (package.agent_sha256(), &began));
         match heard {
             Ok((device, agent)) => {
                 site.keep()?;
@@ -159,13 +160,20 @@ impl Deployment<'_> {
         }
     }
 
+    /// Returns whether the device last connected with another agent than the package's. An installation that was cut off may have replaced
+    /// the program of a daemon that still runs.
+    fn runs_other_agent(&self, device: Option<&DeviceId>, package: &Package) -> Result<bool, DeployError> {
+        let row = device.map_or(Ok(None), |device| self.store.device(device))?;
+        let agent = row.and_then(|row| hello::agent_sha256(&row));
+        Ok(agent.is_some_and(|agent| agent != package.agent_sha256()))
+    }
+
     fn plan(
         &self,
-        site: &Site<'_>,
-        survey: &Survey,
+        (site, survey): (&Site<'_>, &Survey),
         package: &Package,
         settings: &Settings,
-        enrollment_state: EnrollmentState,
+        (enrollment_state, runs_other_agent): (EnrollmentState, bool),
     ) -> Result<Plan, DeployError> {
         let fits = compatibility::is_installed(survey, package);
         let config = site.read(&site.places.config)?;
@@ -187,7 +195,7 @@ impl Deployment<'_> {
             }),
             configure,
             enroll,
-            start: match (runs && fits, configure || (enroll && runs)) {
+            start: match (runs && fits, configure || (enroll && runs) || runs_other_agent) {
                 (true, true) => Some("restart"),
                 (true, false) => None,
                 (false, _) => Some("start"),
@@ -219,7 +227,7 @@ impl Deployment<'_> {
         plan: &Plan,
         settings: &Settings,
         host: &str,
-        began: &str,
+        (agent, began): (&str, &str),
     ) -> Result<(DeviceId, String), DeployError> {
         let mut restart = plan.start == Some("restart");
         if plan.configure {
@@ -257,7 +265,13 @@ impl Deployment<'_> {
             why: site.log(),
         })?;
         self.progress.say("waiting until it connects to the coordinator");
-        let row = hello::wait(self.workspace, self.store, &device, &since, self.order.patience)?;
+        let row = hello::wait(
+            self.workspace,
+            self.store,
+            &device,
+            (agent, &since),
+            self.order.patience,
+        )?;
         Ok((device, row.agent))
     }
 

@@ -1,5 +1,7 @@
 //! Errors of a deployment: the errors of its layers, and the hint for each.
 
+use regatta_types::documents::EndCause;
+
 use super::{
     board::LinkLost, compatibility::CompatibilityError, hello::HelloError, identity::IdentityError,
     lab::LabError, site::StepError, survey::SurveyError,
@@ -47,6 +49,25 @@ pub(crate) enum DeployError {
 }
 
 impl DeployError {
+    /// The cause of the failure.
+    pub(crate) fn cause(&self) -> EndCause {
+        match self {
+            Self::CompatibilityError(_) | Self::IdentityError(_) | Self::Step(StepError::NoSudoer { .. }) => {
+                EndCause::Precondition
+            }
+            Self::Step(StepError::Refused { .. })
+            | Self::HelloError(HelloError::Silent(_) | HelloError::OtherAgent) => EndCause::Device,
+            Self::Undone { cause, .. } => cause.cause(),
+            Self::Survey(_)
+            | Self::Link(_)
+            | Self::Lab(_)
+            | Self::Token(_)
+            | Self::Step(StepError::Link(_) | StepError::Package(_))
+            | Self::HelloError(HelloError::Unserved | HelloError::Store(_))
+            | Self::Store(_) => EndCause::Infrastructure,
+        }
+    }
+
     /// The hint for the user.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {

@@ -21,6 +21,9 @@ pub(crate) enum HelloError {
     /// The time has elapsed.
     #[error("the coordinator has not heard it for {} s", .0.as_secs())]
     Silent(Duration),
+    /// Another program than the installed one connected.
+    #[error("it connected, but not with the agent that was installed")]
+    OtherAgent,
     /// The coordinator has ended.
     #[error("the coordinator has ended meanwhile")]
     Unserved,
@@ -29,7 +32,12 @@ pub(crate) enum HelloError {
     Store(#[from] StoreError),
 }
 
-/// Waits until a device is online and was seen after `since` (RFC 3339, in the store's format).
+/// Returns the SHA-256 of the agent with which a device connected. Agents of before did not report any.
+pub(crate) fn agent_sha256(device: &DeviceRow) -> Option<String> {
+    device.reported_facts().ok()?.software?.agent_sha256
+}
+
+/// Waits until a device is online with the agent of this SHA-256, and was seen after `since` (RFC 3339, in the store's format).
 ///
 /// # Errors
 /// Returns [`HelloError`].
@@ -37,22 +45,26 @@ pub(crate) fn wait(
     workspace: &Workspace,
     store: &Store,
     device: &DeviceId,
-    since: &str,
+    (agent, since): (&str, &str),
     patience: Duration,
 ) -> Result<DeviceRow, HelloError> {
     let begin = Instant::now();
+    let mut failure = HelloError::Silent(patience);
     loop {
         if let Some(row) = store.device(device)?
             && row.online
             && row.last_seen.as_str() > since
         {
-            return Ok(row);
+            if agent_sha256(&row).is_none_or(|own| own == agent) {
+                return Ok(row);
+            }
+            failure = HelloError::OtherAgent;
         }
         if !workspace.is_served() {
             return Err(HelloError::Unserved);
         }
         if begin.elapsed() > patience {
-            return Err(HelloError::Silent(patience));
+            return Err(failure);
         }
         thread::sleep(PAUSE);
     }

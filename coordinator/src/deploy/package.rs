@@ -36,6 +36,9 @@ pub(crate) enum PackageError {
     },
 }
 
+/// The end of the agent's path on a board.
+const PROGRAM: &str = "bin/regatta-agent";
+
 /// One package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Package {
@@ -90,7 +93,7 @@ impl Package {
         } = contents.ok_or_else(|| {
             foreign("it is neither the Debian package nor the archive of packaging/package.sh")
         })?;
-        if !files.iter().any(|(path, _)| path.ends_with("bin/regatta-agent")) {
+        if !files.iter().any(|(path, _)| path.ends_with(PROGRAM)) {
             return Err(foreign("it contains no regatta-agent"));
         }
         Ok(Self {
@@ -103,6 +106,12 @@ impl Package {
             unpacked,
             files,
         })
+    }
+
+    /// SHA-256 of the agent's program, in hexadecimal.
+    pub(crate) fn agent_sha256(&self) -> &str {
+        let program = self.files.iter().find(|(path, _)| path.ends_with(PROGRAM));
+        program.map_or("", |(_, sha256)| sha256)
     }
 
     /// Reads the packages in a directory. Returns the newest version of each method and architecture.

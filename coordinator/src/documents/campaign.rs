@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use regatta_types::{
     DeviceId,
-    documents::{EndCause, RunPhase},
+    documents::{EndCause, RunPhase, RunTask},
 };
 
 use crate::{
@@ -145,7 +145,11 @@ pub(crate) fn cell_subject(combination: &Combination) -> anyhow::Result<CellSubj
         combination: combination.number,
         benchmark: words.benchmark,
         scenario: words.scenario.first().cloned().unwrap_or_default(),
-        mode: words.mode.first().cloned().unwrap_or_default(),
+        mode: match words.task {
+            _ if combination.meter.is_some() => "power session".to_owned(),
+            RunTask::Measurement => words.mode.first().cloned().unwrap_or_default(),
+            task => task.in_words().to_owned(),
+        },
         engine: words.engine.unwrap_or_else(|| "tract".to_owned()),
         state: words.state.map(|state| match state {
             StateWords::Preset(preset) => preset,

@@ -39,7 +39,7 @@ use crate::{
 
 /// Bytes after which a batch takes no further message. This bounds the time to the first acknowledgement.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
-/// The maximum number of messages in a batch: more than the inbox holds, so that messages of a thousand devices share each flush.
+/// The maximum number of messages in a batch, so that messages of thousands of devices share each flush.
 const BATCH_MESSAGES: usize = 2_048;
 /// How long a batch waits for more messages. Without it, a fast disk would flush once per chunk.
 const LINGER: Duration = Duration::from_millis(5);

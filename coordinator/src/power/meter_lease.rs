@@ -1,6 +1,6 @@
 //! The lease of a meter for one session. It ends when it is dropped, or when this process ends in any other way.
 
-use crate::store::{Lease, LeaseState, Leased, PowerSessionEnd, Store, StoreError};
+use crate::store::{Lease, LeaseState, Leased, Store, StoreError};
 
 /// A meter that cannot be leased.
 #[derive(Debug, thiserror::Error)]
@@ -77,11 +77,7 @@ impl<'a> MeterLease<'a> {
             ended,
         };
         if let Some(ended) = &lease.ended {
-            end_session(
-                store,
-                &ended.session,
-                "the process of this session ended in the middle",
-            )?;
+            store.fail_power_session(&ended.session, "the process of this session ended in the middle")?;
         }
         Ok(lease)
     }
@@ -90,24 +86,6 @@ impl<'a> MeterLease<'a> {
     pub(crate) fn ended(&self) -> Option<&Lease> {
         self.ended.as_ref()
     }
-}
-
-/// Records that the session of another process has failed, and ends its runs.
-///
-/// # Errors
-/// Returns an error when the store fails.
-pub(crate) fn end_session(store: &Store, session: &str, reason: &str) -> Result<(), StoreError> {
-    let end = PowerSessionEnd {
-        reason: Some(reason),
-        ..PowerSessionEnd::default()
-    };
-    store.power_session_ends(session, &end)?;
-    if let Some(row) = store.power_session(session)? {
-        for run in [row.ranging, row.testing].into_iter().flatten() {
-            store.request_abort(run, "its power session has failed")?;
-        }
-    }
-    Ok(())
 }
 
 impl Drop for MeterLease<'_> {

@@ -28,7 +28,7 @@ use std::{
 pub(crate) use agent_bench::AgentBench;
 pub(crate) use machine::{Link, LinkError, Machine, RemoteDirector, RemoteSystem};
 pub(crate) use meter_conf::server_conf;
-pub(crate) use meter_lease::{LeaseError, MeterLease, end_session};
+pub(crate) use meter_lease::{LeaseError, MeterLease};
 pub(crate) use official_verdict::OfficialVerdict;
 pub(crate) use preflight::{Preflight, PreflightResult};
 pub(crate) use preflight_line::PreflightLine;

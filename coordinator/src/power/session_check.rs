@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_power::{ntp::LARGEST_OFFSET, power_dev::PowerDev};
+use regatta_power::{ntp::LARGEST_OFFSET, power_dev::PowerDev, session::OFFICIAL_WAITS};
 use regatta_types::documents::RunSpec;
 
 use super::{
@@ -14,8 +14,6 @@ use super::{
 };
 use crate::{runs::min_duration_ms, store::MeterSettings};
 
-/// The official programs' waits: 10 s before and after each of both runs.
-const OFFICIAL_WAITS: Duration = Duration::from_secs(40);
 /// Free space for a session's files in MiB: logs of a day, with a line per second from two programs.
 pub(super) const FREE_MIB: u64 = 200;
 

@@ -50,6 +50,7 @@ mod spec_writer;
 pub(crate) mod staged;
 mod telemetry;
 mod verify;
+mod word_list;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
 pub(crate) use cause::{RunEnd, cause_of_end};
@@ -72,8 +73,9 @@ pub(crate) use repeat_command::repeat_command;
 pub(crate) use repetition::repetitions;
 #[cfg(test)]
 pub(crate) use request::Request;
-pub(crate) use resolve::{ParsedWords, ResolveError, RunFiles};
+pub(crate) use resolve::{NO_SYSTEM, ParsedWords, ResolveError, RunFiles};
 pub(crate) use run_verdict::RunVerdict;
 pub(crate) use staged::is_offered as is_offered_for_staging;
 pub(crate) use telemetry::{Quantity, RunTelemetry, TelemetryColumn, read_telemetry};
 pub(crate) use verify::{Subject, Verification, verify};
+pub(crate) use word_list::spanned_words;

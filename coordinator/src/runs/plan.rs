@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use regatta_types::documents::RunTask;
 use serde::{Deserialize, Serialize};
 
-use super::{GateWords, StateWords};
+use super::{GateWords, StateWords, word_list::words};
 
 /// The newest schema number that this program reads.
 const SCHEMA: u16 = 1;
@@ -48,9 +48,10 @@ pub(crate) struct Words {
     /// The benchmark's name or alias.
     pub(crate) benchmark: String,
     /// Scenarios.
+    #[serde(deserialize_with = "words")]
     pub(crate) scenario: Vec<String>,
     /// Modes. The default is PerformanceOnly.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Vec::is_empty")]
     pub(crate) mode: Vec<String>,
     /// The round. The default is the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,9 +90,10 @@ pub(crate) struct Words {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<String>,
     /// Assets that the run needs besides its benchmark's files.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Vec::is_empty")]
     pub(crate) asset: Vec<String>,
-    /// What the device does. `engine-build` builds the engines that its runs would lack.
+    /// What the device does. `engine-build` builds the engines that its runs would lack, `asset-fetch` downloads their files,
+    /// and `tune` searches for engine settings for as long as `duration` says.
     #[serde(default, skip_serializing_if = "RunTask::is_measurement")]
     pub(crate) task: RunTask,
 }
@@ -143,6 +145,26 @@ mod tests {
         assert_eq!(plan.run[0].scenario, ["Offline"]);
         assert!(plan.run[0].test_run);
         assert_eq!(plan.run[0].set["batch_size"], "16");
+    }
+
+    #[test]
+    fn one_word_needs_no_brackets() {
+        let read = |scenario: &str| {
+            let text = format!(
+                "schema = 1\n[[run]]\nbenchmark = 'digits'\nscenario = {scenario}\nmode = 'AccuracyOnly'"
+            );
+            Plan::from_toml(&text).map_err(|error| format!("{:#}", anyhow::Error::from(error)))
+        };
+        let plan = read("'Offline'").unwrap();
+        assert_eq!(
+            (&plan.run[0].scenario[..], &plan.run[0].mode[..]),
+            (&["Offline".to_owned()][..], &["AccuracyOnly".to_owned()][..])
+        );
+        let refused = read("7").unwrap_err();
+        assert!(
+            refused.contains("line 4") && refused.contains("expected a word or a list of words"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The command that requests a run again, with the settings that the user chose. Rates are estimated anew from what the device has shown by
 //! then. This module requests nothing.
 
-use regatta_types::documents::{Delivery, PowerSetting, RunLength, celsius};
+use regatta_types::documents::{Delivery, PowerSetting, RunLength, RunTask, celsius};
 
 use crate::{
     store::{RunDraft, RunRow},
@@ -32,8 +32,10 @@ pub(crate) fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
         add("--mode", spec.mode.as_str());
     }
     add("--round", &spec.round);
-    if is_measurement {
+    if spec.task != RunTask::EngineBuild {
         add("--engine", spec.engine.kind.as_str());
+    }
+    if is_measurement {
         add("--loadgen", &spec.loadgen.to_string());
     }
     let system = spec.system.as_ref();
@@ -63,8 +65,16 @@ pub(crate) fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
     if let Some(limit) = row.draft.limit_s {
         add("--limit", &format!("{limit}s"));
     }
-    if !is_measurement {
-        return Ok(format!("regatta engine build {}", words.join(" ")));
+    match spec.task {
+        RunTask::Measurement => {}
+        RunTask::EngineBuild => return Ok(format!("regatta engine build {}", words.join(" "))),
+        RunTask::AssetFetch => return Ok(format!("regatta asset fetch {}", words.join(" "))),
+        RunTask::Tune => {
+            if let RunLength::Duration(length) = spec.length {
+                words.push(format!("--time {length}ms"));
+            }
+            return Ok(format!("regatta tune {}", words.join(" ")));
+        }
     }
     if let Some(gate) = &spec.gate {
         if let Some(most) = gate.max_millicelsius {

@@ -137,7 +137,11 @@ impl Request<'_> {
         }
         draft.spec.conf.user_conf = draft.user_conf(&BTreeMap::new());
         check(&draft.spec)?;
-        draft.spec.length = actual_length(&draft.spec, self.length);
+        draft.spec.length = match self.task {
+            // The length of a search is no setting of LoadGen.
+            RunTask::Tune => self.length,
+            _ => actual_length(&draft.spec, self.length),
+        };
         Ok(draft)
     }
 
@@ -145,6 +149,7 @@ impl Request<'_> {
     fn user_settings(&self) -> Result<BTreeMap<String, String>, RequestError> {
         let mut user_settings = BTreeMap::new();
         let duration = match self.length {
+            _ if self.task == RunTask::Tune => None,
             RunLength::Full => None,
             RunLength::TestRun => Some(TEST_RUN_MS),
             RunLength::Duration(milliseconds) => Some(milliseconds),

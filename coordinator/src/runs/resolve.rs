@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// The name that selects no system's values.
-const NO_SYSTEM: &str = "none";
+pub(crate) const NO_SYSTEM: &str = "none";
 /// The name that selects the device's own system.
 const OWN_SYSTEM: &str = "auto";
 

@@ -1,4 +1,4 @@
-//! The attempts at cells: append-only. An attempt is one ordinary run, and has exactly one cause if it failed.
+//! The attempts at cells: append-only. An attempt is one ordinary run or a power session, and has exactly one cause if it failed.
 //!
 //! The attempt and its run are stored together. Unique indexes refuse a second open attempt of a cell or on a device.
 
@@ -20,8 +20,10 @@ pub(crate) struct AttemptRow {
     pub(crate) number: u64,
     /// The device.
     pub(crate) device: DeviceId,
-    /// The run. `None` when none could be requested.
+    /// The run. `None` when none could be requested, and of a power session that has no testing run yet.
     pub(crate) run: Option<RunId>,
+    /// The power session.
+    pub(crate) session: Option<String>,
     /// When it was requested.
     pub(crate) requested: String,
     /// When it ended.
@@ -30,7 +32,7 @@ pub(crate) struct AttemptRow {
     pub(crate) cause: Option<EndCause>,
     /// The same as a sentence.
     pub(crate) reason: Option<String>,
-    /// Whether its run has a record, or is no longer in the store.
+    /// Whether its run has a record, or is no longer in the store. `false` of a power session.
     pub(crate) is_run_over: bool,
 }
 
@@ -47,6 +49,15 @@ pub(crate) struct NewAttempt<'a> {
     pub(crate) now: &'a str,
 }
 
+/// The work of an attempt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AttemptWork<'a> {
+    /// A run.
+    Run(&'a RunDraft),
+    /// A power session with this id, which requests its runs itself.
+    Session(&'a str),
+}
+
 /// The end of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptEnd<'a> {
@@ -56,6 +67,8 @@ pub(crate) struct AttemptEnd<'a> {
     pub(crate) reason: Option<&'a str>,
     /// Whether the cell waits for another attempt.
     pub(crate) is_tried_again: bool,
+    /// The testing run of a power session.
+    pub(crate) run: Option<RunId>,
     /// The current time.
     pub(crate) now: &'a str,
 }
@@ -72,7 +85,7 @@ impl AttemptEnd<'_> {
 }
 
 /// Selects every column that [`attempt`] reads.
-const SELECT_ATTEMPTS: &str = "SELECT attempts.*, NOT EXISTS (
+const SELECT_ATTEMPTS: &str = "SELECT attempts.*, session IS NULL AND NOT EXISTS (
          SELECT 1 FROM runs WHERE runs.id = attempts.run AND runs.recorded IS NULL) AS is_run_over FROM attempts";
 
 fn attempt(row: &Row<'_>) -> rusqlite::Result<AttemptRow> {
@@ -82,6 +95,7 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<AttemptRow> {
         number: values::unsigned(row, "number")?,
         device: values::parsed(row, "device")?,
         run: values::optional_parsed(row, "run")?,
+        session: row.get("session")?,
         requested: row.get("requested")?,
         ended: row.get("ended")?,
         cause: values::optional_parsed(row, "cause")?,
@@ -148,24 +162,25 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns the devices that have a run without a record, or that must still abort one.
+    /// Returns the devices that have a run without a record or an open attempt, or that must still abort a run.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn devices_with_open_runs(&self) -> Result<BTreeSet<DeviceId>> {
+    pub(crate) fn busy_devices(&self) -> Result<BTreeSet<DeviceId>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT device FROM runs WHERE recorded IS NULL UNION SELECT device FROM runs WHERE pending_abort IS NOT NULL",
+            "SELECT device FROM runs WHERE recorded IS NULL UNION SELECT device FROM runs WHERE pending_abort IS NOT NULL
+             UNION SELECT device FROM attempts WHERE ended IS NULL",
         )?;
         let rows = statement.query_map([], |row| values::parsed(row, "device"))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Begins an attempt and requests its run, both or neither. Returns `false` when a user has changed the campaign or requested a run of
+    /// Begins an attempt and requests its run, if it is one, both or neither. Returns `false` when a user has changed the campaign or requested a run of
     /// the device meanwhile.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn begin_attempt(&self, new: NewAttempt<'_>, draft: &RunDraft) -> Result<bool> {
+    pub(crate) fn begin_attempt(&self, new: NewAttempt<'_>, work: AttemptWork<'_>) -> Result<bool> {
         self.all_or_nothing(|store| {
             let is_possible: bool = store
                 .connection
@@ -187,8 +202,15 @@ impl Store {
                     |row| row.get(0),
                 )?;
             if is_possible {
-                store.insert_attempt(new, Some(draft.spec.run))?;
-                store.add_run(draft)?;
+                match work {
+                    AttemptWork::Run(draft) => {
+                        store.insert_attempt(new, (Some(draft.spec.run), None))?;
+                        store.add_run(draft)?;
+                    }
+                    AttemptWork::Session(session) => {
+                        store.insert_attempt(new, (None, Some(session)))?;
+                    }
+                }
                 store.cell_changed(new.campaign, new.cell)?;
             }
             Ok(is_possible)
@@ -214,17 +236,21 @@ impl Store {
             if is_open {
                 return Ok(());
             }
-            let number = store.insert_attempt(new, None)?;
+            let number = store.insert_attempt(new, (None, None))?;
             store.close_attempt((new.campaign, new.cell, number), end)
         })
     }
 
-    fn insert_attempt(&self, new: NewAttempt<'_>, run: Option<RunId>) -> Result<u64> {
+    fn insert_attempt(
+        &self,
+        new: NewAttempt<'_>,
+        (run, session): (Option<RunId>, Option<&str>),
+    ) -> Result<u64> {
         let number = self
             .connection
             .prepare_cached(
-                "INSERT INTO attempts (campaign, cell, number, device, run, requested)
-                 SELECT ?1, ?2, coalesce(max(number), 0) + 1, ?3, ?4, ?5 FROM attempts WHERE campaign = ?1 AND cell = ?2
+                "INSERT INTO attempts (campaign, cell, number, device, run, requested, session)
+                 SELECT ?1, ?2, coalesce(max(number), 0) + 1, ?3, ?4, ?5, ?6 FROM attempts WHERE campaign = ?1 AND cell = ?2
                  RETURNING number",
             )?
             .query_row(
@@ -233,7 +259,8 @@ impl Store {
                     values::signed(new.cell),
                     new.device.as_str(),
                     run.map(|run| run.to_string()),
-                    new.now
+                    new.now,
+                    session
                 ],
                 |row| values::unsigned(row, "number"),
             )?;
@@ -253,7 +280,7 @@ impl Store {
     fn close_attempt(&self, (campaign, cell, number): (&str, u64, u64), end: AttemptEnd<'_>) -> Result<()> {
         self.connection
             .prepare_cached(
-                "UPDATE attempts SET ended = ?4, cause = ?5, reason = ?6 WHERE campaign = ?1 AND cell = ?2 AND number = ?3
+                "UPDATE attempts SET ended = ?4, cause = ?5, reason = ?6, run = coalesce(run, ?7) WHERE campaign = ?1 AND cell = ?2 AND number = ?3
                      AND ended IS NULL",
             )?
             .execute(params![
@@ -262,7 +289,8 @@ impl Store {
                 values::signed(number),
                 end.now,
                 end.cause.map(EndCause::as_str),
-                end.reason
+                end.reason,
+                end.run.map(|run| run.to_string())
             ])?;
         let state = end.cell_state();
         let (cause, reason) = match state {

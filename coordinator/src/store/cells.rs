@@ -16,6 +16,8 @@ pub(crate) struct Combination {
     pub(crate) variant: Option<String>,
     /// The compliance test, such as TEST01, if its cells are audits. `words` are then those of the audited runs.
     pub(crate) audit: Option<String>,
+    /// The meter, if its cells are power sessions. `words` are then those of the runs that they follow.
+    pub(crate) meter: Option<String>,
     /// Which device takes its cells.
     pub(crate) placement: Placement,
     /// Higher ones come first.
@@ -24,7 +26,8 @@ pub(crate) struct Combination {
     pub(crate) devices: Vec<DeviceId>,
 }
 
-/// The cells whose runs an audit compares with. Both are the same cell in mode SubmissionRun.
+/// The cells whose runs an audit compares with, or that a power session follows. Both are the same cell in mode SubmissionRun, and of a
+/// power session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AuditedCells {
     /// The number of the performance run's cell.
@@ -44,7 +47,7 @@ pub(crate) struct NewCell {
     pub(crate) repetition: u64,
     /// The only device that may take it.
     pub(crate) device: Option<DeviceId>,
-    /// The cells that it audits. It waits until both are good.
+    /// The cells that it audits or follows. It waits until both are good.
     pub(crate) audited: Option<AuditedCells>,
 }
 
@@ -69,7 +72,7 @@ pub(crate) struct CellRow {
     pub(crate) reason: Option<String>,
     /// The number of its last attempt before a user requested more of them.
     pub(crate) counted_from: u64,
-    /// The cells that it audits. It waits until both are good.
+    /// The cells that it audits or follows. It waits until both are good.
     pub(crate) audited: Option<AuditedCells>,
 }
 
@@ -120,8 +123,8 @@ impl Store {
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         self.connection
             .prepare_cached(
-                "INSERT INTO combinations (campaign, number, words, variant, placement, priority, devices, audit)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO combinations (campaign, number, words, variant, placement, priority, devices, audit, meter)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
                 campaign,
@@ -131,7 +134,8 @@ impl Store {
                 new.placement.as_str(),
                 new.priority,
                 devices,
-                new.audit
+                new.audit,
+                new.meter
             ])?;
         Ok(())
     }
@@ -173,6 +177,7 @@ impl Store {
                 priority: row.get("priority")?,
                 devices: values::json(row, "devices")?,
                 audit: row.get("audit")?,
+                meter: row.get("meter")?,
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -257,12 +262,12 @@ impl Store {
         })
     }
 
-    /// Skips the waiting audits of cells that failed or were skipped.
+    /// Skips the waiting audits and power sessions of cells that failed or were skipped.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn skip_audits_of_failed_cells(&self, campaign: &str) -> Result<()> {
-        /// The cells whose runs an audit needs and does not get.
+        /// The cells whose runs it needs and does not get.
         const LACKING: &str = "FROM cells AS of WHERE of.campaign = cells.campaign
              AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state IN (?2, ?3)";
         self.all_or_nothing(|store| {
@@ -270,7 +275,7 @@ impl Store {
                 .connection
                 .prepare_cached(&format!(
                     "UPDATE cells SET state = ?3, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1),
-                         reason = (SELECT 'cell ' || of.number || ' has no good run to audit' {LACKING} ORDER BY of.number LIMIT 1)
+                         reason = (SELECT 'cell ' || of.number || ' has no good run' {LACKING} ORDER BY of.number LIMIT 1)
                      WHERE campaign = ?1 AND state = ?4 AND audited_performance IS NOT NULL AND EXISTS (SELECT 1 {LACKING})"
                 ))?
                 .execute([

@@ -29,6 +29,7 @@ mod open_runs;
 mod page_tokens;
 mod power_sessions;
 mod rebuilding;
+mod rollouts;
 mod run_changes;
 mod run_draft;
 mod run_leases;
@@ -50,7 +51,7 @@ use std::{
 };
 
 pub(crate) use assets::AssetRow;
-pub(crate) use attempts::{AttemptEnd, AttemptRow, NewAttempt};
+pub(crate) use attempts::{AttemptEnd, AttemptRow, AttemptWork, NewAttempt};
 pub(crate) use campaign_log::{CampaignChange, CampaignLogEntry};
 pub(crate) use campaign_words::{CampaignState, CellState, Placement};
 pub(crate) use campaigns::{CampaignRow, NewCampaign};
@@ -68,6 +69,7 @@ pub(crate) use open_runs::OpenRun;
 pub(crate) use page_tokens::{NewPageToken, PageRole, PageToken};
 pub(crate) use power_sessions::{NewPowerSession, PowerSessionChange, PowerSessionEnd, PowerSessionRow};
 pub(crate) use rebuilding::RecordedDevice;
+pub(crate) use rollouts::{RolloutAttempt, RolloutDevice, RolloutEnd, RolloutRow};
 pub(crate) use run_changes::RunChange;
 pub(crate) use run_draft::{Metric, Rates, RunDraft, RunOutcome, RunTiming, is_same_setting};
 pub(crate) use run_leases::RunLease;

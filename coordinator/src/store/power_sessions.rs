@@ -160,6 +160,24 @@ impl Store {
         Ok(())
     }
 
+    /// Stores that a session has failed without a result, and requests the end of its runs.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn fail_power_session(&self, id: &str, reason: &str) -> Result<()> {
+        let end = PowerSessionEnd {
+            reason: Some(reason),
+            ..PowerSessionEnd::default()
+        };
+        self.power_session_ends(id, &end)?;
+        if let Some(row) = self.power_session(id)? {
+            for run in [row.ranging, row.testing].into_iter().flatten() {
+                self.request_abort(run, "its power session has failed")?;
+            }
+        }
+        Ok(())
+    }
+
     /// Stores the verdict on a session that had ended without one, because its files could not be fetched.
     ///
     /// # Errors

@@ -348,6 +348,38 @@ ALTER TABLE power_sessions ADD COLUMN step TEXT;         -- the newest step, in 
 ALTER TABLE power_sessions ADD COLUMN watts REAL;        -- the newest mean of ten seconds
 ALTER TABLE power_sessions ADD COLUMN observation TEXT;  -- the newest observation beside it, such as a clock's step
 ",
+    "
+CREATE TABLE rollouts (
+    number    INTEGER PRIMARY KEY,
+    packages  TEXT NOT NULL,             -- JSON list of SHA-256
+    options   TEXT NOT NULL,             -- JSON: for a command that continues it
+    begun     TEXT NOT NULL,
+    outcome   TEXT                       -- NULL while it is under way, and when its command ended in the middle
+) STRICT;
+
+CREATE TABLE rollout_devices (
+    rollout   INTEGER NOT NULL,
+    device    TEXT NOT NULL,
+    position  INTEGER NOT NULL,
+    wave      INTEGER NOT NULL,          -- from 1
+    PRIMARY KEY (rollout, device)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE rollout_attempts (
+    rollout  INTEGER NOT NULL,
+    device   TEXT NOT NULL,
+    number   INTEGER NOT NULL,           -- from 1
+    begun    TEXT NOT NULL,
+    ended    TEXT,
+    cause    TEXT,                       -- of a failed attempt
+    reason   TEXT,
+    agent    TEXT,                       -- with which the device connected
+    PRIMARY KEY (rollout, device, number)
+) STRICT, WITHOUT ROWID;
+
+ALTER TABLE combinations ADD COLUMN meter TEXT;  -- of cells that are power sessions
+ALTER TABLE attempts ADD COLUMN session TEXT;    -- power session of the attempt; the run is then its testing run
+",
 ];
 
 /// Migrates the database to the current version.

@@ -22,16 +22,16 @@ pub(crate) fn device(row: &RunRow) -> String {
     }
 }
 
-/// Returns the audit's name, or the mode, or that the run builds engines.
+/// Returns the audit's name, or the mode, or the task of a run that measures nothing.
 pub(crate) fn mode(row: &RunRow) -> String {
     escape(row.audit().unwrap_or(task(row))).into_owned()
 }
 
-/// Returns the mode, or that the run builds engines.
+/// Returns the mode, or the task of a run that measures nothing.
 pub(super) const fn task(row: &RunRow) -> &'static str {
     match row.draft.spec.task {
         RunTask::Measurement => row.mode.as_str(),
-        RunTask::EngineBuild => "engine build",
+        task => task.in_words(),
     }
 }
 

@@ -1,6 +1,10 @@
 //! `regatta.toml`: the broker, addresses and protection, and data directories.
 
-use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf};
+use std::{
+    net::SocketAddr,
+    num::{NonZeroU16, NonZeroU32},
+    path::PathBuf,
+};
 
 use jiff::SignedDuration;
 use regatta_types::{BrokerAddress, BrokerAddressError};
@@ -115,6 +119,8 @@ pub(crate) struct Config {
     pub(crate) min_free_bytes: Option<u64>,
     /// The number of device-caused failures in a row that quarantines a device.
     pub(crate) quarantine_after: u32,
+    /// The number of devices that may be connected to the embedded broker at once.
+    pub(crate) max_devices: usize,
 }
 
 #[derive(Deserialize)]
@@ -149,6 +155,13 @@ struct File {
     min_free_mib: Option<u32>,
     #[serde(default = "three")]
     quarantine_after: NonZeroU32,
+    #[serde(default = "default_max_devices")]
+    max_devices: NonZeroU16,
+}
+
+/// The default number of connected devices: more than the largest fleet that was measured (docs/fleet.md).
+const fn default_max_devices() -> NonZeroU16 {
+    NonZeroU16::MIN.saturating_add(8_191)
 }
 
 /// The default number of failures: one may be chance, and a second its consequence.
@@ -248,6 +261,7 @@ impl Config {
             max_run_bytes: u64::from(file.max_run_mib) << 20,
             min_free_bytes: file.min_free_mib.map(|mib| u64::from(mib) << 20),
             quarantine_after: file.quarantine_after.get(),
+            max_devices: usize::from(file.max_devices.get()),
         })
     }
 

@@ -4,6 +4,7 @@
 //! regatta.toml            configuration
 //! regatta.db              the store (SQLite)
 //! regatta.lock            held by the daemon that serves the workspace
+//! upgrade.lock            held by a command that upgrades devices
 //! keys/                   the lab's keys (`crate::keys`), for their owner only
 //! mosquitto/              configuration for a mosquitto, where `regatta init --broker mosquitto` wrote one
 //! configs/benchmarks/     the user's own benchmark files; they win over the built-in ones
@@ -166,6 +167,11 @@ impl Workspace {
         self.root.join("power").join(id)
     }
 
+    /// What a power session of a campaign printed.
+    pub(crate) fn power_log(&self, id: &str) -> PathBuf {
+        self.root.join("power").join(format!("{id}.log"))
+    }
+
     /// The directory of all runs.
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")
@@ -182,6 +188,19 @@ impl Workspace {
     /// Returns [`LockError`] when another daemon holds the lock.
     pub(crate) fn lock(&self) -> Result<Lock, LockError> {
         Lock::take(&self.root.join("regatta.lock"))
+    }
+
+    /// Locks the workspace for a command that upgrades devices.
+    ///
+    /// # Errors
+    /// Returns [`LockError`] when another command holds the lock.
+    pub(crate) fn lock_upgrades(&self) -> Result<Lock, LockError> {
+        Lock::take(&self.root.join("upgrade.lock"))
+    }
+
+    /// Returns whether a command upgrades devices now.
+    pub(crate) fn is_upgrading(&self) -> bool {
+        lock::is_held(&self.root.join("upgrade.lock"))
     }
 
     /// Returns whether a daemon serves this workspace now.

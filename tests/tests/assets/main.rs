@@ -109,6 +109,64 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
     );
 }
 
+/// The job of the only run in a command's output, which must have ended well.
+fn done(output: &serde_json::Value) -> String {
+    let run = &output["runs"][0];
+    assert_eq!(run["phase"], "done", "{output}");
+    run["run"].as_str().expect("a run id").to_owned()
+}
+
+#[test]
+fn jobs_fetch_files_and_search_for_settings_before_the_first_run() {
+    let mut lab = lab_of_a_bare_device();
+    let _ = lab.json(&["asset", "add", "--benchmark", "digits"]);
+    let between = Between::start(&lab, &[]);
+    lab.start_device();
+    lab.wait_for_device();
+    let subject = [
+        "--device",
+        DEVICE,
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "Offline",
+    ];
+    let fetch = done(&lab.json(&[&["asset", "fetch"], &subject[..]].concat()));
+    let shown = lab.show(&fetch);
+    assert!(
+        shown["markers"].to_string().contains("not a result") && shown["valid"].is_null(),
+        "{shown}"
+    );
+    let fetched = between.down();
+    assert!(fetched > 100_000, "{fetched} bytes");
+
+    let tune = done(&lab.json(&[&["tune"], &subject[..], &["--time", "10s"]].concat()));
+    let files = lab.workspace().join("runs").join(&tune).join("files");
+    let system = files.join("tuned.toml");
+    let text = fs::read_to_string(&system).expect("the systems file");
+    assert!(text.contains("[[run]]") && text.contains("digits"), "{text}");
+    let report = fs::read_to_string(files.join("tune.txt")).expect("what the search printed");
+    assert!(report.contains("written: "), "{report}");
+
+    let with = ["--system", system.to_str().expect("UTF-8"), "--duration", "1s"];
+    let run = lab.request_run(
+        &[
+            &[
+                "--engine",
+                "tract",
+                "--scenario",
+                "Offline",
+                "--mode",
+                "PerformanceOnly",
+            ],
+            &with[..],
+        ]
+        .concat(),
+    );
+    assert_eq!(end_of(&lab, &run).0, "done", "{}", end_of(&lab, &run).1);
+    assert_eq!(between.down(), fetched, "everything was there already");
+}
+
 #[test]
 fn a_cut_link_and_a_killed_agent_cost_nothing_that_was_here() {
     let mut lab = lab_of_a_bare_device();

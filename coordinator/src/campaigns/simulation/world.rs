@@ -252,6 +252,7 @@ fn add_campaign(store: &Store, workspace: &Workspace, size: &Size, wall: Timesta
         devices: &rows,
         catalogue: &Catalogue::read(None).unwrap(),
         files: &RunFiles::read(workspace, store).unwrap(),
+        meters: &[],
     };
     let expanded = expand(&plan, &lab, wall).unwrap();
     let new = NewCampaign {

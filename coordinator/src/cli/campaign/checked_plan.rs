@@ -52,10 +52,12 @@ pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let devices = store.devices()?;
     let files = RunFiles::read(workspace, store)?;
+    let meters: Vec<String> = store.meters()?.into_iter().map(|meter| meter.name).collect();
     let lab = Lab {
         devices: &devices,
         catalogue: &catalogue,
         files: &files,
+        meters: &meters,
     };
     let expanded = expand(&plan, &lab, Timestamp::now()).map_err(located)?;
     let missing = missing(&expanded, &devices, &files, workspace);

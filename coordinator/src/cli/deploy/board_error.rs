@@ -1,4 +1,6 @@
-//! The error of deploying to one board, and its hint.
+//! The error of deploying to one board, its cause and its hint.
+
+use regatta_types::documents::EndCause;
 
 use crate::deploy::{DeployError, ssh::SshError};
 
@@ -11,14 +13,42 @@ pub(super) enum BoardError {
     /// A step failed.
     #[error(transparent)]
     Deploy(#[from] DeployError),
+    /// It has a run, which an upgrade would end.
+    #[error("it has a run, which the upgrade would end")]
+    Busy,
+    /// It has the new agent, and something is wrong with it.
+    #[error("after the upgrade: {reason}")]
+    Unhealthy {
+        /// The cause.
+        cause: EndCause,
+        /// The same as a sentence.
+        reason: String,
+    },
 }
 
 impl BoardError {
+    /// A device that is not as it should be after its upgrade.
+    pub(super) const fn unhealthy(cause: EndCause, reason: String) -> Self {
+        Self::Unhealthy { cause, reason }
+    }
+
     /// The hint for the user.
     pub(super) fn hint(&self) -> Option<String> {
         match self {
             Self::Ssh(error) => error.hint(),
             Self::Deploy(error) => error.hint(),
+            Self::Busy => Some("let it finish with `regatta device drain`, or use --force".to_owned()),
+            Self::Unhealthy { .. } => None,
+        }
+    }
+
+    /// The cause of the failed attempt.
+    pub(super) fn cause(&self) -> EndCause {
+        match self {
+            Self::Ssh(_) => EndCause::Infrastructure,
+            Self::Deploy(error) => error.cause(),
+            Self::Busy => EndCause::Precondition,
+            Self::Unhealthy { cause, .. } => *cause,
         }
     }
 }

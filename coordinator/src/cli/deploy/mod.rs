@@ -6,8 +6,11 @@ mod hidden_input;
 mod hosts;
 mod packages;
 mod prompt;
+mod rollout;
+mod rollout_document;
 mod show;
 mod upgrade;
+mod waves;
 
 use std::{
     collections::VecDeque,
@@ -110,6 +113,16 @@ struct Task {
 /// The result of one board. `None` if its work was not begun.
 type BoardResult = Option<Result<DeployOutcome, BoardError>>;
 
+/// The work on one board.
+type BoardWork<'a> = dyn Fn(&Task) -> Result<DeployOutcome, BoardError> + Sync + 'a;
+
+/// The results of all boards, in their order.
+struct Results {
+    of_boards: Vec<BoardResult>,
+    /// Why boards were not begun, as a sentence.
+    ending: Option<String>,
+}
+
 pub(in crate::cli) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, _) = context.open_store()?;
     let hosts = match (&args.hosts, &args.name, &args.destination) {
@@ -122,12 +135,20 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> CommandResult {
         }
     };
     let tasks = tasks(hosts, args.port, args.take_over, &args.flags)?;
+    let packages = packages::find(&args.flags.package, workspace.root())?;
     deploy(
         &tasks,
         &args.flags,
-        &workspace,
-        context,
-        |tasks, at_once, work| all(tasks, at_once, |_| true, work),
+        (&workspace, context),
+        &packages,
+        |tasks, at_once, work| {
+            let boards: Vec<&Task> = tasks.iter().collect();
+            let results = all(&boards, at_once, |_| true, |task| work(task));
+            Ok(Results {
+                of_boards: results,
+                ending: None,
+            })
+        },
     )
 }
 
@@ -135,16 +156,11 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> CommandResult {
 fn deploy(
     tasks: &[Task],
     flags: &DeployFlags,
-    workspace: &Workspace,
-    context: &Context,
-    in_turn: impl FnOnce(
-        &[Task],
-        usize,
-        &(dyn Fn(&Task) -> Result<DeployOutcome, BoardError> + Sync),
-    ) -> Vec<BoardResult>,
+    (workspace, context): (&Workspace, &Context),
+    packages: &[Package],
+    in_turn: impl FnOnce(&[Task], usize, &BoardWork<'_>) -> Result<Results, Failure>,
 ) -> CommandResult {
     let lab = Lab::of(workspace).map_err(lab_failure)?;
-    let packages = packages::find(&flags.package, workspace.root())?;
     if !workspace.is_served() {
         return Err(lab_failure(LabError::Unserved));
     }
@@ -152,11 +168,12 @@ fn deploy(
     let prompt = TerminalPrompt::new(flags.password_stdin, &flags.accept_host_key, &show)?;
     let results = in_turn(tasks, usize::from(flags.parallel), &|task| {
         let board = show.board(&task.order.name);
-        let result = one(task, workspace, &lab, &packages, &prompt, &board);
+        let result = one(task, workspace, &lab, packages, &prompt, &board);
         board.end(&result, flags.dry_run);
         result
     });
     show.clear();
+    let results = results?;
     report(tasks, results, flags.dry_run, context)
 }
 
@@ -228,11 +245,11 @@ fn task(
 }
 
 /// Performs the tasks, some at a time, until a result ends the rollout. Returns the results in the tasks' order.
-fn all<R: Send>(
-    tasks: &[Task],
+fn all<T: Sync, R: Send>(
+    tasks: &[T],
     at_once: usize,
     continues_after: impl Fn(&R) -> bool + Sync,
-    work: impl Fn(&Task) -> R + Sync,
+    work: impl Fn(&T) -> R + Sync,
 ) -> Vec<Option<R>> {
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..tasks.len()).collect());
     let results: Mutex<Vec<Option<R>>> = Mutex::new(tasks.iter().map(|_| None).collect());
@@ -294,20 +311,24 @@ fn one(
 }
 
 /// Prints the results of all. One board's failure is the command's own; several are in the table and the exit code.
-fn report(tasks: &[Task], results: Vec<BoardResult>, dry_run: bool, context: &Context) -> CommandResult {
+fn report(tasks: &[Task], results: Results, dry_run: bool, context: &Context) -> CommandResult {
     let rows: Vec<Row<'_>> = tasks
         .iter()
-        .zip(results)
+        .zip(results.of_boards)
         .map(|(task, result)| Row {
             name: &task.order.name,
             address: task.access.to_string(),
             outcome: match result {
                 Some(result) => result.map_err(|error| Refusal {
+                    word: show::FAILED,
+                    cause: Some(error.cause()),
                     error: sentence(&error),
                     hint: error.hint(),
                 }),
                 None => Err(Refusal {
-                    error: "not begun".to_owned(),
+                    word: show::NOT_BEGUN,
+                    cause: None,
+                    error: show::NOT_BEGUN.to_owned(),
                     hint: None,
                 }),
             },
@@ -315,7 +336,7 @@ fn report(tasks: &[Task], results: Vec<BoardResult>, dry_run: bool, context: &Co
         .collect();
     if let [
         Row {
-            outcome: Err(Refusal { error, hint }),
+            outcome: Err(Refusal { error, hint, .. }),
             ..
         },
     ] = rows.as_slice()
@@ -323,7 +344,13 @@ fn report(tasks: &[Task], results: Vec<BoardResult>, dry_run: bool, context: &Co
         return Err(Failure::could_not(error).optional_hint(hint.as_ref()));
     }
     let failed = rows.iter().any(|row| row.outcome.is_err());
-    context.print(&show::document(&rows, dry_run), || show::table(&rows, dry_run))?;
+    let ending = results.ending;
+    context.print(&show::document(&rows, dry_run, ending.as_deref()), || {
+        let table = show::table(&rows, dry_run);
+        ending
+            .iter()
+            .fold(table, |text, ending| format!("{text}\n{ending}"))
+    })?;
     Ok(if failed { exit::COULD_NOT } else { exit::OK })
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use regatta_text::escape;
+use regatta_types::documents::EndCause;
 use serde::Serialize;
 
 use super::board_error::BoardError;
@@ -122,11 +123,19 @@ impl ProgressReporter for Board<'_> {
 }
 
 /// The word for a failed deployment.
-const FAILED: &str = "FAILED";
+pub(super) const FAILED: &str = "FAILED";
+/// The word for a board that was left out after failures.
+pub(super) const NOT_BEGUN: &str = "not begun";
 
-/// A failed deployment.
+/// A deployment that failed or was not begun.
 #[derive(Serialize)]
 pub(super) struct Refusal {
+    /// One of the words.
+    #[serde(skip)]
+    pub(super) word: &'static str,
+    /// The cause of the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cause: Option<EndCause>,
     /// The error with all its causes.
     pub(super) error: String,
     /// The hint for the user.
@@ -144,6 +153,8 @@ pub(super) struct Row<'a> {
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
     dry_run: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ending: Option<&'a str>,
     devices: Vec<DeviceDocument<'a>>,
 }
 
@@ -159,7 +170,7 @@ struct DeviceDocument<'a> {
 }
 
 /// The results as JSON.
-pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool) -> Document<'a> {
+pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool, ending: Option<&'a str>) -> Document<'a> {
     let device = |row: &'a Row<'a>| DeviceDocument {
         name: row.name,
         address: &row.address,
@@ -169,6 +180,7 @@ pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool) -> Document<'a> {
     };
     Document {
         dry_run,
+        ending,
         devices: rows.iter().map(device).collect(),
     }
 }
@@ -177,14 +189,18 @@ pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool) -> Document<'a> {
 pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
     let [row] = rows else {
         let lines = rows.iter().map(|row| {
-            let word = row
-                .outcome
-                .as_ref()
-                .map_or(FAILED, |outcome| word(outcome, dry_run));
+            let word = match &row.outcome {
+                Ok(outcome) => word(outcome, dry_run),
+                Err(refusal) => refusal.word,
+            };
             [row.name.to_owned(), row.address.clone(), word.to_owned()]
         });
         let mut text = tables::plain(["DEVICE", "LOGIN", "OUTCOME"], lines);
-        for row in rows.iter().filter(|row| dry_run || row.outcome.is_err()) {
+        let is_explained = |row: &&Row<'_>| match &row.outcome {
+            Ok(_) => dry_run,
+            Err(refusal) => refusal.word == FAILED,
+        };
+        for row in rows.iter().filter(is_explained) {
             text.push('\n');
             text.push_str(&sentence(row, dry_run));
         }
@@ -197,10 +213,13 @@ pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
 fn sentence(row: &Row<'_>, dry_run: bool) -> String {
     let reported = match &row.outcome {
         Ok(outcome) => words(outcome, dry_run),
-        Err(Refusal { error, hint: None }) => escape(error).into_owned(),
+        Err(Refusal {
+            error, hint: None, ..
+        }) => escape(error).into_owned(),
         Err(Refusal {
             error,
             hint: Some(hint),
+            ..
         }) => format!("{}\n  {hint}", escape(error)),
     };
     format!("{}: {reported}", row.name)

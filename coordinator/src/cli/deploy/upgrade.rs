@@ -1,59 +1,224 @@
-//! `regatta device upgrade`: brings the newest agent onto deployed boards by their stored logins. The first board goes alone, and failures
-//! stop the rollout, so that a bad package costs few boards. The work on a board is that of [`super::deploy`].
+//! `regatta device upgrade`: brings the newest agent onto deployed boards by their stored logins, wave by wave. This module has the command
+//! line and selects the devices; [`super::rollout`] goes through the waves, and the work on a board is that of [`super::deploy`].
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
 
-use super::{BoardResult, DeployFlags, Host, all, deploy, tasks};
+use regatta_text::HumanDuration;
+
+use super::{
+    DeployFlags, Host, deploy, packages,
+    rollout::{Job, Rollout, RolloutOptions, outcome},
+    rollout_document, tasks,
+    waves::{Portion, sizes},
+};
 use crate::{
     cli::{Context, target_devices::TargetDevices},
+    deploy::Package,
     exit::{CommandResult, Failure},
-    store::{DeviceActivity, DeviceRow, Store},
+    store::{DeviceActivity, DeviceRow, RolloutRow, Store},
+    workspace::LockError,
 };
+
+/// The flags of a new upgrade, which one that is continued has already.
+const NEW: [&str; 7] = [
+    "device",
+    "device_label",
+    "waves",
+    "stop_after",
+    "pause",
+    "check",
+    "force",
+];
 
 /// Flags of `device upgrade`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta device upgrade --device all --waves 1,10%,100% --stop-after 5% --check --package dist
+      one device, then a tenth, then all; stops when a twentieth of a wave fails; two known runs check each device
+  regatta device upgrade --continue --package dist
+      the devices that are left of it")]
 pub(in crate::cli) struct UpgradeArgs {
     #[command(flatten)]
     devices: TargetDevices,
-    /// Begin no further board after this many failures
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    stop_after: u16,
+    /// How many devices are done after each wave, as numbers or shares
+    #[arg(
+        long,
+        value_name = "N,P%,...",
+        value_delimiter = ',',
+        default_value = "1,100%"
+    )]
+    waves: Vec<Portion>,
+    /// Begin no further device after this many failures, or when this share of a wave failed
+    #[arg(long, value_name = "N|P%", default_value = "1")]
+    stop_after: Portion,
+    /// How long the devices of a wave must stay connected before the next one begins
+    #[arg(long, value_name = "T", default_value = "10s")]
+    pause: HumanDuration,
+    /// Check each device with two short known runs, see `device check`
+    #[arg(long)]
+    check: bool,
     /// Upgrade devices that have a run, too, which ends it
     #[arg(long)]
     force: bool,
+    /// Go on with the devices that are left of the newest upgrade
+    #[arg(long = "continue", conflicts_with_all = NEW)]
+    continued: bool,
+    /// Show the newest upgrade: waves, attempts and causes
+    #[arg(long, conflicts_with_all = NEW, conflicts_with = "continued")]
+    show: bool,
     #[command(flatten)]
     flags: DeployFlags,
+}
+
+/// What is to be upgraded.
+struct Upgrade {
+    options: RolloutOptions,
+    /// The devices with their waves.
+    devices: Vec<(DeviceRow, u64)>,
+    /// The upgrade that is continued.
+    continued: Option<RolloutRow>,
 }
 
 /// Upgrades the devices.
 pub(in crate::cli) fn upgrade(args: &UpgradeArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
-    // Drained and quarantined devices are upgraded as well.
-    let devices = args.devices.find_or_only(true, &store)?;
-    if !args.force && !args.flags.dry_run {
-        refuse_busy(&devices)?;
+    if args.show {
+        return rollout_document::show(context, &workspace, &store);
     }
-    let tasks = tasks(hosts(&devices, &store)?, None, false, &args.flags)?;
-    let failures = AtomicUsize::new(0);
-    let most = usize::from(args.stop_after);
+    let packages = packages::find(&args.flags.package, workspace.root())?;
+    let is_recorded = !args.flags.dry_run;
+    let lock = is_recorded.then(|| workspace.lock_upgrades()).transpose();
+    let _lock = lock.map_err(|error| locked(&error))?;
+    let upgrade = match args.continued {
+        true => left_over(&packages, &store)?,
+        false => requested(args, &store)?,
+    };
+    let hosts = upgrade
+        .devices
+        .iter()
+        .map(|(device, _)| host(device, &store))
+        .collect::<Result<_, _>>()?;
+    let tasks = tasks(hosts, None, false, &args.flags)?;
     deploy(
         &tasks,
         &args.flags,
-        &workspace,
-        context,
+        (&workspace, context),
+        &packages,
         |tasks, at_once, work| {
-            let continues =
-                |result: &Result<_, _>| result.is_ok() || failures.fetch_add(1, Ordering::Relaxed) + 1 < most;
-            let (first, others) = tasks.split_at(tasks.len().min(1));
-            let mut results: Vec<BoardResult> = all(first, 1, continues, work);
-            if failures.load(Ordering::Relaxed) < most {
-                results.extend(all(others, at_once, continues, work));
-            } else {
-                results.extend(others.iter().map(|_| None));
-            }
-            results
+            let jobs: Vec<Job<'_>> = tasks
+                .iter()
+                .zip(&upgrade.devices)
+                .map(|(task, (device, wave))| Job {
+                    task,
+                    device: &device.id,
+                    wave: *wave,
+                })
+                .collect();
+            let number = match is_recorded {
+                true => Some(record(&upgrade, &packages, &store)?),
+                false => None,
+            };
+            let rollout = Rollout {
+                number,
+                options: upgrade.options.clone(),
+                store: Mutex::new(Store::open(&workspace.database())?),
+                workspace: &workspace,
+                context,
+            };
+            rollout.run(&jobs, at_once, work)
         },
     )
+}
+
+/// The upgrade that the flags request.
+fn requested(args: &UpgradeArgs, store: &Store) -> Result<Upgrade, Failure> {
+    // Drained and quarantined devices are upgraded as well.
+    let devices = args.devices.find_or_only(true, store)?;
+    if !args.force && !args.flags.dry_run {
+        refuse_busy(&devices)?;
+    }
+    let sizes = sizes(&args.waves, devices.len());
+    let waves = sizes
+        .iter()
+        .zip(1..)
+        .flat_map(|(size, wave)| std::iter::repeat_n(wave, *size));
+    Ok(Upgrade {
+        options: RolloutOptions {
+            waves: args.waves.clone(),
+            stop_after: args.stop_after,
+            pause_ms: args.pause.millis(),
+            check: args.check,
+            force: args.force,
+        },
+        devices: devices.into_iter().zip(waves).collect(),
+        continued: None,
+    })
+}
+
+/// What is left of the newest upgrade.
+fn left_over(packages: &[Package], store: &Store) -> Result<Upgrade, Failure> {
+    let nothing = || Failure::misuse("no upgrade has devices that are left");
+    let newest = store.newest_rollout()?.ok_or_else(nothing)?;
+    if newest.outcome.as_deref() == Some(outcome::COMPLETE) {
+        return Err(nothing());
+    }
+    if newest.packages != hashes(packages) {
+        return Err(Failure::misuse(
+            "these packages are not the ones of the upgrade that is to be continued",
+        )
+        .hint("name those with --package, or begin another upgrade without --continue"));
+    }
+    let options = serde_json::from_str(&newest.options)?;
+    let mut devices = Vec::new();
+    for device in store.rollout_devices(newest.number)? {
+        if device.attempts.last().is_some_and(|attempt| attempt.is_good()) {
+            continue;
+        }
+        // Removed devices are left out.
+        if let Some(row) = store.device(&device.device)? {
+            devices.push((row, device.wave));
+        }
+    }
+    if devices.is_empty() {
+        return Err(nothing());
+    }
+    Ok(Upgrade {
+        options,
+        devices,
+        continued: Some(newest),
+    })
+}
+
+/// Stores an upgrade that begins, or that one goes on. Returns its number.
+fn record(upgrade: &Upgrade, packages: &[Package], store: &Store) -> Result<u64, Failure> {
+    if let Some(continued) = &upgrade.continued {
+        store.set_rollout_outcome(continued.number, None)?;
+        return Ok(continued.number);
+    }
+    let devices: Vec<_> = upgrade
+        .devices
+        .iter()
+        .map(|(device, wave)| (device.id.clone(), *wave))
+        .collect();
+    let options = serde_json::to_string(&upgrade.options)?;
+    Ok(store.add_rollout(&hashes(packages), &options, &devices)?)
+}
+
+fn hashes(packages: &[Package]) -> Vec<String> {
+    let mut hashes: Vec<String> = packages.iter().map(|package| package.sha256.clone()).collect();
+    hashes.sort();
+    hashes
+}
+
+fn locked(error: &LockError) -> Failure {
+    match error {
+        LockError::HeldSlot { holder } => Failure::could_not(format!(
+            "another command{holder} upgrades devices of this workspace"
+        ))
+        .hint("`regatta device upgrade --show` shows how far it is"),
+        LockError::Io { .. } => Failure::could_not(regatta_text::ErrorChain(error)),
+    }
 }
 
 /// Refuses to upgrade devices with a run, because the restart of the agent ends it.
@@ -73,21 +238,16 @@ fn refuse_busy(devices: &[DeviceRow]) -> Result<(), Failure> {
     }
 }
 
-/// Returns the boards with the logins of their newest deployments.
-fn hosts(devices: &[DeviceRow], store: &Store) -> Result<Vec<Host>, Failure> {
-    devices
-        .iter()
-        .map(|device| {
-            let login = store.login(&device.id)?.ok_or_else(|| {
-                Failure::misuse(format!("{} was not deployed over SSH from here", device.name)).hint(format!(
-                    "`regatta device deploy {} USER@HOST` does both",
-                    device.name
-                ))
-            })?;
-            Ok(Host::new(
-                device.name.clone(),
-                login.parse().map_err(Failure::usage)?,
-            ))
-        })
-        .collect()
+/// Returns the board with the login of its newest deployment.
+fn host(device: &DeviceRow, store: &Store) -> Result<Host, Failure> {
+    let login = store.login(&device.id)?.ok_or_else(|| {
+        Failure::misuse(format!("{} was not deployed over SSH from here", device.name)).hint(format!(
+            "`regatta device deploy {} USER@HOST` does both",
+            device.name
+        ))
+    })?;
+    Ok(Host::new(
+        device.name.clone(),
+        login.parse().map_err(Failure::usage)?,
+    ))
 }

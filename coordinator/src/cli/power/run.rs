@@ -2,9 +2,15 @@
 //!
 //! A session that fails is recorded with its reason. Nothing of it is used for another one.
 
-use std::{cell::Cell, sync::atomic::Ordering};
+use std::{
+    cell::Cell,
+    io,
+    sync::{Arc, atomic::Ordering},
+    thread,
+};
 
 use regatta_config::catalogue::Catalogue;
+use regatta_types::RunId;
 use serde_json::{Value, json};
 
 use super::{
@@ -16,6 +22,7 @@ use super::{
     sessions::Sessions,
 };
 use crate::{
+    campaigns::PowerJob,
     exit::{self, CommandResult, Failure},
     power::SessionRecord,
     runs::{RunFiles, StateWords, Words},
@@ -34,10 +41,10 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long)]
     meter: Option<String>,
     /// The benchmark
-    #[arg(long)]
-    benchmark: String,
+    #[arg(long, required_unless_present = "job")]
+    benchmark: Option<String>,
     /// Scenarios, comma separated; each is a session of its own
-    #[arg(long, value_delimiter = ',', required = true)]
+    #[arg(long, value_delimiter = ',', required_unless_present = "job")]
     scenario: Vec<String>,
     /// The round whose rules apply, such as v6.1 [default: the newest]
     #[arg(long)]
@@ -57,6 +64,9 @@ pub(in crate::cli) struct RunArgs {
     /// Only checks whether a session can succeed
     #[arg(long)]
     preflight: bool,
+    /// Makes the one session that the first line of standard input describes, and ends it when standard input closes
+    #[arg(long, hide = true)]
+    job: bool,
     #[command(flatten)]
     machines: MachineArgs,
 }
@@ -64,8 +74,13 @@ pub(in crate::cli) struct RunArgs {
 pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-    let drafts = drafts(args, &catalogue, &store, &workspace)?;
-    let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
+    let job = args.job.then(PowerJob::receive).transpose()?;
+    let (words, mut id) = match job {
+        Some(job) => (job.words, Some(job.session)),
+        None => (words(args), None),
+    };
+    let drafts = drafts(&words, &catalogue, &store, &workspace)?;
+    let round = catalogue.round(words.round.as_deref()).map_err(Failure::usage)?;
     let rules = round.power.as_ref().ok_or_else(|| {
         Failure::misuse(format!("round {} has no rules for power", round.name))
             .hint("name another with --round")
@@ -100,6 +115,14 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
     }
     let runtime = runtime()?;
     let interrupted = interrupts::end_requested(&runtime)?;
+    if args.job {
+        let interrupted = Arc::clone(&interrupted);
+        thread::spawn(move || {
+            // Any end counts, also one with an error.
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            interrupted.store(true, Ordering::Relaxed);
+        });
+    }
     let mut records = Vec::new();
     let mut failure = None;
     for draft in &drafts {
@@ -116,7 +139,8 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
                 }
             }
         }
-        match sessions.make(draft, &interrupted) {
+        let id = id.take().unwrap_or_else(|| RunId::now().to_string());
+        match sessions.make(id, draft, &interrupted) {
             Ok(record) => records.push(record),
             Err(error) => {
                 failure = Some(error);
@@ -147,16 +171,11 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
     }
 }
 
-/// The drafts of the sessions, one per scenario.
-fn drafts(
-    args: &RunArgs,
-    catalogue: &Catalogue,
-    store: &Store,
-    workspace: &Workspace,
-) -> Result<Vec<RunDraft>, Failure> {
-    let words = Words {
+/// What the flags request.
+fn words(args: &RunArgs) -> Words {
+    Words {
         device: args.device.clone(),
-        benchmark: args.benchmark.clone(),
+        benchmark: args.benchmark.clone().unwrap_or_default(),
         scenario: args.scenario.clone(),
         round: args.round.clone(),
         engine: args.engine.clone(),
@@ -164,11 +183,20 @@ fn drafts(
         system: args.system.clone(),
         state: args.state.clone().map(StateWords::Preset),
         ..Words::default()
-    };
-    let mut drafts = resolve(&words, catalogue, store)?;
+    }
+}
+
+/// The drafts of the sessions, one per scenario.
+fn drafts(
+    words: &Words,
+    catalogue: &Catalogue,
+    store: &Store,
+    workspace: &Workspace,
+) -> Result<Vec<RunDraft>, Failure> {
+    let mut drafts = resolve(words, catalogue, store)?;
     let files = RunFiles::read(workspace, store)?;
     for draft in &mut drafts {
-        files.add_to(draft, &[]).map_err(unresolved)?;
+        files.add_to(draft, &words.asset).map_err(unresolved)?;
     }
     Ok(drafts)
 }

@@ -28,7 +28,7 @@ use crate::{
     power::{
         HandOver, Machine, MeterLease, Preflight, PreflightResult, RemoteDirector, RemoteSystem, RunOrder,
         RunWorkload, SessionFacts, SessionRecord, SessionVerdict, SessionWatch, checker_copy, copy_logs,
-        end_session, run_length, server_conf, upload_logs,
+        run_length, server_conf, upload_logs,
     },
     runs::marker_reasons,
     store::{MeterRow, MeterSettings, NewPowerSession, PowerSessionChange, PowerSessionEnd, RunDraft, Store},
@@ -70,13 +70,13 @@ impl Sessions<'_> {
         Ok(result)
     }
 
-    /// Makes one session, and records it in any case.
+    /// Makes one session with this new id, and records it in any case.
     pub(super) fn make(
         &self,
+        id: String,
         draft: &RunDraft,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<SessionRecord, Failure> {
-        let id = RunId::now().to_string();
         let lease = MeterLease::take(self.store, &self.meter.name, &id)?;
         if let Some(ended) = lease.ended() {
             tell(&format!(
@@ -103,7 +103,9 @@ impl Sessions<'_> {
         if let Err(failure) = &made {
             // A session without a record has ended, too. The failure itself is reported.
             let reason = failure.to_string();
-            let _ = end_session(self.store, &id, reason.trim_start_matches("regatta: "));
+            let _ = self
+                .store
+                .fail_power_session(&id, reason.trim_start_matches("regatta: "));
         }
         made
     }

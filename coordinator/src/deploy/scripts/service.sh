@@ -24,6 +24,13 @@ running() {
         esac
     done
 }
+# A daemon whose program was replaced runs the previous one.
+is_outdated() {
+    for process in $(running); do
+        case $(readlink "/proc/$process/exe" 2>/dev/null) in *" (deleted)") return 0 ;; esac
+    done
+    return 1
+}
 end_all() {
     for process in $(running); do kill "$process" 2>/dev/null; done
     tries=0
@@ -63,7 +70,10 @@ fi
 case $verb in
     watch) [ -n "$(running)" ] ;;
     log) tail -n 5 "$state/agent.log" 2>/dev/null ;;
-    start) [ -n "$(running)" ] || begin ;;
+    start)
+        if is_outdated; then end_all; fi
+        [ -n "$(running)" ] || begin
+        ;;
     restart) end_all; begin ;;
 esac
 code=$?

@@ -28,6 +28,8 @@ pub use samples::{SAMPLES_NAME, SampleLog};
 
 use crate::server_conf::ServerConf;
 
+/// The official programs' waits: 10 s before and after each of both runs.
+pub const OFFICIAL_WAITS: Duration = Duration::from_secs(40);
 /// The interval for looking at both programs.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest wait for a server: it queries NTP and starts PTDaemon, which may take 30 s.

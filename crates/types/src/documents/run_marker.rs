@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EngineKind, LoadgenChoice, RunLength, RunSpec};
+use super::{EngineKind, LoadgenChoice, RunLength, RunSpec, RunTask};
 
 /// A short marker beside a run's verdict. A run with any marker cannot be submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -44,8 +44,8 @@ impl fmt::Display for RunMarker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmissionObstacle<'a> {
     /// The run measures nothing.
-    #[error("the run builds engines and measures nothing")]
-    EngineBuild,
+    #[error("its task is {}, which is no measurement", .0.in_words())]
+    Task(RunTask),
     /// Regatta's own LoadGen.
     #[error("run by Regatta's own LoadGen: a submission requires the MLCommons LoadGen")]
     OwnLoadgen,
@@ -74,7 +74,7 @@ impl SubmissionObstacle<'_> {
     pub const fn marker(self) -> RunMarker {
         match self {
             Self::Engine(_) => RunMarker::Simulated,
-            Self::EngineBuild | Self::OwnLoadgen | Self::Benchmark { .. } => RunMarker::NotAResult,
+            Self::Task(_) | Self::OwnLoadgen | Self::Benchmark { .. } => RunMarker::NotAResult,
             Self::TestRun | Self::Duration(_) => RunMarker::Short,
         }
     }
@@ -85,7 +85,7 @@ impl RunSpec {
     #[must_use]
     pub fn submission_obstacles(&self) -> Vec<SubmissionObstacle<'_>> {
         if !self.task.is_measurement() {
-            return vec![SubmissionObstacle::EngineBuild];
+            return vec![SubmissionObstacle::Task(self.task)];
         }
         let mut obstacles = Vec::new();
         if self.loadgen == LoadgenChoice::Native {

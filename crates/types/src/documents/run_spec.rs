@@ -64,7 +64,7 @@ impl RunSpec {
     #[must_use]
     pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>, task: RunTask) -> u16 {
         match (task, state, gate) {
-            (RunTask::EngineBuild, _, _) => 4,
+            (RunTask::EngineBuild | RunTask::AssetFetch | RunTask::Tune, _, _) => 4,
             (RunTask::Measurement, _, Some(_)) => 3,
             (RunTask::Measurement, Some(_), None) => 2,
             (RunTask::Measurement, None, None) => 1,
@@ -72,7 +72,7 @@ impl RunSpec {
     }
 }
 
-/// What a run does on its device.
+/// What a run does on its device. Whatever it does, its queue, gate, log, abort, limit, causes and record are those of every run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunTask {
@@ -81,6 +81,11 @@ pub enum RunTask {
     Measurement,
     /// The device downloads the assets, builds the engines that the run lacks and loads them. LoadGen does not run.
     EngineBuild,
+    /// The device downloads the assets. Nothing is loaded.
+    AssetFetch,
+    /// The device searches for the engine settings that run the benchmark best, as long as the run's length says. The settings of the spec
+    /// stay fixed.
+    Tune,
 }
 
 impl RunTask {
@@ -96,6 +101,19 @@ impl RunTask {
         match self {
             Self::Measurement => "measurement",
             Self::EngineBuild => "engine-build",
+            Self::AssetFetch => "asset-fetch",
+            Self::Tune => "tune",
+        }
+    }
+
+    /// Returns the name in tables and sentences.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Measurement => "measurement",
+            Self::EngineBuild => "engine build",
+            Self::AssetFetch => "asset fetch",
+            Self::Tune => "tune",
         }
     }
 }

@@ -1,0 +1,71 @@
+//! A run that tunes: `regatta-agent tune` as a child process, with the spec as its flags. The systems file is one of the run's files, and so
+//! is what the search printed. The child is in this process's group, so whoever ends the run ends both.
+
+use std::{
+    fs::File,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, anyhow};
+use regatta_types::documents::{PowerSetting, RunLength, RunSpec};
+
+use super::run_dir::RunDir;
+use crate::exit::Failure;
+
+/// The time of a search without a length, in milliseconds.
+const USUAL_MS: u64 = 600_000;
+/// The systems file.
+const SYSTEM: &str = "tuned.toml";
+/// What the search printed.
+const REPORT: &str = "tune.txt";
+
+/// Searches for the best settings of the spec's benchmark and scenario.
+///
+/// # Errors
+/// [`Failure`] when the search cannot start, or found no settings that run.
+pub(super) fn tune(spec: &RunSpec, spec_path: &Path, run_dir: &RunDir) -> Result<(), Failure> {
+    let files = run_dir.files();
+    let report = files.join(REPORT);
+    let printed = File::create(&report).with_context(|| format!("cannot write {}", report.display()))?;
+    let milliseconds = match spec.length {
+        RunLength::Duration(milliseconds) => milliseconds,
+        RunLength::Full | RunLength::TestRun => USUAL_MS,
+    };
+    let power = match &spec.state {
+        Some(state) if state.name == PowerSetting::MaxQ.as_str() => PowerSetting::MaxQ,
+        _ => PowerSetting::MaxP,
+    };
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("tune").arg("--benchmark-file").arg(spec_path);
+    command
+        .arg("--mlperf-conf")
+        .arg(files.join("mlperf.conf"))
+        .arg("--output")
+        .arg(files.join(SYSTEM));
+    for (flag, value) in [
+        ("--benchmark", spec.benchmark.name.clone()),
+        ("--engine", spec.engine.kind.to_string()),
+        ("--scenario", spec.scenario.to_string()),
+        ("--loadgen", spec.loadgen.to_string()),
+        ("--power-setting", power.as_str().to_owned()),
+        ("--limit", format!("{milliseconds}ms")),
+    ] {
+        command.args([flag, value.as_str()]);
+    }
+    for (name, value) in &spec.engine.settings {
+        command.arg("--set").arg(format!("{name}={value}"));
+    }
+    // Standard output of this process has its events, and standard error is the run's log.
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(printed)
+        .status()
+        .context("the search cannot be started")?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Failure::could_not(anyhow!(
+            "the search found no settings that run ({status}); {REPORT} and run.log say why"
+        ))),
+    }
+}

@@ -1,0 +1,148 @@
+//! How a power session of a campaign ended: good, or one cause and a reason, from the session's row, its runs and what its command printed.
+
+use std::path::Path;
+
+use regatta_fsutil::regular_file;
+use regatta_types::{RunId, documents::EndCause};
+
+use super::cause;
+use crate::store::{self, PowerSessionRow, Store};
+
+/// The beginning of a preflight's line that prevents a session.
+const FAILED_CHECK: &str = "FAIL";
+
+/// How a session ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PowerEnd {
+    /// Why it is not good.
+    pub(super) failure: Option<(EndCause, String)>,
+    /// Its testing run.
+    pub(super) run: Option<RunId>,
+}
+
+/// Returns how a session ended whose command is over. `log` is what it printed, and `requested` why it was to end early.
+///
+/// # Errors
+/// Returns an error when the store fails.
+pub(super) fn power_end(
+    id: &str,
+    log: &Path,
+    requested: Option<(EndCause, String)>,
+    store: &Store,
+) -> store::Result<PowerEnd> {
+    let Some(row) = store.power_session(id)? else {
+        let reason = format!("no power session could begin: {}", last_words(log));
+        return Ok(PowerEnd {
+            failure: Some(requested.unwrap_or((EndCause::Precondition, reason))),
+            run: None,
+        });
+    };
+    let failure = match row.verdict.as_deref() {
+        Some("pass" | "rehearsal") => None,
+        _ if requested.is_some() => requested,
+        Some(_) => {
+            let what = format!("its checkers do not accept power session {id}: `regatta power show {id}`");
+            Some((EndCause::Workload, what))
+        }
+        None => Some(of_incomplete(&row, store)?),
+    };
+    Ok(PowerEnd {
+        failure,
+        run: row.testing,
+    })
+}
+
+/// The cause of a session without a verdict: that of its run, if one has failed.
+fn of_incomplete(row: &PowerSessionRow, store: &Store) -> store::Result<(EndCause, String)> {
+    for (part, run) in [("ranging", row.ranging), ("testing", row.testing)] {
+        let run = run.map_or(Ok(None), |run| store.run(run))?;
+        let failed = run.filter(|run| run.is_over() && run.abandoned.is_none());
+        if let Some((cause, reason)) = failed.as_ref().and_then(cause::failure)
+            && cause != EndCause::Operator
+        {
+            return Ok((cause, format!("its {part} run: {reason}")));
+        }
+    }
+    let reason = row.reason.clone();
+    let reason = reason.unwrap_or_else(|| "the power session ended without a result".to_owned());
+    Ok((EndCause::Infrastructure, reason))
+}
+
+/// The failed checks that a command printed, otherwise its last line.
+fn last_words(log: &Path) -> String {
+    let text = match regular_file::read_text(log) {
+        Ok(text) => text,
+        Err(error) => return format!("{} cannot be read: {error}", log.display()),
+    };
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let failed: Vec<&str> = lines().filter(|line| line.starts_with(FAILED_CHECK)).collect();
+    match failed.as_slice() {
+        [] => lines()
+            .next_back()
+            .unwrap_or("its command printed nothing")
+            .to_owned(),
+        failed => failed.join("; "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::store::{NewPowerSession, PowerSessionEnd};
+
+    #[test]
+    fn a_session_is_good_or_has_one_cause() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("db")).unwrap();
+        let log = directory.path().join("log");
+        fs::write(
+            &log,
+            "ok    clocks  1 ms\nFAIL  PTDaemon  it is gone\n\nnothing was started\n",
+        )
+        .unwrap();
+        let end = |id: &str, requested| power_end(id, &log, requested, &store).unwrap().failure;
+        assert_eq!(
+            end("none", None),
+            Some((
+                EndCause::Precondition,
+                "no power session could begin: FAIL  PTDaemon  it is gone".to_owned()
+            ))
+        );
+        let aborted = (
+            EndCause::Operator,
+            "the campaign was aborted by the user".to_owned(),
+        );
+        assert_eq!(end("none", Some(aborted.clone())), Some(aborted.clone()));
+        for (id, verdict, reason) in [
+            ("pass", Some("pass"), None),
+            ("rehearsal", Some("rehearsal"), None),
+            ("fail", Some("fail"), None),
+            ("broken", None, Some("the meter is silent")),
+        ] {
+            let new = NewPowerSession {
+                id,
+                meter: "wt310",
+                device: "d",
+                benchmark: "digits",
+                scenario: "Offline",
+            };
+            store.power_session_begins(new).unwrap();
+            let ended = PowerSessionEnd {
+                verdict,
+                reason,
+                ..PowerSessionEnd::default()
+            };
+            store.power_session_ends(id, &ended).unwrap();
+        }
+        assert_eq!((end("pass", None), end("rehearsal", None)), (None, None));
+        assert_eq!(end("pass", Some(aborted.clone())), None, "it was complete before");
+        assert_eq!(end("fail", None).unwrap().0, EndCause::Workload);
+        assert_eq!(
+            end("broken", None),
+            Some((EndCause::Infrastructure, "the meter is silent".to_owned()))
+        );
+        assert_eq!(end("broken", Some(aborted.clone())), Some(aborted));
+    }
+}

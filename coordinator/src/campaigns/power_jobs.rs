@@ -1,0 +1,121 @@
+//! Power sessions of campaigns. Each is a `regatta power run` of its own, which leases the meter and requests its two runs. It ends when its
+//! standard input closes: the coordinator is gone then, or wants it to end. [`super::power_end`] is what came of it.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    fs::{self, File},
+    io::{self, BufRead as _, Write as _},
+    process::{Child, Command, Stdio},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{runs::Words, workspace::Workspace};
+
+/// The only line that a session's command reads.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PowerJob {
+    /// The new session's id.
+    pub(crate) session: String,
+    /// The run, which is made twice.
+    pub(crate) words: Words,
+}
+
+impl PowerJob {
+    /// Reads the line from standard input.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such line.
+    pub(crate) fn receive() -> io::Result<Self> {
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+/// The commands of sessions that this process started.
+#[derive(Debug, Default)]
+pub(super) struct PowerJobs {
+    running: BTreeMap<String, Job>,
+}
+
+#[derive(Debug)]
+struct Job {
+    child: Child,
+    meter: String,
+}
+
+/// What is known of a session's command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum JobState {
+    /// It runs.
+    Running,
+    /// It has ended.
+    Ended,
+    /// Another process started it.
+    Unknown,
+}
+
+impl PowerJobs {
+    /// Creates it without sessions.
+    pub(super) const fn new() -> Self {
+        Self {
+            running: BTreeMap::new(),
+        }
+    }
+
+    /// Starts a session with a meter.
+    ///
+    /// # Errors
+    /// Returns an error when the command cannot be started.
+    pub(super) fn begin(&mut self, job: &PowerJob, meter: &str, workspace: &Workspace) -> io::Result<()> {
+        let log = workspace.power_log(&job.session);
+        if let Some(directory) = log.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let log = File::create(log)?;
+        let mut child = Command::new(env::current_exe()?)
+            .arg("--workspace")
+            .arg(workspace.root())
+            .args(["power", "run", "--job", "--meter", meter])
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        let line = serde_json::to_string(job)?;
+        if let Some(input) = &mut child.stdin {
+            writeln!(input, "{line}")?;
+        }
+        let meter = meter.to_owned();
+        self.running.insert(job.session.clone(), Job { child, meter });
+        Ok(())
+    }
+
+    /// Lets a session end early.
+    pub(super) fn end(&mut self, session: &str) {
+        if let Some(job) = self.running.get_mut(session) {
+            job.child.stdin = None;
+        }
+    }
+
+    /// Returns what became of a session's command. One that has ended is forgotten.
+    ///
+    /// # Errors
+    /// Returns an error when the system does not tell.
+    pub(super) fn state(&mut self, session: &str) -> io::Result<JobState> {
+        let Some(job) = self.running.get_mut(session) else {
+            return Ok(JobState::Unknown);
+        };
+        if job.child.try_wait()?.is_none() {
+            return Ok(JobState::Running);
+        }
+        self.running.remove(session);
+        Ok(JobState::Ended)
+    }
+
+    /// Returns whether a session of this process uses or will use a meter.
+    pub(super) fn use_meter(&self, meter: &str) -> bool {
+        self.running.values().any(|job| job.meter == meter)
+    }
+}

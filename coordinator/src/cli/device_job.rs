@@ -1,0 +1,85 @@
+//! Flags and requests of runs that are no measurements: engine builds, asset fetches and searches for settings. They are queued, watched and aborted as other runs are,
+//! and their log is the run's.
+
+use regatta_config::catalogue::Catalogue;
+use regatta_types::documents::{EngineKind, RunTask};
+
+use super::{
+    Context,
+    run::{self, drafts::DraftRequest, dry_run},
+    setting_flags::SettingFlags,
+    target_devices::TargetDevices,
+};
+use crate::{
+    exit::{CommandResult, Failure},
+    runs::Words,
+};
+
+/// Flags that select devices and the runs that will need the result. They are the ones of `run`.
+#[derive(Debug, clap::Args)]
+pub(super) struct JobArgs {
+    #[command(flatten)]
+    devices: TargetDevices,
+    /// The benchmark
+    #[arg(long)]
+    benchmark: String,
+    /// Scenarios, comma separated: SingleStream, MultiStream, Server, Offline
+    #[arg(long, value_delimiter = ',', required = true)]
+    scenario: Vec<String>,
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// An asset that the runs need beside the benchmark's files, such as a calibration cache
+    #[arg(long, value_name = "PATH")]
+    asset: Vec<String>,
+    /// How long a device may take before the coordinator ends it, such as 2h [default: no limit]
+    #[arg(long, value_name = "T")]
+    limit: Option<String>,
+    /// Use devices that are quarantined or in maintenance, too
+    #[arg(long)]
+    force: bool,
+    /// Show what would be requested
+    #[arg(long)]
+    dry_run: bool,
+    /// Wait until every device has ended (the default)
+    #[arg(long, overrides_with = "no_wait")]
+    wait: bool,
+    /// Return at once
+    #[arg(long)]
+    no_wait: bool,
+}
+
+impl JobArgs {
+    /// The words of the flags for a task.
+    pub(super) fn words(&self, task: RunTask, engine: EngineKind) -> Words {
+        Words {
+            benchmark: self.benchmark.clone(),
+            scenario: self.scenario.clone(),
+            round: self.settings.round.clone(),
+            engine: Some(engine.to_string()),
+            system: self.settings.system.clone(),
+            set: self.settings.set(),
+            asset: self.asset.clone(),
+            limit: self.limit.clone(),
+            task,
+            ..Words::default()
+        }
+    }
+}
+
+/// Requests the words of the selected devices, and waits for them.
+pub(super) fn request(args: &JobArgs, words: Words, context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+    let request = DraftRequest {
+        requests: &[words],
+        plan: None,
+        devices: &args.devices,
+        force: args.force,
+    };
+    let drafts = request.drafts(&catalogue, &workspace, &store)?;
+    if args.dry_run {
+        return dry_run::show(&drafts, context, &store);
+    }
+    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
+    run::finish((args.no_wait, 0), &drafts, context, &workspace, &store)
+}

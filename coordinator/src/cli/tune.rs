@@ -1,0 +1,42 @@
+//! `regatta tune`: devices search for the engine settings that run a benchmark best. The search is `regatta-agent tune` in a run of its own;
+//! the systems file that it writes is one of the run's files.
+
+use regatta_text::HumanDuration;
+use regatta_types::documents::{EngineKind, RunTask};
+
+use super::{
+    Context,
+    device_job::{self, JobArgs},
+};
+use crate::{
+    exit::CommandResult,
+    runs::{NO_SYSTEM, Words},
+};
+
+/// Flags of `tune`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  regatta tune --device boat-1 --benchmark resnet50 --scenario Offline --engine tensorrt --time 2h
+      writes runs/ID/files/tuned.toml; `regatta run --system runs/ID/files/tuned.toml` uses what was found")]
+pub(super) struct Args {
+    #[command(flatten)]
+    job: JobArgs,
+    /// The engine: tract, tensorrt or sim
+    #[arg(long, default_value = "tract")]
+    engine: EngineKind,
+    /// How long each device searches, for each scenario
+    #[arg(long, value_name = "T", default_value = "10m")]
+    time: HumanDuration,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
+    let words = args.job.words(RunTask::Tune, args.engine);
+    let words = Words {
+        duration: Some(args.time.to_string()),
+        // The values of a system would stay fixed.
+        system: words.system.clone().or_else(|| Some(NO_SYSTEM.to_owned())),
+        ..words
+    };
+    device_job::request(&args.job, words, context)
+}
