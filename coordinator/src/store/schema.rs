@@ -348,6 +348,9 @@ ALTER TABLE power_sessions ADD COLUMN step TEXT;         -- the newest step, in 
 ALTER TABLE power_sessions ADD COLUMN watts REAL;        -- the newest mean of ten seconds
 ALTER TABLE power_sessions ADD COLUMN observation TEXT;  -- the newest observation beside it, such as a clock's step
 ",
+    "
+ALTER TABLE power_sessions ADD COLUMN mean_watts REAL;   -- the meter's mean in the testing run's window, once the session is complete
+",
 ];
 
 /// Migrates the database to the current version.
