@@ -37,6 +37,7 @@ pub mod statistics;
 pub mod terminal;
 pub mod transcript;
 pub mod whole_way;
+pub mod windows;
 pub mod wire;
 
 pub use binaries::{agent, build_release_binaries, regatta};

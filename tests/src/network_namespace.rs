@@ -2,6 +2,8 @@
 
 use std::{path::Path, process::Command};
 
+use crate::left_out;
+
 /// Set in the namespace.
 const INSIDE: &str = "REGATTA_TEST_NAMESPACE";
 
@@ -11,16 +13,35 @@ const INSIDE: &str = "REGATTA_TEST_NAMESPACE";
 /// Panics when the test fails there.
 #[must_use]
 pub fn continues_inside(test: &str) -> bool {
+    continues(test, &["--user", "--map-root-user", "--net", "--mount"])
+}
+
+/// As [`continues_inside`], for tests with machines whose users are others, which needs root.
+///
+/// # Panics
+/// Panics when the test fails there.
+#[must_use]
+pub fn continues_inside_as_root(test: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        left_out("machines with users of their own need root");
+        return false;
+    }
+    continues(test, &["--net"])
+}
+
+fn continues(test: &str, namespaces: &[&str]) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
-    let possible = unshare(Path::new("true")).status();
+    let possible = unshare(Path::new("true"), namespaces).status();
     if !possible.is_ok_and(|status| status.success()) {
         println!("left out: power sessions: this user can make no network namespace");
         return false;
     }
     let own = std::env::current_exe().expect("a process knows its executable");
-    let status = unshare(&own).args(["--exact", test, "--nocapture"]).status();
+    let status = unshare(&own, namespaces)
+        .args(["--exact", test, "--nocapture"])
+        .status();
     assert!(
         status.expect("unshare starts").success(),
         "the test in the namespace"
@@ -28,10 +49,11 @@ pub fn continues_inside(test: &str) -> bool {
     false
 }
 
-fn unshare(program: &Path) -> Command {
+fn unshare(program: &Path, namespaces: &[&str]) -> Command {
     let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "--net", "--mount", "sh", "-c"]);
-    command.args(["ip link set lo up && exec \"$@\"", "sh"]);
+    command
+        .args(namespaces)
+        .args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]);
     command.arg(program).env(INSIDE, "1");
     command
 }

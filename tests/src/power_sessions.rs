@@ -75,6 +75,70 @@ pub fn id(session: &Value) -> String {
     session["session"].as_str().expect("an id").to_owned()
 }
 
+/// Returns LoadGen's `power_begin` and `power_end` in a detail log, in seconds of the day. `None` without them.
+#[must_use]
+pub fn power_window(detail_log: &str) -> Option<(f64, f64)> {
+    let time_of = |key: &str| {
+        let line = detail_log.lines().find(|line| line.contains(key))?;
+        seconds_of_day(line.split("\"value\": \"").nth(1)?.split('"').next()?)
+    };
+    time_of("power_begin").zip(time_of("power_end"))
+}
+
+/// Returns the seconds of the day of a stamp `MM-DD-YYYY HH:MM:SS.mmm`. `None` when it is none.
+#[must_use]
+pub fn seconds_of_day(stamp: &str) -> Option<f64> {
+    let (_, clock) = stamp.split_once(' ')?;
+    let mut parts = clock.split(':').map(|part| part.parse::<f64>().ok());
+    Some(parts.next()?? * 3600.0 + parts.next()?? * 60.0 + parts.next()??)
+}
+
+/// Python reads this when it starts: the wall clock is off by the seconds in a file, and other clocks are not. With `SETTLE`, the official
+/// waits of 10 s take so many seconds. libfaketime makes Python's sleeps fail, so Python itself changes them.
+const CHANGED_TIME: &str = "\
+import os, time
+real, sleep = time.time, time.sleep
+def stepped():
+    try:
+        with open(os.environ['CLOCK']) as file:
+            return real() + float(file.read())
+    except (OSError, ValueError):
+        return real()
+time.time = stepped
+if 'SETTLE' in os.environ:
+    time.sleep = lambda seconds: sleep(float(os.environ['SETTLE']) if seconds == 10 else seconds)
+";
+
+/// Writes `python` into a directory, whose clock [`set_python_clock`] steps. With `settle`, the official waits of 10 s take so many seconds.
+///
+/// # Panics
+/// Panics when a file cannot be written.
+pub fn write_python(directory: &Path, settle: Option<u32>) {
+    let site = directory.join("site");
+    fs::create_dir_all(&site).expect("a directory");
+    fs::write(site.join("sitecustomize.py"), CHANGED_TIME).expect("Python's changes");
+    let wait = settle.map_or_else(String::new, |seconds| format!(" SETTLE={seconds}"));
+    let text = format!(
+        "#!/bin/sh\nexport PYTHONPATH={} CLOCK={}{wait}\nexec python3 \"$@\"\n",
+        site.display(),
+        directory.join("clock").display()
+    );
+    let python = directory.join("python");
+    fs::write(&python, text).expect("Python");
+    fs::set_permissions(python, fs::Permissions::from_mode(0o755)).expect("Python");
+    set_python_clock(directory, 0.0);
+}
+
+/// Sets the clock of a Python of [`write_python`] to an offset in seconds.
+///
+/// # Panics
+/// Panics when the file cannot be written.
+pub fn set_python_clock(directory: &Path, offset: f64) {
+    let new = directory.join("clock.new");
+    fs::write(&new, format!("{offset:+}\n")).expect("the clock");
+    fs::rename(new, directory.join("clock")).expect("the clock");
+}
+
 /// Returns the processes whose command line meets a condition.
 ///
 /// # Panics

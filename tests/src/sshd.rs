@@ -34,6 +34,8 @@ pub struct Likeness<'a> {
     pub home: Option<&'a str>,
     /// Additional lines of sshd's configuration.
     pub config: &'a str,
+    /// The program that is the user's shell, instead of `/bin/sh`. Beside it is `sftp.py`, the SFTP server.
+    pub shell: Option<&'a str>,
     /// Whether the board has systemd, and the real sudo allows the user with the password. Otherwise no systemd runs.
     pub sudo: bool,
 }
@@ -81,6 +83,12 @@ impl Sshd {
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.path().join("home")
+    }
+
+    /// The directory of a shell that is not `/bin/sh`.
+    #[must_use]
+    pub fn shell_directory(&self) -> PathBuf {
+        self.path().join("shell")
     }
 
     /// The private key that the board accepts.
@@ -162,9 +170,20 @@ impl Sshd {
             let text = fs::read_to_string(Path::new("/etc").join(file)).expect("the system's accounts");
             fs::write(here.join(file), format!("{text}{line}\n")).expect("accounts");
         };
+        let mut shell = PathBuf::from("/bin/sh");
+        let mut subsystem = String::new();
+        if let Some(program) = likeness.shell {
+            let place = self.shell_directory();
+            fs::create_dir(&place).expect("a directory");
+            shell = place.join("shell.py");
+            fs::write(&shell, program).expect("the shell");
+            fs::set_permissions(&shell, fs::Permissions::from_mode(0o755)).expect("permissions");
+            subsystem = format!("Subsystem sftp {}\n", place.join("sftp.py").display());
+        }
+        let shell = shell.display();
         also(
             "passwd",
-            format!("{SAILOR}:x:{UID}:{UID}::{}:/bin/sh", self.home().display()),
+            format!("{SAILOR}:x:{UID}:{UID}::{}:{shell}", self.home().display()),
         );
         also("group", format!("{SAILOR}:x:{UID}:"));
         also("shadow", format!("{SAILOR}:{hash}:19000:0:99999:7:::"));
@@ -175,7 +194,7 @@ impl Sshd {
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {directory}/host_key\nPidFile none\nUsePAM no\n\
              AuthorizedKeysFile {directory}/authorized_keys\nStrictModes no\nPasswordAuthentication yes\n\
-             SetEnv PATH={directory}/bin:/usr/bin:/bin\n{}",
+             SetEnv PATH={directory}/bin:/usr/bin:/bin\n{subsystem}{}",
             likeness.config
         );
         fs::write(here.join("sshd_config"), config).expect("the server's configuration");

@@ -50,6 +50,9 @@ fn sessions_are_recorded_and_leave_no_lease() {
             scope.spawn(move || a_client_that_is_killed(lab, power_dev)),
             scope.spawn(move || a_supervisor_that_is_killed(lab, power_dev)),
             scope.spawn(move || a_command_that_is_killed(lab, power_dev)),
+            scope.spawn(move || a_clock_that_is_stepped(lab, power_dev)),
+            scope.spawn(move || a_ptd_that_hangs_in_a_session(lab, power_dev)),
+            scope.spawn(move || a_ptd_that_hangs_at_its_start(lab, power_dev)),
         ];
         for part in parts {
             part.join().expect("this part of the test holds");
@@ -348,6 +351,87 @@ fn a_supervisor_that_is_killed(lab: &Lab, power_dev: &Path) {
     });
 }
 
+/// It is stopped while the meter settles: the official server waits for its answer without limit.
+fn a_ptd_that_hangs_in_a_session(lab: &Lab, power_dev: &Path) {
+    add_meter(lab, power_dev, "hung", "");
+    let mut process = Process::start(&mut session(lab, "hung"), &lab.workspace().join("hung.log"));
+    eventually("the meter to settle", 60, || {
+        process.output().contains("ranging: the meter settles")
+    });
+    let program = lab.workspace().join("ptd-hung").display().to_string();
+    let of_meter = |line: &str| line.contains("simulate-ptd") && line.contains(" 49 hung");
+    eventually("PTDaemon to measure", 30, || !processes(of_meter).is_empty());
+    for pid in processes(of_meter) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).expect("a process id"));
+        let stopped =
+            rustix::process::kill_process(pid.expect("a process id"), rustix::process::Signal::STOP);
+        stopped.unwrap_or_else(|error| panic!("{program}: {error}"));
+    }
+    recorded_as_failed(lab, "hung", &mut process, "PTDaemon does not answer");
+}
+
+/// It answers the checks before the session, and at its next start it listens and says nothing.
+fn a_ptd_that_hangs_at_its_start(lab: &Lab, power_dev: &Path) {
+    add_meter(lab, power_dev, "mute", "");
+    let program = lab.workspace().join("ptd-mute");
+    let simulated = fs::read_to_string(&program).expect("PTDaemon's program");
+    let mute = "import socket, sys, time\n\
+                port = int(sys.argv[sys.argv.index('-p') + 1])\n\
+                listener = socket.create_server(('127.0.0.1', port))\n\
+                time.sleep(600)\n";
+    fs::write(program.with_extension("py"), mute).expect("a program");
+    let script = format!(
+        "#!/bin/sh\n[ -e $0.started ] && exec python3 $0.py \"$@\"\ntouch $0.started\n{}",
+        simulated.trim_start_matches("#!/bin/sh\n")
+    );
+    fs::write(&program, script).expect("PTDaemon's program");
+    let mut process = Process::start(&mut session(lab, "mute"), &lab.workspace().join("mute.log"));
+    eventually("the session to begin", 60, || !sessions(lab, "mute").is_empty());
+    recorded_as_failed(lab, "mute", &mut process, "PTDaemon does not answer");
+}
+
+/// A small step is an event and an observation, and the session goes on. A step of a second ends it.
+fn a_clock_that_is_stepped(lab: &Lab, power_dev: &Path) {
+    let place = lab.workspace().join("stepped");
+    power_sessions::write_python(&place, None);
+    let program = lab.workspace().join("ptd-stepped");
+    write_simulated_ptd(&program, &regatta(), "");
+    let added = power_sessions::add_meter(&mut lab.regatta(), "stepped", power_dev, &program)
+        .arg("--python")
+        .arg(place.join("python"))
+        .output()
+        .expect("regatta starts");
+    assert!(added.status.success(), "{}", printed(&added));
+    let events = Process::start(lab.regatta().arg("events"), &place.join("events.txt"));
+    let mut process = Process::start(&mut session(lab, "stepped"), &place.join("session.txt"));
+    eventually("the meter to settle", 60, || {
+        process.output().contains("ranging: the meter settles")
+    });
+    power_sessions::set_python_clock(&place, 0.25);
+    let small = "the device's clock was stepped by +0.250 s";
+    let is_reported = |text: &str| {
+        let lines = events.output();
+        lines
+            .lines()
+            .any(|line| line.contains("power session") && line.contains(text))
+    };
+    eventually("the event of the small step", 60, || is_reported(small));
+    assert!(process.is_running(), "{}", process.output());
+    power_sessions::set_python_clock(&place, 1.25);
+    let large = "the device's clock was stepped by +1.000 s";
+    recorded_as_failed(lab, "stepped", &mut process, large);
+    eventually("the event of the end", 10, || is_reported(large));
+    let id = id(&sessions(lab, "stepped").remove(0));
+    let shown = lab.json(&["power", "show", &id]);
+    let observations = shown["record"]["observations"].as_array().expect("a list");
+    let texts: Vec<_> = observations
+        .iter()
+        .filter_map(|one| one["text"].as_str())
+        .collect();
+    assert_eq!(texts, [small, large], "{shown}");
+}
+
+/// Checks that a session has ended for this reason within a minute from now.
 fn recorded_as_failed(lab: &Lab, meter: &str, process: &mut Process, reason: &str) {
     eventually("the session to end", 60, || !process.is_running());
     let row = sessions(lab, meter).remove(0);

@@ -103,8 +103,9 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             let mut row = lookup::device(&store, Some(device))?;
             listen(slice::from_mut(&mut row), context, &workspace, &store)?;
             let wall_ratio = store.wall_ratio(&row.id)?;
-            let document = ShownDevice::of(&row, wall_ratio.as_ref());
-            context.print(&document, || tables::device(&row, wall_ratio.as_ref()))?;
+            let meter_ratio = store.meter_ratio(&row.id)?;
+            let ratios = [wall_ratio.as_ref(), meter_ratio.as_ref()];
+            context.print(&ShownDevice::of(&row, ratios), || tables::device(&row, ratios))?;
         }
     }
     Ok(exit::OK)

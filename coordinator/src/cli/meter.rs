@@ -43,9 +43,9 @@ pub(super) struct AddArgs {
     /// The address at which devices reach the director [default: that of its login]
     #[arg(long, value_name = "HOST")]
     address: Option<String>,
-    /// The copy of mlcommons/power-dev on the director
+    /// The copy of mlcommons/power-dev on the director; only `power run --informative` works without it
     #[arg(long, value_name = "DIR")]
-    power_dev: String,
+    power_dev: Option<String>,
     /// The copy on this machine, whose checker judges; needed with --director
     #[arg(long, value_name = "DIR", requires = "director")]
     checker: Option<String>,

@@ -53,6 +53,7 @@ pub(super) fn badge(row: &PowerSessionRow) -> Markup {
     let (class, word) = match (row.verdict.as_deref(), &row.ended) {
         (Some("pass"), _) => ("good", "pass"),
         (Some("rehearsal"), _) => ("warn", "rehearsal"),
+        (Some("informative"), _) => ("warn", "informative"),
         (Some("fail"), _) => ("bad", "fail"),
         (_, None) => ("busy", "not ended"),
         _ => ("bad", "failed"),

@@ -73,7 +73,7 @@ pub(super) fn page(view: &SessionView) -> Page {
         (facts(view))
         section { h2 { "Power over time" } (watts_chart::render(&view.timelines)) }
         @if let Some(record) = &view.record {
-            section { h2 { "Official checks" } (official_checks(record)) }
+            @if !record.is_informative() { section { h2 { "Official checks" } (official_checks(record)) } }
             section { h2 { "Findings of Regatta's check" } (texts(&record.findings(), if record.verdict().is_some() { "None." } else { "Not checked." })) }
             section { h2 { "Files" } (files::list(&row.id, record)) }
         }
@@ -92,6 +92,9 @@ fn verdict(view: &SessionView) -> Markup {
         p .headline { (badge(row)) @if let Some(energy) = energy { " " strong { (tables::energy(energy)) } } }
         @if row.simulated == Some(true) {
             p .alarm { "Rehearsal: PTDaemon is simulated (FAKEPTD). Nothing here is a measurement." }
+        }
+        @if view.record.as_ref().is_some_and(SessionRecord::is_informative) {
+            p .alarm { "Informative: Regatta's own power programs made it. It can never be submitted." }
         }
         @if let Some(reason) = &row.reason {
             h2 { "Why it has no result" }

@@ -21,7 +21,7 @@ mod site;
 pub(crate) mod ssh;
 mod survey;
 
-pub(crate) use board::{LinkLost, Script};
+pub(crate) use board::LinkLost;
 pub(crate) use deployment::Deployment;
 pub(crate) use error::DeployError;
 pub(crate) use image::Image;

@@ -87,14 +87,20 @@ pub(crate) struct ShownDevice<'a> {
     device: DeviceDocument<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wall_over_rails: Option<&'a WallRatio>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meter_over_rails: Option<&'a WallRatio>,
 }
 
 impl<'a> ShownDevice<'a> {
-    /// The document of a device.
-    pub(crate) fn of(row: &'a DeviceRow, wall_over_rails: Option<&'a WallRatio>) -> Self {
+    /// The document of a device, with its ratios to the rails: of a plug or USB meter, and of a listed one.
+    pub(crate) fn of(
+        row: &'a DeviceRow,
+        [wall_over_rails, meter_over_rails]: [Option<&'a WallRatio>; 2],
+    ) -> Self {
         Self {
             device: row.into(),
             wall_over_rails,
+            meter_over_rails,
         }
     }
 }

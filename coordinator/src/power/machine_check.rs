@@ -6,7 +6,7 @@ use regatta_config::round::PowerRules;
 use regatta_power::{ntp::LARGEST_OFFSET, power_dev::PowerDev};
 
 use super::{
-    machine::{Machine, NtpAnswer, Probe},
+    machine::{Machine, NtpAnswer, Probe, Programs},
     preflight_line::PreflightLine,
     session_check::FREE_MIB,
 };
@@ -59,7 +59,10 @@ impl MachineCheck<'_> {
 
     fn power_dev(&self) -> PreflightLine {
         let subject = "power-dev";
-        let root = &self.machine.power_dev;
+        let Programs::Official(root) = &self.machine.programs else {
+            let found = "Regatta's own: the session is informative and can never be submitted";
+            return self.passed("power programs", found);
+        };
         let Some(probed) = self.probe.power_dev.clone() else {
             let found = format!("{root} on {} is no copy of power-dev", self.machine.name());
             let hint = "git clone -c core.autocrlf=false https://github.com/mlcommons/power-dev there, and name the copy";
@@ -167,7 +170,10 @@ impl MachineCheck<'_> {
     fn meter(&self) -> PreflightLine {
         let subject = "meter";
         let (kind, port) = (self.settings.device_type, &self.settings.device_port);
-        let Some((name, _)) = self.rules.meters.iter().find(|(_, number)| **number == kind) else {
+        let known = self.rules.meters.iter().find(|(_, number)| **number == kind);
+        let name = known.map(|(name, _)| name.as_str());
+        let unlisted = (self.machine.programs == Programs::Own).then_some("which no round accepts");
+        let Some(name) = name.or(unlisted) else {
             let list: Vec<_> = self
                 .rules
                 .meters

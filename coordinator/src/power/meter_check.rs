@@ -11,11 +11,11 @@ use crate::store::MeterSettings;
 /// Amperes below which users of power-dev report that ranging is unreliable (power-dev issues 253 and 280).
 const LOW_AMPS: f64 = 0.2;
 
-/// Judges what PTDaemon reports.
+/// Judges what PTDaemon reports, by a round's rules if there are any.
 pub(super) fn lines(
     reading: &Result<MeterReading, String>,
     settings: &MeterSettings,
-    rules: &PowerRules,
+    rules: Option<&PowerRules>,
 ) -> Vec<PreflightLine> {
     let subject = "meter reading";
     let off = "switch the meter on, and check its cable, device type, interface and device port";
@@ -36,28 +36,33 @@ pub(super) fn lines(
     }
 }
 
-fn version(identity: &str, rules: &PowerRules) -> PreflightLine {
+fn version(identity: &str, rules: Option<&PowerRules>) -> PreflightLine {
     let subject = "PTDaemon version";
     let version = identity.split_once("version=").map(|(_, rest)| rest);
     let version = version
         .and_then(|rest| rest.split('-').next())
         .unwrap_or("unknown");
-    match rules.ptd_versions.iter().any(|accepted| accepted == version) {
-        true => PreflightLine::passed(subject, version),
-        false => PreflightLine::failed(
-            subject,
-            format!("{version}; the round accepts {}", rules.ptd_versions.join(", ")),
-            "install the round's PTDaemon, and name it with `regatta meter add --replace --ptd`",
-        ),
+    match rules {
+        Some(rules) if !rules.ptd_versions.iter().any(|accepted| accepted == version) => {
+            PreflightLine::failed(
+                subject,
+                format!("{version}; the round accepts {}", rules.ptd_versions.join(", ")),
+                "install the round's PTDaemon, and name it with `regatta meter add --replace --ptd`",
+            )
+        }
+        _ => PreflightLine::passed(subject, version),
     }
 }
 
-fn model(identity: &str, settings: &MeterSettings, rules: &PowerRules) -> PreflightLine {
+fn model(identity: &str, settings: &MeterSettings, rules: Option<&PowerRules>) -> PreflightLine {
     let subject = "meter identity";
     let model = identity.split(',').next().unwrap_or_default();
     let simulated = match identity.contains(SIMULATION_MARK) {
         true => " (FAKEPTD: simulated, no measurement)",
         false => "",
+    };
+    let Some(rules) = rules else {
+        return PreflightLine::passed(subject, format!("{model}{simulated}"));
     };
     match rules.meters.get(model) {
         Some(kind) if *kind == settings.device_type => {
@@ -111,18 +116,22 @@ mod tests {
     use super::*;
 
     fn read(identity: &str, sample: &str) -> Vec<bool> {
+        judged(identity, sample, true)
+    }
+
+    fn judged(identity: &str, sample: &str, has_rules: bool) -> Vec<bool> {
         let settings: MeterSettings = serde_json::from_str(
             r#"{"power_dev": "", "ptd": "", "python": "", "device_type": 49, "interface": "", "device_port": "", "channel": [],
                 "gpib_board": null, "port": 1, "ptd_port": 2, "ntp": ""}"#,
         )
         .unwrap();
         let rounds = regatta_config::known::rounds().unwrap();
-        let rules = rounds.last().unwrap().power.clone().unwrap();
+        let rules = rounds.last().unwrap().power.clone().filter(|_| has_rules);
         let reading = MeterReading::Read {
             identity: identity.to_owned(),
             samples: vec![sample.to_owned()],
         };
-        let lines = lines(&Ok(reading), &settings, &rules);
+        let lines = lines(&Ok(reading), &settings, rules.as_ref());
         lines.iter().map(|line| line.passed).collect()
     }
 
@@ -143,6 +152,11 @@ mod tests {
             [true, false, true]
         );
         assert_eq!(read(&identity("Dummy", "1.11.1"), ""), [true, false, false]);
+        assert_eq!(
+            judged("Plug,version=1", good, false),
+            [true, true, true],
+            "informative"
+        );
         let unplugged = "Time,x,Watts,0,Volts,230,Amps,0,PF,0,Mark,preflight";
         assert_eq!(
             read(&identity("YokogawaWT310E", "1.11.1"), unplugged),

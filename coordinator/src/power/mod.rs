@@ -13,6 +13,7 @@ mod official_verdict;
 mod preflight;
 mod preflight_line;
 mod ptd_program;
+mod rails_power;
 mod run_workload;
 mod session_check;
 mod session_record;
@@ -26,13 +27,14 @@ use std::{
 };
 
 pub(crate) use agent_bench::AgentBench;
-pub(crate) use machine::{Link, LinkError, Machine, RemoteDirector, RemoteSystem};
+pub(crate) use machine::{Link, LinkError, Machine, Programs, RemoteDirector, RemoteSystem};
 pub(crate) use meter_conf::server_conf;
 pub(crate) use meter_lease::{LeaseError, MeterLease};
 pub(crate) use official_verdict::OfficialVerdict;
 pub(crate) use preflight::{Preflight, PreflightResult};
 pub(crate) use preflight_line::PreflightLine;
 pub(crate) use ptd_program::write_ptd_program;
+pub(crate) use rails_power::RailsPower;
 pub(crate) use run_workload::{HandOver, RunOrder, RunWorkload, copy_logs, upload_logs};
 pub(crate) use session_check::{checker_copy, run_length, words};
 pub(crate) use session_record::{SessionFacts, SessionRecord};

@@ -6,7 +6,7 @@ use regatta_config::round::PowerRules;
 use regatta_types::documents::{DeviceFacts, RunSpec};
 
 use super::{
-    machine::{Machine, MeterReading, Probe, ProbeRequest},
+    machine::{Machine, MeterReading, Probe, ProbeRequest, Programs},
     machine_check::MachineCheck,
     meter_check,
     meter_conf::server_conf,
@@ -68,17 +68,19 @@ impl Preflight<'_> {
         } else {
             self.probe(self.system, false, true)
         };
-        let boot_id = system.as_ref().ok().and_then(|probe| probe.boot_id.clone());
+        let is_informative = self.is_informative();
         let (name, facts, online) = &self.device;
         let reported = facts.as_ref().and_then(|facts| facts.boot_id.as_deref());
         let machine = self.system.link.as_ref().map(|link| link.login());
-        lines.push(session_check::device(
-            name,
-            *online,
-            reported,
-            machine,
-            boot_id.as_deref(),
-        ));
+        // Regatta's own client waits on this machine, not on the device.
+        let boot_id = match is_informative {
+            true => reported.map(str::to_owned),
+            false => system.as_ref().ok().and_then(|probe| probe.boot_id.clone()),
+        };
+        lines.push(match is_informative {
+            true => session_check::device_alone(name, *online, reported),
+            false => session_check::device(name, *online, reported, machine, boot_id.as_deref()),
+        });
         for (role, machine, probe, is_director) in [
             (director_role, self.director, &director, true),
             (system_role, self.system, &system, false),
@@ -127,13 +129,21 @@ impl Preflight<'_> {
             lines.push(session_check::clocks(self.director, self.system));
             lines.push(session_check::workspace_disk(self.directory));
         }
-        lines.push(session_check::checker(self.settings));
+        if !is_informative {
+            lines.push(session_check::checker(self.settings));
+        }
         // PTDaemon is only started where nothing else is in the way.
         if self.reads_meter && lines.iter().all(|line| line.passed) {
-            lines.extend(meter_check::lines(&self.read_meter(), self.settings, self.rules));
+            let rules = (!is_informative).then_some(self.rules);
+            lines.extend(meter_check::lines(&self.read_meter(), self.settings, rules));
         }
         lines.push(session_check::length(self.spec));
         PreflightResult { lines, boot_id }
+    }
+
+    /// Whether Regatta's own programs make the session.
+    fn is_informative(&self) -> bool {
+        self.director.programs == Programs::Own
     }
 
     fn read_meter(&self) -> Result<MeterReading, String> {
@@ -148,12 +158,13 @@ impl Preflight<'_> {
         let settings = self.settings;
         let directory = match &machine.link {
             None => self.directory.display().to_string(),
-            Some(link) => link.home().to_owned(),
+            Some(link) => link.program_path(link.home()).to_owned(),
         };
         let sessions = machine.sessions();
+        let left_over = sessions.as_deref().zip(machine.link.as_ref());
         let is_apart = is_system && !is_director;
         machine.probe(&ProbeRequest {
-            power_dev: &machine.power_dev,
+            power_dev: machine.programs.power_dev(),
             ptd: is_director.then_some(settings.ptd.as_str()),
             meter: is_director.then_some(settings.device_port.as_str()),
             ports: if is_director {
@@ -164,7 +175,7 @@ impl Preflight<'_> {
             reach: is_apart.then_some((self.address, settings.port)),
             ntp: &settings.ntp,
             directory: &directory,
-            left_over: sessions.as_deref(),
+            left_over: left_over.map(|(sessions, link)| link.program_path(sessions)),
         })
     }
 }

@@ -74,6 +74,25 @@ pub(super) fn clocks(director: &Machine, system: &Machine) -> PreflightLine {
     }
 }
 
+/// Checks that a device of an informative session reports its boot. Its client is on this machine, and the evidence of both runs names the
+/// boot.
+pub(super) fn device_alone(name: &str, is_online: bool, reported: Option<&str>) -> PreflightLine {
+    let subject = "device";
+    match (is_online, reported) {
+        (true, Some(_)) => PreflightLine::passed(subject, format!("{name} is online")),
+        (true, None) => PreflightLine::failed(
+            subject,
+            format!("{name} reports no boot id"),
+            format!("upgrade its agent: `regatta device deploy {name} USER@HOST`"),
+        ),
+        (false, _) => PreflightLine::failed(
+            subject,
+            format!("{name} is not online"),
+            "start `regatta-agent serve` there",
+        ),
+    }
+}
+
 /// Estimates how long a session takes at least.
 pub(super) fn length(spec: &RunSpec) -> PreflightLine {
     let run = run_length(spec);
@@ -160,7 +179,8 @@ pub(crate) fn words(time: Duration) -> String {
 
 /// The copy of power-dev on this machine whose checker judges.
 pub(crate) fn checker_copy(settings: &MeterSettings) -> PathBuf {
-    PathBuf::from(settings.checker.as_ref().unwrap_or(&settings.power_dev))
+    let copy = settings.checker.as_ref().or(settings.power_dev.as_ref());
+    copy.map(PathBuf::from).unwrap_or_default()
 }
 
 /// Checks that the official checker is on this machine.

@@ -11,6 +11,7 @@ use regatta_types::RunId;
 use serde_json::{Value, json};
 
 use super::{
+    rails_power::RailsPower,
     session_times::SessionTimes,
     session_verdict::{SessionVerdict, is_simulated},
     session_watch::{self, Observation},
@@ -52,6 +53,10 @@ pub(crate) struct SessionFacts<'a> {
     pub(crate) observations: Vec<Observation>,
     /// The times of its steps.
     pub(crate) times: SessionTimes,
+    /// The power of the board's rails in the testing run.
+    pub(crate) rails: Option<RailsPower>,
+    /// Whether Regatta's own programs made it.
+    pub(crate) informative: bool,
     /// The directory on the machine of the official client that has the files, when they could not be fetched.
     pub(crate) unfetched: Option<String>,
 }
@@ -82,6 +87,7 @@ impl SessionRecord {
             "round": draft.spec.round,
             "state": draft.spec.state,
             "simulated": simulated,
+            "informative": facts.informative,
             "obstacles": facts.obstacles,
             "unfetched": facts.unfetched,
             "steps": facts.times.document(),
@@ -104,6 +110,7 @@ impl SessionRecord {
         };
         let beside = energy.and_then(|energy| facts.times.beside(energy.seconds));
         set(&mut document, "seconds_beside_window", json!(beside));
+        add_rails(&mut document, energy.as_ref(), facts.rails.as_ref());
         store(directory, &document)?;
         Ok(Self { document, energy })
     }
@@ -125,7 +132,12 @@ impl SessionRecord {
     ///
     /// # Errors
     /// When a file of the session cannot be read, or the document cannot be written.
-    pub(crate) fn fetched(mut self, directory: &Path, verdict: SessionVerdict) -> io::Result<Self> {
+    pub(crate) fn fetched(
+        mut self,
+        directory: &Path,
+        verdict: SessionVerdict,
+        rails: Option<&RailsPower>,
+    ) -> io::Result<Self> {
         let why = self
             .document
             .as_object_mut()
@@ -140,6 +152,7 @@ impl SessionRecord {
             set(&mut self.document, key, value);
         }
         self.energy = add_verdict(&mut self.document, verdict);
+        add_rails(&mut self.document, self.energy.as_ref(), rails);
         store(directory, &self.document)?;
         Ok(self)
     }
@@ -173,6 +186,17 @@ impl SessionRecord {
     /// Whether PTDaemon was a simulated one. `None` when it has not reported what it is.
     pub(crate) fn simulated(&self) -> Option<bool> {
         self.document.get("simulated").and_then(Value::as_bool)
+    }
+
+    /// Whether Regatta's own programs made it.
+    pub(crate) fn is_informative(&self) -> bool {
+        self.document.get("informative") == Some(&Value::Bool(true))
+    }
+
+    /// The power of the board's rails in the testing run, and the meter's divided by it.
+    pub(crate) fn rails(&self) -> Option<(f64, f64)> {
+        let number = |key: &str| self.document.pointer(key).and_then(Value::as_f64);
+        number("/rails/watts").zip(number("/rails/meter_over_rails"))
     }
 
     /// Why its runs cannot be submitted.
@@ -210,9 +234,9 @@ impl SessionRecord {
             .collect()
     }
 
-    /// Whether both checkers accept it, also as a rehearsal.
+    /// Whether the checkers accept it, also as a rehearsal or an informative session.
     pub(crate) fn passes(&self) -> bool {
-        matches!(self.verdict(), Some("pass" | "rehearsal"))
+        matches!(self.verdict(), Some("pass" | "rehearsal" | "informative"))
     }
 
     /// The energy of a complete session's testing run.
@@ -242,16 +266,26 @@ fn add_verdict(document: &mut Value, verdict: SessionVerdict) -> Option<SessionE
         .and_then(Value::as_array)
         .is_none_or(|obstacles| !obstacles.is_empty());
     let word = match (verdict.accepts(), is_measured && !has_obstacles) {
+        (true, _) if verdict.official.is_none() => "informative",
         (true, true) => "pass",
         (true, false) => "rehearsal",
         (false, _) => "fail",
     };
     set(document, "verdict", json!(word));
-    set(document, "official_checks", json!(verdict.official.checks));
-    set(document, "official_summary", json!(verdict.official.summary()));
+    if let Some(official) = &verdict.official {
+        set(document, "official_checks", json!(official.checks));
+        set(document, "official_summary", json!(official.summary()));
+    }
     set(document, "findings", json!(verdict.findings));
     set(document, "energy", json!(verdict.energy));
     verdict.energy
+}
+
+/// Adds the power of the board's rails beside the meter's.
+fn add_rails(document: &mut Value, energy: Option<&SessionEnergy>, rails: Option<&RailsPower>) {
+    if let Some((energy, rails)) = energy.zip(rails) {
+        set(document, "rails", rails.beside(energy.watts));
+    }
 }
 
 /// SHA-256 of every file, by its path below the directory.

@@ -1,4 +1,5 @@
-//! The verdict on a complete session: that of the official checker, that of Regatta, and the energy.
+//! The verdict on a complete session: that of the official checker, that of Regatta, and the energy. A session of Regatta's own programs has no
+//! official one.
 
 use std::path::Path;
 
@@ -16,8 +17,8 @@ const IDENTITY: &str = ",version=";
 
 /// A verdict.
 pub(crate) struct SessionVerdict {
-    /// The official checker's.
-    pub(crate) official: OfficialVerdict,
+    /// The official checker's. `None` for an informative session.
+    pub(crate) official: Option<OfficialVerdict>,
     /// Regatta's findings: failed checks, and faults that the official checks overlook.
     pub(crate) findings: Vec<String>,
     /// The energy of the testing run.
@@ -39,24 +40,49 @@ impl SessionVerdict {
         let output = session.with_file_name("check-output.txt");
         let official = OfficialVerdict::of(python, checker, session, &output)?;
         let tree = Tree::scan(session)?;
-        let failed = |check: check::PowerCheck| match check.outcome {
-            Outcome::Failed(reason) => Some(format!("{}: {reason}", check.name)),
-            Outcome::Passed | Outcome::Warned(_) => None,
-        };
-        let checks = check::check(&tree, "", rules).checks;
-        let mut findings: Vec<String> = checks.into_iter().filter_map(failed).collect();
-        findings.extend(check::overlooked(&tree, "", rules));
         Ok(Self {
-            official,
+            official: Some(official),
+            findings: findings(&tree, rules),
+            energy: check::energy(&tree, "").ok(),
+        })
+    }
+
+    /// Judges a session of Regatta's own programs by the round's rules, except which programs, meters and PTDaemons it accepts.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub(crate) fn informative(rules: &PowerRules, session: &Path) -> anyhow::Result<Self> {
+        arrange_for_submission(session)?;
+        let tree = Tree::scan(session)?;
+        let mut findings = findings(&tree, &check::with_any_meter(&tree, "", rules));
+        findings.retain(|finding| !check::SOURCES.iter().any(|name| finding.starts_with(name)));
+        Ok(Self {
+            official: None,
             findings,
             energy: check::energy(&tree, "").ok(),
         })
     }
 
-    /// Whether both checkers accept the session.
+    /// Whether the checkers accept the session. An informative one must also have an energy.
     pub(crate) fn accepts(&self) -> bool {
-        self.official.passes() && self.findings.is_empty()
+        let officially = self
+            .official
+            .as_ref()
+            .map_or(self.energy.is_some(), OfficialVerdict::passes);
+        officially && self.findings.is_empty()
     }
+}
+
+/// What Regatta's check finds in a session.
+fn findings(tree: &Tree, rules: &PowerRules) -> Vec<String> {
+    let failed = |check: check::PowerCheck| match check.outcome {
+        Outcome::Failed(reason) => Some(format!("{}: {reason}", check.name)),
+        Outcome::Passed | Outcome::Warned(_) => None,
+    };
+    let checks = check::check(tree, "", rules).checks;
+    let mut findings: Vec<String> = checks.into_iter().filter_map(failed).collect();
+    findings.extend(check::overlooked(tree, "", rules));
+    findings
 }
 
 /// Whether the PTDaemon of the session in `directory` was a simulated one, also of a session that failed. `None` when it has not

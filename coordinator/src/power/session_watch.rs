@@ -62,7 +62,10 @@ impl<'a> SessionWatch<'a> {
             let request = WatchRequest {
                 session,
                 ntp,
-                directory: machine.link.as_ref().map_or(here.as_str(), |link| link.home()),
+                directory: machine
+                    .link
+                    .as_ref()
+                    .map_or(here.as_str(), |link| link.program_path(link.home())),
             };
             let output = directory.join(format!("{role}-watch.txt"));
             let program = machine.watch(&request, &output)?;

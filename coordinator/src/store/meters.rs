@@ -22,8 +22,9 @@ pub(crate) struct MeterSettings {
     /// The copy of power-dev on this machine whose checker judges. `None` when `power_dev` is on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) checker: Option<String>,
-    /// The copy of power-dev on the director.
-    pub(crate) power_dev: String,
+    /// The copy of power-dev on the director. `None` where only Regatta's own programs are used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) power_dev: Option<String>,
     /// PTDaemon's executable on the director.
     pub(crate) ptd: String,
     /// The Python interpreter of the official server.

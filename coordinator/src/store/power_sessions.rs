@@ -26,7 +26,7 @@ pub(crate) struct PowerSessionRow {
     pub(crate) ranging: Option<RunId>,
     /// The testing run, once it was requested.
     pub(crate) testing: Option<RunId>,
-    /// `pass`, `fail` or `rehearsal` of a session that is complete.
+    /// `pass`, `fail`, `rehearsal` or `informative` of a session that is complete.
     pub(crate) verdict: Option<String>,
     /// Why it is not complete.
     pub(crate) reason: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) enum PowerSessionChange<'a> {
 /// How a session ended.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PowerSessionEnd<'a> {
-    /// `pass`, `fail` or `rehearsal` of a complete session.
+    /// `pass`, `fail`, `rehearsal` or `informative` of a complete session.
     pub(crate) verdict: Option<&'a str>,
     /// Why it is not complete.
     pub(crate) reason: Option<&'a str>,
@@ -64,6 +64,8 @@ pub(crate) struct PowerSessionEnd<'a> {
     pub(crate) simulated: Option<bool>,
     /// Why its runs cannot be submitted.
     pub(crate) obstacles: &'a [String],
+    /// The meter's mean in the testing run's window, in watts.
+    pub(crate) mean_watts: Option<f64>,
 }
 
 /// A session that begins.
@@ -153,9 +155,9 @@ impl Store {
         let obstacles = serde_json::to_string(end.obstacles)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         self.connection.execute(
-            "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4, simulated = ?5, obstacles = ?6
+            "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4, simulated = ?5, obstacles = ?6, mean_watts = ?7
              WHERE id = ?1 AND ended IS NULL",
-            params![id, now(), end.verdict, end.reason, end.simulated, obstacles],
+            params![id, now(), end.verdict, end.reason, end.simulated, obstacles, end.mean_watts],
         )?;
         Ok(())
     }
@@ -184,9 +186,9 @@ impl Store {
     /// Returns an error when the store fails.
     pub(crate) fn power_session_is_fetched(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
         self.connection.execute(
-            "UPDATE power_sessions SET verdict = ?2, reason = NULL, simulated = ?3
+            "UPDATE power_sessions SET verdict = ?2, reason = NULL, simulated = ?3, mean_watts = ?4
              WHERE id = ?1 AND ended IS NOT NULL AND verdict IS NULL",
-            params![id, end.verdict, end.simulated],
+            params![id, end.verdict, end.simulated, end.mean_watts],
         )?;
         Ok(())
     }

@@ -380,6 +380,9 @@ CREATE TABLE rollout_attempts (
 ALTER TABLE combinations ADD COLUMN meter TEXT;  -- of cells that are power sessions
 ALTER TABLE attempts ADD COLUMN session TEXT;    -- power session of the attempt; the run is then its testing run
 ",
+    "
+ALTER TABLE power_sessions ADD COLUMN mean_watts REAL;   -- the meter's mean in the testing run's window, once the session is complete
+",
 ];
 
 /// Migrates the database to the current version.

@@ -1,12 +1,12 @@
-//! How much more power a device takes at the wall than its own sensors show, from the runs that had a meter at the wall. Nothing is stored for it:
-//! the outcomes of recorded runs have both figures.
+//! How much more power a device takes at the wall than its own sensors show: from runs with a plug or USB meter, and from power sessions with a
+//! listed meter. Nothing is stored for it: the outcomes of recorded runs and the sessions have the figures.
 
 use regatta_types::DeviceId;
 use serde::Serialize;
 
 use super::{Result, Store};
 
-/// The ratios of a device's runs, wall power divided by the power of its rails.
+/// The ratios of a device's runs: the power that a meter shows, divided by that of the device's rails in the same window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct WallRatio {
     /// The number of runs.
@@ -35,18 +35,36 @@ impl WallRatio {
 }
 
 impl Store {
-    /// Returns the ratios of a device's recorded runs, or `None` if none of them had both figures.
+    /// Returns the ratios of a device's recorded runs with a plug or USB meter, or `None` if none of them had both figures.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn wall_ratio(&self, device: &DeviceId) -> Result<Option<WallRatio>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT ratio FROM (
-                 SELECT 1.0 * json_extract(outcome, '$.device_state.telemetry.wall_milliwatts')
-                     / json_extract(outcome, '$.device_state.telemetry.milliwatts') AS ratio
-                 FROM runs WHERE device = ?1 AND recorded IS NOT NULL)
-             WHERE ratio IS NOT NULL ORDER BY ratio",
-        )?;
+        self.ratios(
+            device,
+            "SELECT 1.0 * json_extract(outcome, '$.device_state.telemetry.wall_milliwatts')
+                 / json_extract(outcome, '$.device_state.telemetry.milliwatts') AS ratio
+             FROM runs WHERE device = ?1 AND recorded IS NOT NULL",
+        )
+    }
+
+    /// Returns the ratios of a device's power sessions that both checkers accept, without rehearsals, or `None` if there is none.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn meter_ratio(&self, device: &DeviceId) -> Result<Option<WallRatio>> {
+        self.ratios(
+            device,
+            "SELECT 1000.0 * session.mean_watts / json_extract(run.outcome, '$.device_state.telemetry.milliwatts') AS ratio
+             FROM power_sessions AS session JOIN runs AS run ON run.id = session.testing
+             WHERE session.device = ?1 AND session.simulated = 0 AND session.verdict IN ('pass', 'rehearsal')",
+        )
+    }
+
+    /// Summarises the column `ratio` of a query. Without rails, or with rails of 0 W, it is NULL.
+    fn ratios(&self, device: &DeviceId, query: &str) -> Result<Option<WallRatio>> {
+        let query = format!("SELECT ratio FROM ({query}) WHERE ratio IS NOT NULL ORDER BY ratio");
+        let mut statement = self.connection.prepare_cached(&query)?;
         let ratios = statement.query_map([device.as_str()], |row| row.get(0))?;
         Ok(WallRatio::of(&ratios.collect::<rusqlite::Result<Vec<f64>>>()?))
     }

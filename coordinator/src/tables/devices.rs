@@ -104,8 +104,8 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
     table.trim_fmt()
 }
 
-/// Formats one device with its own description.
-pub(crate) fn device(device: &DeviceRow, wall_ratio: Option<&WallRatio>) -> String {
+/// Formats one device with its own description and its ratios to the rails: of a plug or USB meter, and of a listed one.
+pub(crate) fn device(device: &DeviceRow, ratios: [Option<&WallRatio>; 2]) -> String {
     let mut table = table(["name", &escape(&device.name)]);
     let rows = [
         ("device", device.id.to_string()),
@@ -120,15 +120,18 @@ pub(crate) fn device(device: &DeviceRow, wall_ratio: Option<&WallRatio>) -> Stri
     for (name, value) in rows {
         table.add_row([cell(name), cell(value)]);
     }
-    if let Some(ratio) = wall_ratio {
-        let WallRatio {
-            runs,
-            median,
-            least,
-            most,
-        } = ratio;
-        let text = format!("{median:.3} (median; {least:.3} to {most:.3} in {runs} of its runs)");
-        table.add_row([cell("wall/rails"), cell(text)]);
+    let named = [("wall/rails", "runs"), ("meter/rails", "power sessions")];
+    for ((name, kind), ratio) in named.into_iter().zip(ratios) {
+        if let Some(ratio) = ratio {
+            let WallRatio {
+                runs,
+                median,
+                least,
+                most,
+            } = ratio;
+            let text = format!("{median:.3} (median; {least:.3} to {most:.3} in {runs} of its {kind})");
+            table.add_row([cell(name), cell(text)]);
+        }
     }
     for (engine, reason) in unavailable_engines(device) {
         table.add_row([cell("cannot run"), cell(format!("{engine}: {reason}"))]);

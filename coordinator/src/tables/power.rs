@@ -69,7 +69,7 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     if let Some(reason) = record.reason() {
         line(escape_lines(reason).replace('\n', "\n  "));
     }
-    if record.verdict().is_some() {
+    if record.verdict().is_some() && !record.is_informative() {
         line(format!("official checker: {}", text_of("official_summary")));
     }
     for finding in record.findings() {
@@ -78,11 +78,19 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     if let Some(energy) = record.energy() {
         line(self::energy(energy));
     }
+    if let Some((watts, ratio)) = record.rails() {
+        line(format!(
+            "rails: {watts:.3} W in the same window; the meter shows {ratio:.3} times as much (informative)"
+        ));
+    }
     for observation in record.observations() {
         line(format!("observed: {}", escape(&observation)));
     }
     for obstacle in record.obstacles() {
         line(format!("cannot be submitted: {}", escape(&obstacle)));
+    }
+    if record.is_informative() {
+        line("INFORMATIVE: Regatta's own power programs made it; it can never be submitted".to_owned());
     }
     if record.simulated() == Some(true) {
         line("REHEARSAL: PTDaemon is simulated (FAKEPTD); nothing here is a measurement".to_owned());
@@ -114,7 +122,7 @@ pub(crate) fn power_session_in_words(row: &PowerSessionRow) -> String {
 /// The result of a session in a word, with a remark when PTDaemon was a simulated one.
 fn result(verdict: Option<&str>, simulated: Option<bool>, without: &str) -> String {
     match (verdict.unwrap_or(without), simulated) {
-        (word @ ("fail" | "failed"), Some(true)) => format!("{word} (rehearsal)"),
+        (word @ ("fail" | "failed" | "informative"), Some(true)) => format!("{word} (rehearsal)"),
         (word, _) => word.to_owned(),
     }
 }

@@ -90,9 +90,14 @@ impl Bench {
     }
 
     pub(crate) fn session(&self, meter: &str) -> Command {
+        self.session_through(meter, self.device.port)
+    }
+
+    /// A session whose device is reached by this port.
+    pub(crate) fn session_through(&self, meter: &str, port: u16) -> Command {
         let mut command = self.regatta();
         run_session(&mut command, meter).args(["--round", POWER_ROUND]);
-        command.args(["--ssh", &format!("{SAILOR}@127.0.0.1:{}", self.device.port)]);
+        command.args(["--ssh", &format!("{SAILOR}@127.0.0.1:{port}")]);
         command
             .arg("--device-power-dev")
             .arg(self.device.home().join("power-dev"));
@@ -121,8 +126,13 @@ impl Bench {
 
     /// Starts a session, and returns it with its id once the ranging run is under way.
     pub(crate) fn begin(&self, meter: &str) -> (Process, String) {
+        self.begin_through(meter, self.device.port)
+    }
+
+    /// As [`Self::begin`], with a device that is reached by this port.
+    pub(crate) fn begin_through(&self, meter: &str, port: u16) -> (Process, String) {
         let log = self.lab.workspace().join(format!("{meter}.log"));
-        let mut process = Process::start(&mut self.session(meter), &log);
+        let mut process = Process::start(&mut self.session_through(meter, port), &log);
         eventually("the ranging run to be requested", 90, || {
             assert!(process.is_running(), "{}", process.output());
             self.newest(meter).is_some_and(|row| row["ranging"].is_string())
@@ -136,7 +146,7 @@ impl Bench {
         let begun = Instant::now();
         eventually("the session to end", 100, || !process.is_running());
         assert!(
-            begun.elapsed() < Duration::from_secs(90),
+            begun.elapsed() < Duration::from_secs(60),
             "{meter}: {:?}",
             begun.elapsed()
         );

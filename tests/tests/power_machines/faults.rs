@@ -7,9 +7,10 @@ use std::{
 };
 
 use regatta_tests::{
+    eventually,
     power_sessions::{json, kill, processes},
     printed,
-    wire::{CUT, Wire},
+    wire::{CUT, SILENT, Wire},
 };
 
 use crate::bench::Bench;
@@ -36,6 +37,29 @@ pub(crate) fn a_connection_that_ends(bench: &Bench, how: u8) {
         &id,
         "the connection to the director was lost",
     );
+}
+
+/// The connection to the device brings nothing more while the session's files are fetched.
+pub(crate) fn a_connection_that_ends_with_the_files(bench: &Bench) {
+    let meter = "silent-files";
+    let wire = Wire::to(bench.device.port);
+    bench.add_meter(meter, bench.director.port, "");
+    let (mut process, id) = bench.begin_through(meter, wire.port);
+    eventually("the client to collect", 90, || {
+        process.output().contains("collecting the session's files")
+    });
+    // It takes seconds, so that the wire ends in the middle.
+    let name = "session/zeros";
+    let large = bench
+        .device
+        .home()
+        .join(format!("regatta-power/{id}-device/{name}"));
+    let large = fs::File::create(large).expect("a file of the session");
+    large.set_len(1000 << 20).expect("a large file");
+    let fetched = bench.lab.workspace().join("power").join(&id).join(name);
+    eventually("the large file to come", 60, || fetched.exists());
+    wire.state.store(SILENT, Ordering::Relaxed);
+    bench.expect_failure(meter, &mut process, &id, "could not be fetched");
 }
 
 /// Regatta itself is killed: nothing remains on either machine, and the next session reports it.

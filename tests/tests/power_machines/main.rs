@@ -8,32 +8,28 @@ mod bench;
 mod faults;
 mod staging;
 
-use std::{fs, net::SocketAddr, path::PathBuf, process::Command, thread};
+use std::{fs, net::SocketAddr, path::PathBuf, thread};
 
 use bench::Bench;
 use faults::{
-    a_command_that_is_interrupted, a_command_that_is_killed, a_connection_that_ends, a_device_that_is_lost,
-    a_program_that_is_killed, a_session_whose_files_stay_on_the_device,
+    a_command_that_is_interrupted, a_command_that_is_killed, a_connection_that_ends,
+    a_connection_that_ends_with_the_files, a_device_that_is_lost, a_program_that_is_killed,
+    a_session_whose_files_stay_on_the_device,
 };
 use regatta_power::ntp;
 use regatta_tests::{
-    left_out, power_dev, printed,
+    network_namespace, power_dev, printed,
     sshd::SAILOR,
     wire::{CUT, SILENT},
 };
 use staging::a_director_on_this_machine;
 
-/// Set in the namespace.
-const INSIDE: &str = "REGATTA_TEST_NAMESPACE";
-
 #[test]
 fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
     let Some(power_dev) = power_dev() else { return };
-    if !rustix::process::geteuid().is_root() {
-        return left_out("machines with users of their own need root");
-    }
-    if std::env::var_os(INSIDE).is_none() {
-        return in_a_namespace("sessions_of_three_machines_are_recorded_and_leave_nothing");
+    let test = "sessions_of_three_machines_are_recorded_and_leave_nothing";
+    if !network_namespace::continues_inside_as_root(test) {
+        return;
     }
     ntp::answer_requests(SocketAddr::from(([127, 0, 0, 1], ntp::PORT))).expect("the namespace's port 123");
     let Some(mut bench) = Bench::new(&power_dev) else {
@@ -48,6 +44,7 @@ fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
             scope.spawn(move || a_program_that_is_killed(bench, "client.py", "the client has failed")),
             scope.spawn(move || a_connection_that_ends(bench, CUT)),
             scope.spawn(move || a_connection_that_ends(bench, SILENT)),
+            scope.spawn(move || a_connection_that_ends_with_the_files(bench)),
             scope.spawn(move || a_command_that_is_killed(bench)),
             scope.spawn(move || a_command_that_is_interrupted(bench)),
             scope.spawn(move || a_session_whose_files_stay_on_the_device(bench)),
@@ -62,21 +59,6 @@ fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
     let meters = meters["meters"].as_array().expect("a list").clone();
     let leased: Vec<_> = meters.iter().filter(|meter| !meter["lease"].is_null()).collect();
     assert!(leased.is_empty(), "{leased:?}");
-}
-
-/// Runs this test again in a network namespace of its own.
-fn in_a_namespace(test: &str) {
-    let own = std::env::current_exe().expect("a process knows its executable");
-    let status = Command::new("unshare")
-        .args(["--net", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
-        .arg(own)
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1")
-        .status();
-    assert!(
-        status.expect("unshare starts").success(),
-        "the test in the namespace"
-    );
 }
 
 fn refused_before_it_begins(bench: &Bench) {

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     deploy::ssh::Destination,
     exit::{self, CommandResult, Failure},
-    power::{Link, SessionRecord},
+    power::{Link, RailsPower, SessionRecord},
     store::PowerSessionEnd,
     tables,
 };
@@ -64,10 +64,13 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
     }
     let place = place.to_owned();
     let verdict = judge(&settings, rules, &files)?;
-    let record = record.fetched(&directory, verdict)?;
+    let testing = row.testing.map(|run| store.run(run)).transpose()?.flatten();
+    let rails = testing.as_ref().and_then(RailsPower::of);
+    let record = record.fetched(&directory, verdict, rails.as_ref())?;
     let end = PowerSessionEnd {
         verdict: record.verdict(),
         simulated: record.simulated(),
+        mean_watts: record.energy().map(|energy| energy.watts),
         ..PowerSessionEnd::default()
     };
     store.power_session_is_fetched(&row.id, &end)?;

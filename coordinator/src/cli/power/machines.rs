@@ -8,7 +8,7 @@ use super::super::deploy::{Show, TerminalPrompt};
 use crate::{
     deploy::ssh::{AccessOptions, Destination, SshConfig},
     exit::Failure,
-    power::{Link, LinkError, Machine},
+    power::{Link, LinkError, Machine, Programs},
     store::{MeterSettings, Store},
 };
 
@@ -51,6 +51,25 @@ pub(super) struct Machines {
 }
 
 impl Machines {
+    /// This machine alone, with Regatta's own programs. Their client only waits for the device's runs, so it needs no login there.
+    pub(super) fn informative(meter: &MeterSettings) -> Result<Self, Failure> {
+        if meter.director.is_some() {
+            let sentence =
+                "an informative session needs a meter of this machine, and this one has a director";
+            return Err(Failure::misuse(sentence).hint("start it on the director, from a coordinator there"));
+        }
+        let here = Machine {
+            link: None,
+            python: meter.python.clone(),
+            programs: Programs::Own,
+        };
+        Ok(Self {
+            director: here.clone(),
+            system: here,
+            address: "127.0.0.1".to_owned(),
+        })
+    }
+
     /// Connects to the machines of a session over SSH, except this one.
     pub(super) fn reach(
         args: &MachineArgs,
@@ -58,6 +77,11 @@ impl Machines {
         device: &DeviceId,
         store: &Store,
     ) -> Result<Self, Failure> {
+        let power_dev = meter.power_dev.clone().ok_or_else(|| {
+            Failure::misuse("the meter has no copy of power-dev").hint(
+                "name it with `regatta meter add --replace --power-dev`, or measure with `power run --informative`",
+            )
+        })?;
         let show = Show::new(false, true);
         let prompt = args.logins.prompt(&show)?;
         let connect = |to: &Destination| args.logins.connect(to, &prompt);
@@ -95,7 +119,7 @@ impl Machines {
             director: Machine {
                 link: director_link,
                 python: meter.python.clone(),
-                power_dev: meter.power_dev.clone(),
+                programs: Programs::Official(power_dev.clone()),
             },
             system: Machine {
                 python: match &system_link {
@@ -103,10 +127,7 @@ impl Machines {
                     _ => args.device_python.clone(),
                 },
                 link: system_link,
-                power_dev: args
-                    .device_power_dev
-                    .clone()
-                    .unwrap_or_else(|| meter.power_dev.clone()),
+                programs: Programs::Official(args.device_power_dev.clone().unwrap_or(power_dev)),
             },
             address,
         })

@@ -10,7 +10,7 @@ use std::{
 };
 
 use regatta_config::catalogue::Catalogue;
-use regatta_types::RunId;
+use regatta_types::{DeviceId, RunId};
 use serde_json::{Value, json};
 
 use super::{
@@ -61,6 +61,9 @@ pub(in crate::cli) struct RunArgs {
     /// The state that the device is set to for both runs: MaxP, MaxQ or as-is [default: as-is]
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
+    /// Uses Regatta's own power programs, with any PTDaemon on this machine; such a session can never be submitted
+    #[arg(long, conflicts_with_all = ["ssh", "device_power_dev", "identity", "password_stdin", "accept_host_key"])]
+    informative: bool,
     /// Only checks whether a session can succeed
     #[arg(long)]
     preflight: bool,
@@ -95,7 +98,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         store: &store,
         rules,
         meter: &meter,
-        machines: Machines::reach(&args.machines, &meter.settings, device, &store)?,
+        machines: args.reach(&meter, device, &store)?,
         meter_was_read: Cell::new(false),
     };
     if args.preflight {
@@ -131,7 +134,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         }
         if !records.is_empty() {
             // A connection of the session before may be lost.
-            match Machines::reach(&args.machines, &meter.settings, device, &store) {
+            match args.reach(&meter, device, &store) {
                 Ok(machines) => sessions.machines = machines,
                 Err(error) => {
                     failure = Some(error);
@@ -168,6 +171,16 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         // The records of the sessions before are printed already.
         Some(error) => Err(error),
         None => Ok(if passed { exit::OK } else { exit::NO }),
+    }
+}
+
+impl RunArgs {
+    /// Connects to the machines of a session.
+    fn reach(&self, meter: &MeterRow, device: &DeviceId, store: &Store) -> Result<Machines, Failure> {
+        match self.informative {
+            true => Machines::informative(&meter.settings),
+            false => Machines::reach(&self.machines, &meter.settings, device, store),
+        }
     }
 }
 

@@ -26,15 +26,19 @@ use crate::{
     exit::Failure,
     lookup,
     power::{
-        HandOver, Machine, MeterLease, Preflight, PreflightResult, RemoteDirector, RemoteSystem, RunOrder,
-        RunWorkload, SessionFacts, SessionRecord, SessionVerdict, SessionWatch, checker_copy, copy_logs,
-        run_length, server_conf, upload_logs,
+        HandOver, Machine, MeterLease, Preflight, PreflightResult, Programs, RailsPower, RemoteDirector,
+        RemoteSystem, RunOrder, RunWorkload, SessionFacts, SessionRecord, SessionVerdict, SessionWatch,
+        checker_copy, copy_logs, run_length, server_conf, upload_logs,
     },
     runs::marker_reasons,
     store::{MeterRow, MeterSettings, NewPowerSession, PowerSessionChange, PowerSessionEnd, RunDraft, Store},
     tables,
     workspace::Workspace,
 };
+
+/// The sentence at the beginning of a session of Regatta's own programs.
+const INFORMATIVE: &str =
+    "INFORMATIVE: Regatta's own power programs make this session. It can never be submitted.";
 
 /// The director and the system under test of a session.
 type Hosts = (Box<dyn Director>, Box<dyn SystemUnderTest>);
@@ -132,6 +136,9 @@ impl Sessions<'_> {
             directory,
         };
         let mut reporter = SessionReporter::new("", run_length(&draft.spec));
+        if self.is_informative() {
+            tell(INFORMATIVE);
+        }
         tell(&format!(
             "session {id}: {} {}",
             draft.spec.benchmark.name, draft.spec.scenario
@@ -172,6 +179,9 @@ impl Sessions<'_> {
             _ => None,
         };
         let judged = match made {
+            Ok(session) if self.is_informative() => {
+                SessionVerdict::informative(self.rules, &session).map_err(Failure::from)
+            }
             Ok(session) => judge(&self.meter.settings, self.rules, &session).map_err(Failure::from),
             Err(error) => Err(failure(error)),
         };
@@ -184,10 +194,12 @@ impl Sessions<'_> {
                 .obstacles(requested.iter().map(|(_, run)| *run))
                 // The session is complete, and its record is written in any case.
                 .unwrap_or_else(|error| vec![format!("the markers of its runs cannot be read: {error}")]),
-            runs: requested,
             observations,
             times: reporter.end(),
+            rails: self.rails(&requested)?,
+            informative: self.is_informative(),
             unfetched,
+            runs: requested,
         };
         let record = SessionRecord::write(&plan.directory, &facts, judged)?;
         let end = PowerSessionEnd {
@@ -195,23 +207,40 @@ impl Sessions<'_> {
             reason: record.reason(),
             simulated: record.simulated(),
             obstacles: &facts.obstacles,
+            mean_watts: record.energy().map(|energy| energy.watts),
         };
         self.store.power_session_ends(id, &end)?;
         Ok(record)
     }
 
+    /// Whether Regatta's own programs make the sessions.
+    fn is_informative(&self) -> bool {
+        self.machines.director.programs == Programs::Own
+    }
+
+    /// The power of the board's rails in the testing run.
+    fn rails(&self, runs: &[(&str, RunId)]) -> Result<Option<RailsPower>, Failure> {
+        let testing = runs.iter().find(|(part, _)| *part == "testing");
+        let row = testing
+            .map(|(_, run)| self.store.run(*run))
+            .transpose()?
+            .flatten();
+        Ok(row.as_ref().and_then(RailsPower::of))
+    }
+
     /// Director and system under test, with the session's directories on them.
     fn hosts(&self, id: &str, directory: &Path) -> Result<Hosts, SessionError> {
         let Machines { director, system, .. } = &self.machines;
-        let local = |machine: &Machine| {
-            PowerDev::elsewhere(Path::new(&machine.power_dev), Default::default(), Vec::new())
-        };
         let python = |machine: &Machine| Path::new(&machine.python).to_owned();
+        let unknown = |source: std::io::Error| SessionError::Io {
+            path: "/proc/self/exe".into(),
+            source,
+        };
         let first: Box<dyn Director> = match &director.link {
             Some(link) => Box::new(RemoteDirector::new(director, link, id, directory)?),
             None => Box::new(LocalDirector::new(
                 &python(director),
-                &[python(director).into(), local(director).server().into()],
+                &director.programs.server(&director.python).map_err(unknown)?,
                 directory,
             )?),
         };
@@ -221,7 +250,7 @@ impl Sessions<'_> {
                 let logs = directory.join("loadgen");
                 Box::new(LocalSystem::new(
                     &python(system),
-                    &[python(system).into(), local(system).client().into()],
+                    &system.programs.client(&system.python).map_err(unknown)?,
                     directory,
                     &logs,
                 )?)

@@ -200,8 +200,8 @@ fn command_of(own_role: Option<&str>, python: &Path, official: &Path) -> io::Res
 /// The official checks that Regatta's own programs fail, as they must.
 fn refused_sources(args: &SimulateArgs) -> Vec<&'static str> {
     let sides = [
-        (args.own_client, "Check client sources checksum"),
-        (args.own_server, "Check server sources checksum"),
+        (args.own_client, check::SOURCES[0]),
+        (args.own_server, check::SOURCES[1]),
     ];
     let own = sides.into_iter().filter(|(own, _)| *own);
     own.map(|(_, check)| check).collect()

@@ -49,6 +49,7 @@ fn directory(word: &str, workspace: Option<&Workspace>, context: &Context) -> Re
 fn refusal(row: &PowerSessionRow) -> Option<String> {
     match (row.verdict.as_deref(), &row.reason) {
         (Some("pass" | "rehearsal"), None) => None,
+        (Some("informative"), None) => Some("is informative: Regatta's own programs made it".to_owned()),
         (_, Some(reason)) => {
             let first = reason.lines().next().unwrap_or_default();
             Some(format!("has failed: {}", escape(first)))
@@ -95,6 +96,7 @@ mod tests {
         assert_eq!(refusal(&row(Some("rehearsal"), None)), None);
         for (verdict, reason) in [
             (Some("fail"), None),
+            (Some("informative"), None),
             (None, None),
             (None, Some("it broke")),
             (Some("pass"), Some("it broke")),

@@ -15,17 +15,31 @@ const DEEPEST: usize = 8;
 /// SFTP's code of a path that does not exist.
 const NO_SUCH_FILE: i32 = 2;
 
+/// The wait for the end of a file on a connection that has failed. Each end would take as long as the failure.
+const NO_PATIENCE_MS: u32 = 50;
+
 /// The files of a login.
-pub(crate) struct RemoteFiles(Sftp);
+pub(crate) struct RemoteFiles {
+    sftp: Sftp,
+    session: ssh2::Session,
+}
 
 /// Returns whether an error is the answer of a server that works.
 fn is_answer(error: &ssh2::Error) -> bool {
     matches!(error.code(), ErrorCode::SFTP(_))
 }
 
+/// Returns whether an error says that the connection brings nothing.
+fn is_silence(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut
+}
+
 impl RemoteFiles {
     pub(super) fn open(session: &ssh2::Session) -> Result<Self, ssh2::Error> {
-        Ok(Self(session.sftp()?))
+        Ok(Self {
+            sftp: session.sftp()?,
+            session: session.clone(),
+        })
     }
 
     /// The directory in which the login begins.
@@ -33,7 +47,7 @@ impl RemoteFiles {
     /// # Errors
     /// As the server reports.
     pub(crate) fn home(&self) -> io::Result<String> {
-        let path = self.0.realpath(Path::new("."))?;
+        let path = self.sftp.realpath(Path::new("."))?;
         Ok(path.to_string_lossy().into_owned())
     }
 
@@ -42,7 +56,7 @@ impl RemoteFiles {
     /// # Errors
     /// When the connection does not bring an answer in time.
     pub(crate) fn expect_answer(&self) -> io::Result<()> {
-        match self.0.stat(Path::new(".")) {
+        match self.sftp.stat(Path::new(".")) {
             Err(error) if !is_answer(&error) => Err(error.into()),
             _ => Ok(()),
         }
@@ -54,17 +68,17 @@ impl RemoteFiles {
     /// As the server reports.
     pub(crate) fn make_directories(&self, path: &str) -> io::Result<()> {
         let path = Path::new(path);
-        let is_there = || self.0.stat(path).is_ok_and(|stat| stat.is_dir());
-        match self.0.stat(path).map_err(io::Error::from) {
+        let is_there = || self.sftp.stat(path).is_ok_and(|stat| stat.is_dir());
+        match self.sftp.stat(path).map_err(io::Error::from) {
             Ok(stat) if stat.is_dir() => return Ok(()),
             // Each parent would take as long on a connection that no longer answers.
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(error),
+            Err(error) if is_silence(&error) => return Err(error),
             _ => {}
         }
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             self.make_directories(&parent.to_string_lossy())?;
         }
-        match self.0.mkdir(path, 0o700) {
+        match self.sftp.mkdir(path, 0o700) {
             // Another session has made it meanwhile.
             Err(_) if is_there() => Ok(()),
             made => Ok(made?),
@@ -76,7 +90,7 @@ impl RemoteFiles {
     /// # Errors
     /// As the server reports.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut file = self.0.create(Path::new(path))?;
+        let mut file = self.sftp.create(Path::new(path))?;
         file.write_all(bytes)?;
         Ok(file.close()?)
     }
@@ -87,7 +101,7 @@ impl RemoteFiles {
     /// As both sides report.
     pub(crate) fn copy_from(&self, local: &Path, path: &str) -> io::Result<()> {
         let mut from = File::open(local)?;
-        let mut to = self.0.create(Path::new(path))?;
+        let mut to = self.sftp.create(Path::new(path))?;
         io::copy(&mut from, &mut to)?;
         Ok(to.close()?)
     }
@@ -97,7 +111,7 @@ impl RemoteFiles {
     /// # Errors
     /// As the server reports.
     pub(crate) fn directories(&self, path: &str) -> io::Result<Vec<PathBuf>> {
-        let entries = self.0.readdir(Path::new(path))?.into_iter();
+        let entries = self.sftp.readdir(Path::new(path))?.into_iter();
         Ok(entries
             .filter(|(_, stat)| stat.is_dir())
             .map(|(path, _)| path)
@@ -109,7 +123,7 @@ impl RemoteFiles {
     /// # Errors
     /// As the server reports.
     pub(crate) fn length(&self, path: &Path) -> io::Result<Option<u64>> {
-        match self.0.stat(path) {
+        match self.sftp.stat(path) {
             Ok(stat) => Ok(stat.size),
             Err(error) if error.code() == ErrorCode::SFTP(NO_SUCH_FILE) => Ok(None),
             Err(error) => Err(error.into()),
@@ -121,7 +135,7 @@ impl RemoteFiles {
     /// # Errors
     /// As the server reports.
     pub(crate) fn read_from(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
-        let mut file = self.0.open(path)?;
+        let mut file = self.sftp.open(path)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
         file.take(LARGEST).read_to_end(&mut bytes)?;
@@ -143,9 +157,13 @@ impl RemoteFiles {
             if stat.is_dir() && left > 0 {
                 self.fetch_within(&path, &to, left - 1)?;
             } else if stat.is_file() {
-                let mut from = self.0.open(&path)?.take(LARGEST + 1);
+                let mut from = self.sftp.open(&path)?.take(LARGEST + 1);
                 let mut file = File::create(&to)?;
-                if io::copy(&mut from, &mut file)? > LARGEST {
+                let copied = io::copy(&mut from, &mut file);
+                if copied.as_ref().is_err_and(is_silence) {
+                    self.session.set_timeout(NO_PATIENCE_MS);
+                }
+                if copied? > LARGEST {
                     return Err(io::Error::other(format!(
                         "{} is larger than 1 GiB",
                         path.display()
@@ -171,7 +189,7 @@ impl RemoteFiles {
     }
 
     fn remove_within(&self, path: &Path, left: usize) -> io::Result<()> {
-        match self.0.lstat(path) {
+        match self.sftp.lstat(path) {
             Err(error) if error.code() == ErrorCode::SFTP(NO_SUCH_FILE) => return Ok(()),
             stat => stat?,
         };
@@ -179,16 +197,16 @@ impl RemoteFiles {
             if stat.is_dir() && left > 0 {
                 self.remove_within(&path, left - 1)?;
             } else {
-                self.0.unlink(&path)?;
+                self.sftp.unlink(&path)?;
             }
         }
-        Ok(self.0.rmdir(path)?)
+        Ok(self.sftp.rmdir(path)?)
     }
 
     /// The entries of a directory: name, path and type. Names come from outside, so each must be one component.
     fn entries(&self, path: &Path) -> io::Result<Vec<(PathBuf, PathBuf, FileStat)>> {
         let mut entries = Vec::new();
-        for (path, stat) in self.0.readdir(path)? {
+        for (path, stat) in self.sftp.readdir(path)? {
             let name = path.file_name().map(PathBuf::from).unwrap_or_default();
             let mut parts = name.components();
             if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {

@@ -1,25 +1,25 @@
-//! A connection to a machine of a session, and whether it still answers.
+//! A connection to a machine of a session, Python programs over it, and whether it still answers.
 
 use std::{
     cell::{Cell, RefCell},
     io,
     net::IpAddr,
     path::Path,
+    thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use crate::{
-    deploy::{
-        LinkLost, Script,
-        ssh::{Access, Prompt, RemoteFiles, RemoteProgram, Session, SshError},
-    },
-    suggested_commands::quoted,
+use super::shell::Shell;
+use crate::deploy::{
+    LinkLost,
+    ssh::{Access, Prompt, RemoteEnd, RemoteFiles, RemoteProgram, Session, SshError},
 };
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest wait in a program that looks at the machine, which waits for NTP and PTDaemon, and in fetching a session.
+/// The longest time of a program that looks at the machine, which waits for NTP and PTDaemon.
 const RUN_PATIENCE: Duration = Duration::from_secs(90);
+const PAUSE: Duration = Duration::from_millis(10);
 /// The wait for an answer on a lost connection. It is short, so that closing files and programs takes no time.
 const NO_PATIENCE: Duration = Duration::from_millis(50);
 /// The interval at which a connection must show that it answers.
@@ -29,6 +29,8 @@ const COMPARISONS: usize = 5;
 /// Prints the time after every line of standard input.
 const CLOCK: &str =
     "import sys, time\nfor _ in iter(sys.stdin.readline, ''): print(repr(time.time()), flush=True)";
+/// Executes a program of so many bytes from standard input. No shell of any system must read the program, and none has a limit for it.
+const LOADER: &str = "import sys;exec(sys.stdin.buffer.read(int(sys.argv.pop(1))))";
 
 /// The error when a machine cannot be reached over SSH.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +50,7 @@ pub(crate) enum LinkError {
 pub(crate) struct Link {
     session: Session,
     files: RemoteFiles,
+    shell: Shell,
     login: String,
     home: String,
     answered: Cell<Instant>,
@@ -62,6 +65,7 @@ impl Link {
     pub(crate) fn open(access: &Access, prompt: &dyn Prompt) -> Result<Self, LinkError> {
         let session = Session::open(access, prompt)?;
         session.set_patience(PATIENCE);
+        let shell = shell_of(&session)?;
         let files = session.files()?;
         let login = access.to_string();
         let home = files
@@ -70,6 +74,7 @@ impl Link {
         Ok(Self {
             session,
             files,
+            shell,
             login,
             home,
             answered: Cell::new(Instant::now()),
@@ -87,9 +92,14 @@ impl Link {
         &self.login
     }
 
-    /// The login's directory.
+    /// The login's directory, for [`Self::files`].
     pub(crate) fn home(&self) -> &str {
         &self.home
+    }
+
+    /// A path of [`Self::files`] as programs of the machine read it.
+    pub(crate) fn program_path<'a>(&self, path: &'a str) -> &'a str {
+        self.shell.program_path(path)
     }
 
     /// The login's files.
@@ -120,48 +130,80 @@ impl Link {
         self.session.set_patience(NO_PATIENCE);
     }
 
-    /// Starts a program with its arguments.
+    /// Starts a Python program with its arguments.
     ///
     /// # Errors
     /// [`LinkLost`]
-    pub(crate) fn start(&self, doing: &str, words: &[&str]) -> Result<RemoteProgram, LinkLost> {
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        self.session.start(doing, &format!("exec {}", words.join(" ")))
+    pub(crate) fn start(
+        &self,
+        doing: &str,
+        python: &str,
+        program: &str,
+        words: &[&str],
+    ) -> Result<RemoteProgram, LinkLost> {
+        let lost = |why: String| LinkLost {
+            doing: doing.to_owned(),
+            why,
+        };
+        // The program ends with the end of its line.
+        let length = (program.len() + 1).to_string();
+        let mut line = vec![python, "-c", LOADER, &length];
+        line.extend(words);
+        let line = self.shell.line(&line).map_err(|error| lost(error.to_string()))?;
+        let mut started = self.session.start(doing, &line)?;
+        // A program that cannot be written has ended, which says more.
+        let _ = started.write_line(program);
+        Ok(started)
     }
 
-    /// Fetches a directory. The wait for each answer is long, because the files may be a whole session.
+    /// Fetches a directory.
     ///
     /// # Errors
     /// As both sides report.
     pub(crate) fn fetch(&self, from: &str, to: &Path) -> io::Result<()> {
-        self.session.set_patience(RUN_PATIENCE);
-        let fetched = self.files.fetch(from, to);
-        self.session.set_patience(PATIENCE);
-        fetched
+        self.files.fetch(from, to).inspect_err(|error| self.note(error))
     }
 
-    /// Runs a program to its end. Returns its output, or its error text.
+    /// Runs a Python program with a line of input to its end. Returns its last line, which with an exit code other than 0 is an error.
     ///
     /// # Errors
-    /// [`LinkLost`]
-    pub(crate) fn run(&self, doing: &str, words: &[&str]) -> Result<Result<String, String>, LinkLost> {
-        let script = Script {
-            doing,
-            text: "\"$@\"",
-            words,
+    /// [`LinkLost`], also when the program does not end.
+    pub(crate) fn run(
+        &self,
+        doing: &str,
+        python: &str,
+        program: &str,
+        input: &str,
+    ) -> Result<Result<String, String>, LinkLost> {
+        let lost = |why: String| LinkLost {
+            doing: doing.to_owned(),
+            why,
         };
         if let Some(why) = self.lost() {
-            let doing = doing.to_owned();
-            return Err(LinkLost { doing, why });
+            return Err(lost(why));
         }
-        self.session.set_patience(RUN_PATIENCE);
-        let output = script.run(&self.session, &mut io::empty());
-        self.session.set_patience(PATIENCE);
-        let output = output.inspect_err(|error| self.give_up(error))?;
-        Ok(match output.code {
-            0 => Ok(output.out),
-            _ => Err(output.error_text()),
-        })
+        let begun = Instant::now();
+        let mut running = self.start(doing, python, program, &[])?;
+        let _ = running.write_line(input);
+        let mut last = String::new();
+        loop {
+            let lines = running.new_lines().into_iter();
+            last = lines.filter(|line| !line.is_empty()).last().unwrap_or(last);
+            match running.end() {
+                Some(RemoteEnd::Code(0)) => return Ok(Ok(last)),
+                Some(RemoteEnd::Code(_) | RemoteEnd::Signal(_)) => return Ok(Err(last)),
+                Some(RemoteEnd::Lost(why)) => return Err(lost(why.clone())),
+                None => {}
+            }
+            if let Some(why) = self.lost() {
+                return Err(lost(why));
+            }
+            if begun.elapsed() > RUN_PATIENCE {
+                let seconds = RUN_PATIENCE.as_secs();
+                return Err(lost(format!("it has not ended within {seconds} s")));
+            }
+            thread::sleep(PAUSE);
+        }
     }
 
     /// Returns the machine's clock minus this one, in seconds, with the round trip of the comparison.
@@ -170,7 +212,7 @@ impl Link {
     /// A sentence, when the machine does not answer.
     pub(crate) fn clock_offset(&self, python: &str) -> Result<(f64, f64), String> {
         let doing = "comparing clocks";
-        let started = self.start(doing, &[python, "-c", CLOCK]);
+        let started = self.start(doing, python, CLOCK, &[]);
         let mut clock = started.map_err(|error| error.to_string())?;
         let mut best: Option<(f64, f64)> = None;
         for _ in 0..COMPARISONS {
@@ -184,7 +226,7 @@ impl Link {
                 if clock.end().is_some() || begun.elapsed() > PATIENCE {
                     return Err(format!("{} does not report its time", self.login));
                 }
-                std::thread::sleep(Duration::from_millis(1));
+                thread::sleep(Duration::from_millis(1));
             };
             let (there, trip) = (line.trim().parse::<f64>(), now() - sent);
             let there = there.map_err(|_| format!("{} reports no time", self.login))?;
@@ -194,6 +236,25 @@ impl Link {
         }
         best.ok_or_else(|| format!("{} does not report its time", self.login))
     }
+}
+
+/// Asks the login's shell what it is.
+fn shell_of(session: &Session) -> Result<Shell, LinkLost> {
+    let doing = "asking for the shell";
+    let mut question = session.start(doing, Shell::QUESTION)?;
+    let begun = Instant::now();
+    let mut answer = String::new();
+    while question.end().is_none() {
+        if begun.elapsed() > PATIENCE {
+            return Err(LinkLost {
+                doing: doing.to_owned(),
+                why: "it does not answer".to_owned(),
+            });
+        }
+        thread::sleep(PAUSE);
+        answer.extend(question.new_lines());
+    }
+    Ok(Shell::of_answer(&answer))
 }
 
 /// Seconds since 1970.

@@ -1,7 +1,7 @@
-# Reads the meter for a few seconds through PTDaemon, as the official server does, and restores its ranges. Prints one line of JSON.
+# Reads the meter for a few seconds through PTDaemon, as the official server does, and restores its ranges. Reads and prints a line of JSON.
 import json, os, socket, subprocess, sys, tempfile, time
 
-request = json.loads(sys.argv[1])
+request = json.loads(sys.stdin.buffer.readline())
 SECONDS = 4
 MARK = "preflight"
 

@@ -3,12 +3,18 @@
 mod link;
 mod meter_reading;
 mod probe;
+mod programs;
 mod remote_director;
 mod remote_program;
 mod remote_system;
+mod shell;
 mod watch;
 
-use std::{process::Command, rc::Rc};
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
+    rc::Rc,
+};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -16,6 +22,7 @@ use serde_json::json;
 pub(crate) use link::{Link, LinkError};
 pub(crate) use meter_reading::{IdleLoad, MeterReading};
 pub(crate) use probe::{NtpAnswer, Probe, ProbeRequest};
+pub(crate) use programs::Programs;
 pub(crate) use remote_director::RemoteDirector;
 pub(crate) use remote_system::RemoteSystem;
 pub(crate) use watch::{WatchReport, WatchRequest};
@@ -30,8 +37,8 @@ pub(crate) struct Machine {
     pub(crate) link: Option<Rc<Link>>,
     /// The Python interpreter.
     pub(crate) python: String,
-    /// The copy of power-dev.
-    pub(crate) power_dev: String,
+    /// The power programs.
+    pub(crate) programs: Programs,
 }
 
 impl Machine {
@@ -52,7 +59,7 @@ impl Machine {
         self.link.is_none() && other.link.is_none()
     }
 
-    /// The directory of the sessions on another machine.
+    /// The directory of the sessions on another machine, for its SFTP.
     pub(crate) fn sessions(&self) -> Option<String> {
         self.link
             .as_ref()
@@ -81,29 +88,43 @@ impl Machine {
         self.report(meter_reading::READ_METER, &request)
     }
 
-    /// Runs a Python program with a request as JSON, and reads its report as JSON.
+    /// Runs a Python program with a request as a line of JSON, and reads its report as JSON.
     fn report<T: DeserializeOwned>(&self, program: &str, request: &impl Serialize) -> Result<T, String> {
         let request = serde_json::to_string(request).map_err(|error| error.to_string())?;
-        let words = [self.python.as_str(), "-c", program, &request];
+        let python = &self.python;
         let output = match &self.link {
             Some(link) => link
-                .run("probing the machine", &words)
+                .run("probing the machine", python, program, &request)
                 .map_err(|error| error.to_string())?
-                .map_err(|error| format!("{} fails: {error}", self.python))?,
-            None => {
-                let output = Command::new(words[0]).args(&words[1..]).output();
-                let output = output.map_err(|error| format!("{} does not start: {error}", self.python))?;
-                match output.status.success() {
-                    true => String::from_utf8_lossy(&output.stdout).into_owned(),
-                    false => {
-                        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-                        let last = text.lines().last().unwrap_or_default();
-                        return Err(format!("{} fails ({}): {last}", self.python, output.status));
-                    }
-                }
-            }
+                .map_err(|error| format!("{python} fails: {error}"))?,
+            None => run_here(python, program, &request)?,
         };
-        serde_json::from_str(output.trim())
-            .map_err(|error| format!("{} reports no JSON: {error}", self.python))
+        serde_json::from_str(output.trim()).map_err(|error| format!("{python} reports no JSON: {error}"))
+    }
+}
+
+/// Runs a Python program of this machine with a line of input.
+fn run_here(python: &str, program: &str, input: &str) -> Result<String, String> {
+    let mut process = Command::new(python)
+        .args(["-c", program])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{python} does not start: {error}"))?;
+    if let Some(mut stdin) = process.stdin.take() {
+        // A program that does not read has failed, which its end reports.
+        let _ = writeln!(stdin, "{input}");
+    }
+    let output = process
+        .wait_with_output()
+        .map_err(|error| format!("{python}: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let last = text.lines().last().unwrap_or_default();
+            Err(format!("{python} fails ({}): {last}", output.status))
+        }
     }
 }

@@ -1,7 +1,7 @@
-# Reports what a power session needs to know of this machine, as one line of JSON. It changes nothing.
+# Reads a request as one line of JSON, and reports what a power session needs to know of this machine as another. It changes nothing.
 import hashlib, json, os, shutil, socket, struct, sys, time
 
-request = json.loads(sys.argv[1])
+request = json.loads(sys.stdin.buffer.readline())
 EPOCH_1900 = 2208988800
 
 
@@ -107,7 +107,7 @@ found = {
     "python": list(sys.version_info[:2]),
     "debug": "MLPP_DEBUG" in os.environ,
     "boot_id": first_line("/proc/sys/kernel/random/boot_id"),
-    "power_dev": power_dev(request["power_dev"]),
+    "power_dev": power_dev(request["power_dev"]) if request["power_dev"] else None,
     "ptd": program(request["ptd"]) if request["ptd"] else None,
     "meter": meter(request["meter"]) if request["meter"] else None,
     "ports_in_use": [port for port in request["ports"] if in_use(port)],

@@ -11,7 +11,7 @@ pub(super) const PROBE: &str = include_str!("probe.py");
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ProbeRequest<'a> {
     /// The copy of power-dev.
-    pub(crate) power_dev: &'a str,
+    pub(crate) power_dev: Option<&'a str>,
     /// PTDaemon's executable, on a director.
     pub(crate) ptd: Option<&'a str>,
     /// The meter's device file, on a director.

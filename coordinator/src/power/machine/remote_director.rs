@@ -37,11 +37,12 @@ impl RemoteDirector {
         here: &Path,
     ) -> Result<Self, SessionError> {
         let sessions = machine.sessions().unwrap_or_default();
+        let power_dev = machine.programs.power_dev().unwrap_or_default();
         let directory = format!("{sessions}/{id}-director");
         let director = Self {
             link: Rc::clone(link),
             python: machine.python.clone(),
-            server: format!("{}/ptd_client_server/server.py", machine.power_dev),
+            server: format!("{}/ptd_client_server/server.py", power_dev),
             temporary: format!("{directory}/tmp"),
             directory,
             output: here.join("server-output.txt"),
@@ -84,8 +85,8 @@ impl Director for RemoteDirector {
             &self.link,
             "starting the official server",
             &self.python,
-            &self.temporary,
-            &[&self.server, "-c", &file],
+            self.link.program_path(&self.temporary),
+            &[&self.server, "-c", self.link.program_path(&file)],
             &self.output,
         )
     }

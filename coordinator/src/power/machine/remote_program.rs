@@ -17,9 +17,9 @@ use crate::deploy::ssh::{RemoteEnd, RemoteProgram};
 /// The interval of the empty lines that show the supervisor that Regatta is there.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// The silence in seconds after which the supervisor ends its program. That machine detects a dead connection later.
-const SILENCE: &str = "30";
-/// How long a program may take to end. The supervisor gives it 25 s.
-const PATIENCE: Duration = Duration::from_secs(35);
+const SILENCE: &str = "20";
+/// How long a program may take to end. The supervisor gives it 18 s.
+const PATIENCE: Duration = Duration::from_secs(25);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A running program.
@@ -33,7 +33,7 @@ pub(super) struct SupervisedProgram {
 }
 
 impl SupervisedProgram {
-    /// Starts a program on another machine. `temporary` is its directory for temporary files, or nothing.
+    /// Starts one of the official programs on another machine. `temporary` is its directory for temporary files, or nothing.
     pub(super) fn start(
         link: &Rc<Link>,
         doing: &'static str,
@@ -42,16 +42,18 @@ impl SupervisedProgram {
         words: &[&str],
         output: &Path,
     ) -> Result<Box<dyn Program>, SessionError> {
-        let mut line = vec![python, "-c", SUPERVISOR, SILENCE, temporary, python];
+        let mut line = vec![SILENCE, temporary, python];
         line.extend(words);
-        Self::start_line(link, doing, &line, output)
+        Self::start_program(link, doing, python, SUPERVISOR, &line, output)
     }
 
-    /// Starts a program that ends by itself without Regatta's lines.
-    pub(super) fn start_line(
+    /// Starts a Python program that ends by itself without Regatta's lines.
+    pub(super) fn start_program(
         link: &Rc<Link>,
         doing: &'static str,
-        line: &[&str],
+        python: &str,
+        program: &str,
+        words: &[&str],
         output: &Path,
     ) -> Result<Box<dyn Program>, SessionError> {
         let failed = |reason: String| SessionError::Machine {
@@ -61,7 +63,7 @@ impl SupervisedProgram {
         };
         Ok(Box::new(Self {
             program: link
-                .start(doing, line)
+                .start(doing, python, program, words)
                 .map_err(|error| failed(error.to_string()))?,
             link: Rc::clone(link),
             copy: File::create(output)

@@ -34,10 +34,11 @@ impl RemoteSystem {
         here: &Path,
     ) -> Result<Self, SessionError> {
         let sessions = machine.sessions().unwrap_or_default();
+        let power_dev = machine.programs.power_dev().unwrap_or_default();
         let system = Self {
             link: Rc::clone(link),
             python: machine.python.clone(),
-            client: format!("{}/ptd_client_server/client.py", machine.power_dev),
+            client: format!("{}/ptd_client_server/client.py", power_dev),
             directory: format!("{sessions}/{id}-device"),
             output: here.join("client-output.txt"),
             uncollected: Cell::new(false),

@@ -1,11 +1,12 @@
 # Watches this machine beside a session: a line of JSON every SECONDS, until standard input closes or brings no line for SILENCE seconds.
+# Its first line is the request as JSON.
 # It wakes seldom, because it may run on the machine that is measured. It changes nothing.
 import json, os, shutil, socket, struct, sys, threading, time
 
 SECONDS, SILENCE = 5, 60
 NTP_EVERY = 4  # lines; 20 s
 EPOCH_1900 = 2208988800
-request = json.loads(sys.argv[1])
+request = json.loads(sys.stdin.buffer.readline())
 heard = [time.monotonic()]
 
 

@@ -48,15 +48,19 @@ impl Machine {
             doing,
             reason,
         };
-        let request = serde_json::to_string(request).map_err(|error| failed(error.to_string()))?;
-        let words = [self.python.as_str(), "-c", WATCH, &request];
-        match &self.link {
-            Some(link) => SupervisedProgram::start_line(link, doing, &words, output),
-            None => {
-                let mut command = Command::new(words[0]);
-                command.args(&words[1..]);
-                start_here(command, output).map_err(|error| failed(error.to_string()))
+        let line = serde_json::to_string(request).map_err(|error| failed(error.to_string()))?;
+        let mut program = match &self.link {
+            Some(link) => {
+                let words = &[request.session];
+                SupervisedProgram::start_program(link, doing, &self.python, WATCH, words, output)?
             }
-        }
+            None => {
+                let mut command = Command::new(&self.python);
+                command.args(["-c", WATCH, request.session]);
+                start_here(command, output).map_err(|error| failed(error.to_string()))?
+            }
+        };
+        program.write_line(&line);
+        Ok(program)
     }
 }

@@ -98,7 +98,7 @@ impl Analyzer {
             return Err(ServerError::PtdPort { number, port });
         }
         self.log.info(&format!(
-            "PTDaemon {number} starts: {} {}",
+            "running PTDaemon {number}: {} {}",
             self.program,
             self.arguments.join(" ")
         ));

@@ -16,8 +16,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::program::{Program, ProgramEnd};
 
 /// How long a program may take to end by itself. The server restores the meter's ranges and waits up to 10 s for PTDaemon; the
-/// supervisor gives it 25 s.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// supervisor gives it 18 s.
+const PATIENCE: Duration = Duration::from_secs(23);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A running program in a process group of its own. It is ended when this is dropped.

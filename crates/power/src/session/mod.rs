@@ -176,6 +176,12 @@ impl SessionPlan {
                 let observed = format!("the server has ended before it was ready ({end})");
                 return Err(Stop::failed(observed));
             }
+            if let Some(silence) = progress.silence() {
+                let seconds = silence.as_secs();
+                return Err(Stop::failed(format!(
+                    "the server has not gone on for {seconds} s; PTDaemon does not answer"
+                )));
+            }
             if begun.elapsed() > SERVER_START {
                 let waited = SERVER_START.as_secs();
                 return Err(Stop::failed(format!("the server was not ready after {waited} s")));

@@ -10,14 +10,21 @@ use super::{
 
 /// The longest time of the steps around the workload. The official ones wait for 10 s each, and for PTDaemon's start.
 const LONGEST_STEP: Duration = Duration::from_secs(55);
-/// The longest time in these steps in which neither program prints anything. The longest official wait is that for PTDaemon's start, 30 s.
-const LONGEST_SILENCE: Duration = Duration::from_secs(36);
+/// The longest time outside the workload in which neither program prints anything: the official wait of 10 s, and 15 s for PTDaemon's answer.
+const LONGEST_SILENCE: Duration = Duration::from_secs(25);
+/// The same while PTDaemon starts, for which the official server waits 30 s.
+const LONGEST_PTD_START: Duration = Duration::from_secs(36);
+/// The words of the official server and of Regatta's own before that wait.
+const STARTS_PTD: &str = "running PTDaemon";
+/// Their first command to PTDaemon, after it.
+const PTD_LISTENS: &str = "Hello";
 
 /// The state of a session.
 pub(super) struct Progress<'a> {
     tell: &'a mut dyn FnMut(&SessionEvent),
     phase: SessionPhase,
     server_is_ready: bool,
+    ptd_starts: bool,
     step: Instant,
     /// When a program printed something.
     printed: Instant,
@@ -34,6 +41,7 @@ impl<'a> Progress<'a> {
             tell,
             phase: SessionPhase::StartingServer,
             server_is_ready: false,
+            ptd_starts: false,
             step: Instant::now(),
             printed: Instant::now(),
             sampled: Instant::now(),
@@ -87,18 +95,25 @@ impl<'a> Progress<'a> {
 
     /// The limit that a step around the workload has exceeded, if it has: of the whole step, or of silence.
     pub(super) fn overdue(&self) -> Option<Duration> {
-        let limits = [
-            (self.step, LONGEST_STEP),
-            (self.printed.max(self.step), LONGEST_SILENCE),
-        ];
-        let exceeded = limits.iter().find(|(since, longest)| since.elapsed() > *longest);
-        exceeded.map(|(_, longest)| *longest)
+        let is_overdue = self.step.elapsed() > LONGEST_STEP;
+        self.silence().or(is_overdue.then_some(LONGEST_STEP))
+    }
+
+    /// The limit of silence that both programs have exceeded, if they have.
+    pub(super) fn silence(&self) -> Option<Duration> {
+        let longest = match self.ptd_starts {
+            true => LONGEST_PTD_START,
+            false => LONGEST_SILENCE,
+        };
+        (self.printed.max(self.step).elapsed() > longest).then_some(longest)
     }
 
     /// Takes what both programs have printed.
     pub(super) fn read(&mut self, server: &mut dyn Program, client: Option<&mut dyn Program>) {
         for line in server.new_lines() {
             self.printed = Instant::now();
+            self.ptd_starts |= line.contains(STARTS_PTD);
+            self.ptd_starts &= !line.contains(PTD_LISTENS);
             if line.contains("Ready to accept connections") {
                 self.server_is_ready = true;
                 self.enter(SessionPhase::Connecting);

@@ -6,7 +6,7 @@
 # Arguments: SILENCE, the program's directory for temporary files or "", the program and its arguments.
 import os, signal, subprocess, sys, threading, time
 
-PATIENCE_SECONDS, WINDOWS_PATIENCE_SECONDS, STOPPED_SECONDS = 25, 12, 4
+PATIENCE_SECONDS, LAST_PATIENCE_SECONDS, WINDOWS_PATIENCE_SECONDS, STOPPED_SECONDS = 13, 5, 12, 4
 IS_WINDOWS = os.name == "nt"
 silence, temporary = float(sys.argv[1]), sys.argv[2]
 # power-dev stays as it is, without compiled files. The debug switch shortens the official waits and makes every session invalid.
@@ -73,7 +73,11 @@ def stop():
             return program.wait(WINDOWS_PATIENCE_SECONDS)
         signal_all(signal.SIGCONT)
         program.send_signal(signal.SIGINT)
-        return program.wait(PATIENCE_SECONDS)
+        try:
+            return program.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            program.send_signal(signal.SIGINT)  # the official server waits for PTDaemon, and ends at once at the second
+            return program.wait(LAST_PATIENCE_SECONDS)
     except (ProcessLookupError, subprocess.TimeoutExpired):
         if IS_WINDOWS:
             subprocess.call(["taskkill", "/T", "/F", "/PID", str(program.pid)], stdout=subprocess.DEVNULL)

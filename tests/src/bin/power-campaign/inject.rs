@@ -90,7 +90,7 @@ impl PowerLab {
             Kind::NoNtp => drop_packets("udp dport 123 drop")?,
             Kind::FullDisk(side) => self.machine(side).disk.fill()?,
             Kind::FullWorkspace => self.disk.fill()?,
-            Kind::ClockStep(side) => self.machine(side).set_clock(fault.amount)?,
+            Kind::ClockStep(side) => self.machine(side).set_clock(fault.amount),
             Kind::SecondSession => injected.second = Some(self.second(fault, meter)?),
         }
         Ok(true)
@@ -163,7 +163,7 @@ impl PowerLab {
             Kind::CutNetwork | Kind::NoNtp => let_packets_through(),
             Kind::FullDisk(side) => self.machine(side).disk.free()?,
             Kind::FullWorkspace => self.disk.free()?,
-            Kind::ClockStep(side) => self.machine(side).set_clock(0)?,
+            Kind::ClockStep(side) => self.machine(side).set_clock(0),
             _ => {}
         }
         Ok(())

@@ -4,7 +4,6 @@
 use std::{
     fs,
     net::SocketAddr,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -13,7 +12,7 @@ use anyhow::{Context as _, ensure};
 use regatta_power::ntp;
 use regatta_tests::{
     Broker, Lab, free_port, power_dev,
-    power_sessions::{run_session, write_simulated_ptd},
+    power_sessions::{run_session, set_python_clock, write_python, write_simulated_ptd},
     printed, shell,
     sshd::{Likeness, SAILOR, Sshd},
     wire::Wire,
@@ -30,26 +29,11 @@ pub(crate) const ROUND: &str = "v5.1";
 /// sshd's configuration of both machines.
 const SSHD: Likeness<'_> = Likeness {
     config: "Subsystem sftp internal-sftp\nMaxStartups 100\n",
+    shell: None,
     programs: &[],
     home: None,
     sudo: false,
 };
-
-/// Python reads this when it starts: the wall clock is off by the seconds in a file, and other clocks are not. With `SETTLE`, the official
-/// waits of 10 s take so many seconds.
-const CHANGED_TIME: &str = "\
-import os, time
-real, sleep = time.time, time.sleep
-def stepped():
-    try:
-        with open(os.environ['CLOCK']) as file:
-            return real() + float(file.read())
-    except (OSError, ValueError):
-        return real()
-time.time = stepped
-if 'SETTLE' in os.environ:
-    time.sleep = lambda seconds: sleep(float(os.environ['SETTLE']) if seconds == 10 else seconds)
-";
 
 /// How long the official programs wait around each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,22 +44,14 @@ pub(crate) enum Settle {
     Short,
 }
 
-/// Writes `python` into a directory: Python with another time. libfaketime makes Python's sleeps fail, so Python itself changes it.
-fn write_python(directory: &Path, settle: Settle) -> anyhow::Result<()> {
-    fs::create_dir_all(directory.join("site"))?;
-    fs::write(directory.join("site/sitecustomize.py"), CHANGED_TIME)?;
-    let wait = match settle {
-        Settle::Official => "",
-        Settle::Short => " SETTLE=2",
-    };
-    let text = format!(
-        "#!/bin/sh\nexport PYTHONPATH={} CLOCK={}{wait}\nexec python3 \"$@\"\n",
-        directory.join("site").display(),
-        directory.join("clock").display()
-    );
-    let python = directory.join("python");
-    fs::write(&python, text)?;
-    Ok(fs::set_permissions(python, fs::Permissions::from_mode(0o755))?)
+impl Settle {
+    /// The seconds of each wait, where it is not the official one.
+    const fn seconds(self) -> Option<u32> {
+        match self {
+            Self::Official => None,
+            Self::Short => Some(2),
+        }
+    }
 }
 
 /// A machine behind an sshd.
@@ -95,8 +71,7 @@ impl Machine {
             sshd,
             disk,
         };
-        write_python(&machine.sshd.home(), settle)?;
-        machine.set_clock(0)?;
+        write_python(&machine.sshd.home(), settle.seconds());
         Ok(machine)
     }
 
@@ -109,15 +84,9 @@ impl Machine {
         self.sshd.home().join("python")
     }
 
-    fn clock(&self) -> PathBuf {
-        self.sshd.home().join("clock")
-    }
-
     /// Sets the clock to an offset in seconds.
-    pub(crate) fn set_clock(&self, offset: i64) -> anyhow::Result<()> {
-        let new = self.sshd.home().join("clock.new");
-        fs::write(&new, format!("{offset:+}\n"))?;
-        Ok(fs::rename(new, self.clock())?)
+    pub(crate) fn set_clock(&self, offset: i64) {
+        set_python_clock(&self.sshd.home(), offset as f64);
     }
 
     fn login(&self) -> String {
@@ -161,7 +130,7 @@ impl PowerLab {
         let disk = Disk::mount(&place("workspace"))?;
         let power_dev = place("workspace").join("power-dev");
         copy(&official, &power_dev)?;
-        write_python(&place("workspace"), settle)?;
+        write_python(&place("workspace"), settle.seconds());
         let mut lab = Lab::plain_in(&place("workspace"), Broker::Embedded).context("a lab")?;
         lab.start_coordinator();
         lab.start_device();

@@ -237,7 +237,7 @@ fn run_lab(cli: &Cli, root: &Path, number: &Path) -> anyhow::Result<ExitCode> {
             outcome.injected,
             outcome.word(),
             outcome.whole.as_secs_f64(),
-            outcome.until_end.as_secs_f64()
+            outcome.until_found.as_secs_f64()
         );
         let about = format!(
             "lab {number}, session {at}, {} in step {:?}",

@@ -19,7 +19,7 @@ pub(crate) struct Figures {
     pub(crate) failed: u64,
     /// Sessions that were good in spite of the fault, or after it.
     pub(crate) good: u64,
-    /// The longest time from a fault to the command's end, in seconds, of sessions that were not good.
+    /// The longest time from a fault to the first word about it, in seconds, of sessions that were not good.
     pub(crate) longest_s: f64,
     /// Seconds of all sessions.
     pub(crate) seconds: f64,
@@ -52,7 +52,7 @@ impl LabReport {
             (None, _) => figures.refused = 1,
             (Some(_), _) => {
                 figures.failed = 1;
-                figures.longest_s = outcome.until_end.as_secs_f64();
+                figures.longest_s = outcome.until_found.as_secs_f64();
             }
         }
         self.add_kind(outcome.fault.kind, &figures);

@@ -35,6 +35,9 @@ const STEPS: [&str; 9] = [
     "collecting the session's files",
 ];
 
+/// Words of what `power run` observes beside a session, which goes on as long as it may succeed.
+const OBSERVATIONS: [&str; 3] = ["clock was stepped", "no longer answers", "MiB left"];
+
 /// What came of a session.
 pub(crate) struct Outcome {
     pub(crate) fault: SessionFault,
@@ -49,8 +52,8 @@ pub(crate) struct Outcome {
     pub(crate) row: Option<Value>,
     /// What a second command printed, where the fault is one.
     pub(crate) second: Option<String>,
-    /// From the fault to the end of the command.
-    pub(crate) until_end: Duration,
+    /// From the fault to the first word about it: an observation, or the command's end.
+    pub(crate) until_found: Duration,
     pub(crate) whole: Duration,
 }
 
@@ -63,6 +66,13 @@ pub(crate) struct RunningSession {
 impl RunningSession {
     fn output(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// Whether an observation was printed after so many bytes.
+    fn observes(&self, printed_before: usize) -> bool {
+        let text = self.output();
+        let new = text.get(printed_before..).unwrap_or_default();
+        OBSERVATIONS.iter().any(|words| new.contains(words))
     }
 
     /// The step that the session is in. `None` before the first.
@@ -113,7 +123,8 @@ impl PowerLab {
             child: command.spawn().context("regatta starts")?,
             log,
         };
-        let (mut due, mut fault_at) = (None, None);
+        let (mut due, mut fault_at, mut observed) = (None, None, None);
+        let mut printed_before = 0;
         let mut status = None;
         while begun.elapsed() < LONGEST {
             status = running.child.try_wait()?;
@@ -132,15 +143,19 @@ impl PowerLab {
                     {
                         step_at_fault = running.step();
                         fault_at = Some(Instant::now());
+                        printed_before = running.output().len();
                     }
                 }
+            } else if observed.is_none() && running.observes(printed_before) {
+                observed = Some(Instant::now());
             }
             if fault_at.is_some_and(|at: Instant| at.elapsed() > fault.hold) {
                 self.heal_in_the_middle(&fault, &mut injected)?;
             }
             thread::sleep(PAUSE);
         }
-        let until_end = fault_at.map_or(Duration::ZERO, |at| at.elapsed());
+        let found = observed.unwrap_or_else(Instant::now);
+        let until_found = fault_at.map_or(Duration::ZERO, |at| found.duration_since(at));
         if status.is_none() {
             running.child.kill()?;
             running.child.wait()?;
@@ -156,7 +171,7 @@ impl PowerLab {
             meter,
             status,
             output,
-            until_end,
+            until_found,
             whole: begun.elapsed(),
         })
     }

@@ -18,7 +18,7 @@ use std::cell::RefCell;
 
 pub use energy::{SessionEnergy, energy};
 pub use overlooked::overlooked;
-pub use own_programs::{OWN_PROGRAMS, has_own_programs};
+pub use own_programs::{OWN_PROGRAMS, SOURCES, has_own_programs, with_any_meter};
 pub use samples::PowerSample;
 pub use timeline::{PowerTimeline, timelines};
 

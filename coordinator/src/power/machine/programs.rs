@@ -1,0 +1,55 @@
+//! Whose power programs make a session on a machine: the official ones, or Regatta's own.
+
+use std::{ffi::OsString, io};
+
+use regatta_power::power_dev::PowerDev;
+
+/// The power programs of a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Programs {
+    /// The official ones, in this copy of power-dev.
+    Official(String),
+    /// Regatta's own, which are this program. Their sessions are informative.
+    Own,
+}
+
+impl Programs {
+    /// The copy of power-dev.
+    pub(crate) fn power_dev(&self) -> Option<&str> {
+        match self {
+            Self::Official(copy) => Some(copy),
+            Self::Own => None,
+        }
+    }
+
+    /// The server's command on this machine.
+    ///
+    /// # Errors
+    /// When this program's own file is not known.
+    pub(crate) fn server(&self, python: &str) -> io::Result<Vec<OsString>> {
+        self.command(python, "server", |copy| copy.server().into())
+    }
+
+    /// The client's command on this machine.
+    ///
+    /// # Errors
+    /// As [`Self::server`].
+    pub(crate) fn client(&self, python: &str) -> io::Result<Vec<OsString>> {
+        self.command(python, "client", |copy| copy.client().into())
+    }
+
+    fn command(
+        &self,
+        python: &str,
+        role: &str,
+        official: impl Fn(&PowerDev) -> OsString,
+    ) -> io::Result<Vec<OsString>> {
+        Ok(match self {
+            Self::Official(copy) => {
+                let copy = PowerDev::elsewhere(copy.as_ref(), Default::default(), Vec::new());
+                vec![python.into(), official(&copy)]
+            }
+            Self::Own => vec![std::env::current_exe()?.into(), "power".into(), role.into()],
+        })
+    }
+}

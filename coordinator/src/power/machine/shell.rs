@@ -1,0 +1,118 @@
+//! The shell of a login, which decides how a command line and the path of a program's file are written. It starts nothing.
+//!
+//! OpenSSH on Windows passes a command to `cmd.exe /c "..."`, or to PowerShell with `-c` (PowerShell/openssh-portable,
+//! `w32-doexec.c`). Its SFTP names the drive behind a slash: `/C:/Users/me`.
+
+use crate::suggested_commands::quoted;
+
+/// A shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shell {
+    /// A POSIX shell.
+    Posix,
+    /// Windows' `cmd.exe`, the one that OpenSSH uses there unless it is configured.
+    Cmd,
+    /// PowerShell.
+    PowerShell,
+}
+
+/// A word that no command line of Windows can contain.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{0}` cannot be passed to a shell of Windows: it has a quotation mark, a percent sign, a line end, or ends with a backslash"
+)]
+pub(super) struct UnusableWord(String);
+
+impl Shell {
+    /// A command that each shell answers in another way. Only Windows has the variable.
+    pub(super) const QUESTION: &str = "echo %OS% $env:OS";
+
+    /// The shell that gives this answer to [`Self::QUESTION`].
+    pub(super) fn of_answer(answer: &str) -> Self {
+        match (answer.contains("Windows_NT"), answer.contains("$env:OS")) {
+            (true, true) => Self::Cmd,
+            (true, false) => Self::PowerShell,
+            (false, _) => Self::Posix,
+        }
+    }
+
+    /// The command line that starts a program with its arguments.
+    pub(super) fn line(self, words: &[&str]) -> Result<String, UnusableWord> {
+        if self == Self::Posix {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            return Ok(format!("exec {}", words.join(" ")));
+        }
+        let is_unusable = |word: &&&str| word.contains(['"', '%', '\r', '\n', '\0']) || word.ends_with('\\');
+        if let Some(word) = words.iter().find(is_unusable) {
+            return Err(UnusableWord((*word).to_owned()));
+        }
+        Ok(match self {
+            Self::Cmd => {
+                let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                words.join(" ")
+            }
+            // Without the end, PowerShell's own exit code would only be 0 or 1.
+            _ => {
+                let words: Vec<String> = words
+                    .iter()
+                    .map(|word| format!("'{}'", word.replace('\'', "''")))
+                    .collect();
+                format!("& {}; exit $LASTEXITCODE", words.join(" "))
+            }
+        })
+    }
+
+    /// A path of SFTP as programs of the machine read it.
+    pub(super) fn program_path(self, path: &str) -> &str {
+        match (self, path.as_bytes()) {
+            (Self::Cmd | Self::PowerShell, [b'/', _, b':', ..]) => &path[1..],
+            _ => path,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shell_is_known_by_its_answer() {
+        for (answer, shell) in [
+            ("%OS% :OS", Shell::Posix),
+            ("", Shell::Posix),
+            ("Windows_NT $env:OS", Shell::Cmd),
+            ("%OS%\nWindows_NT", Shell::PowerShell),
+        ] {
+            assert_eq!(Shell::of_answer(answer), shell, "{answer}");
+        }
+    }
+
+    #[test]
+    fn words_stay_words() {
+        let words = ["C:\\Program Files\\python.exe", "a & b", "it's", ""];
+        let line = |shell: Shell| shell.line(&words).unwrap();
+        assert_eq!(
+            line(Shell::Cmd),
+            r#""C:\Program Files\python.exe" "a & b" "it's" """#
+        );
+        assert_eq!(
+            line(Shell::PowerShell),
+            r"& 'C:\Program Files\python.exe' 'a & b' 'it''s' ''; exit $LASTEXITCODE"
+        );
+        for word in ["a\"b", "%PATH%", "a\nb", "C:\\"] {
+            assert!(
+                Shell::Cmd.line(&[word]).is_err() && Shell::PowerShell.line(&[word]).is_err(),
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_windows_has_drives() {
+        let path = "/C:/Users/me";
+        assert_eq!(Shell::Cmd.program_path(path), "C:/Users/me");
+        assert_eq!(Shell::PowerShell.program_path(path), "C:/Users/me");
+        assert_eq!(Shell::Posix.program_path(path), path);
+        assert_eq!(Shell::Cmd.program_path("/srv"), "/srv");
+    }
+}
