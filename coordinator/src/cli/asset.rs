@@ -7,7 +7,7 @@ use regatta_prep::bundled;
 use regatta_types::{assets::is_inner_path, benchmark::Dtype, layout::Layout, samples::Form};
 use serde::Serialize;
 
-use super::{Context, context::tell};
+use super::{Context, context::tell, data::model_problem};
 use crate::{
     assets::{AssetStore, AssetStoreError, LockedAssetStore},
     exit::{self, CommandResult, Failure},
@@ -170,6 +170,9 @@ fn sources_of(
         .hint(format!(
             "bring the model yourself; `{prep}` makes the samples (docs/assets.md)"
         )));
+    }
+    if let Some(problem) = model_problem(benchmark, &scratch) {
+        tracing::warn!("{problem}");
     }
     Ok(places
         .into_iter()
