@@ -14,6 +14,7 @@ use flate2::{Compression, write::DeflateEncoder};
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo names OUT_DIR")?);
     for (packed, directory, ending) in [
+        ("benchmarks", "../../configs/benchmarks", "toml"),
         ("rounds", "../../configs/rounds", "toml"),
         ("systems", "../../configs/systems", "toml"),
         ("descriptions", "../../systems", "json"),

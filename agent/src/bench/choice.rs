@@ -152,6 +152,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             class_offset: 0,
             detections: None,
             windows: None,
+            mask: None,
             further_inputs: Vec::new(),
         },
         dataset: Dataset {
@@ -167,6 +168,8 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             reference: 0.0,
             factor: 1.0,
             classes: DetectionClasses::Categories,
+            further: Vec::new(),
+            summaries: None,
         },
         mlperf_conf: BTreeMap::new(),
         downloads: Vec::new(),

@@ -11,7 +11,10 @@ pub(super) use args::Args;
 use args::no_scratch;
 use official::ScriptOutput;
 use regatta_config::catalogue::Catalogue;
-use regatta_types::{benchmark::Benchmark, documents::AccuracyResult};
+use regatta_types::{
+    benchmark::{Benchmark, Metric},
+    documents::AccuracyResult,
+};
 use serde_json::{Value, json};
 
 use super::Context;
@@ -26,6 +29,8 @@ use crate::{
 struct Judged {
     /// Regatta's own figure, if the labels are available.
     own: Option<AccuracyResult>,
+    /// The reference script's figures, for a metric that Regatta does not compute.
+    figures: Option<AccuracyResult>,
     /// The reference script's output.
     official: Option<ScriptOutput>,
 }
@@ -65,11 +70,13 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
         let scratch = scratch.ok_or_else(no_scratch)?;
         return Ok(Judged {
             own: Some(judge_accuracy(benchmark, args.dtype, scratch, log)?),
+            figures: None,
             official: None,
         });
     };
     // The cross-check needs labels. The reference script may read them from elsewhere.
-    let own = scratch.map(|scratch| {
+    let is_own = benchmark.accuracy.metric != Metric::ClipFid;
+    let own = scratch.filter(|_| is_own).map(|scratch| {
         judge_accuracy(benchmark, args.dtype, scratch, log)
             .map_err(|error| format!("{:#}", anyhow::Error::from(error)))
     });
@@ -80,7 +87,15 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
         (own, script) => (own, Some(script?)),
     };
     let own = own.and_then(|own| own.map_err(|why| tracing::warn!("no cross-check: {why}")).ok());
-    Ok(Judged { own, official })
+    let figures = official
+        .as_ref()
+        .filter(|_| !is_own)
+        .and_then(|script| official::figures(&script.output, benchmark));
+    Ok(Judged {
+        own,
+        figures,
+        official,
+    })
 }
 
 /// The directory of the labels: the named one, otherwise the workspace's scratch directory, otherwise `MLPERF_SCRATCH_PATH`.
@@ -94,7 +109,8 @@ pub(super) fn labels(named: Option<&Path>, workspace: Option<&Workspace>) -> Res
 
 impl Judged {
     fn is_good(&self) -> bool {
-        self.own.as_ref().is_none_or(AccuracyResult::is_reached) && self.agrees() != Some(false)
+        let figures = self.own.as_ref().or(self.figures.as_ref());
+        figures.is_none_or(AccuracyResult::is_reached) && self.agrees() != Some(false)
     }
 
     /// Returns whether the two figures agree. `None` when one of them is missing.
@@ -105,7 +121,7 @@ impl Judged {
 }
 
 fn document(judged: &Judged) -> Value {
-    let mut document = match &judged.own {
+    let mut document = match judged.own.as_ref().or(judged.figures.as_ref()) {
         Some(own) => serde_json::to_value(own).unwrap_or_default(),
         None => json!({}),
     };
@@ -125,7 +141,10 @@ fn text(judged: &Judged) -> String {
     let check = match (judged.agrees(), &judged.own) {
         (Some(true), _) => "ours agrees".to_owned(),
         (Some(false), Some(own)) => format!("OURS DIFFERS: {}", line(own)),
-        _ => "no cross-check".to_owned(),
+        _ => match &judged.figures {
+            Some(figures) => bounds(figures),
+            None => "no cross-check".to_owned(),
+        },
     };
     format!("{output}kept in {} ({check})", script.kept.display())
 }
@@ -138,9 +157,41 @@ fn line(found: &AccuracyResult) -> String {
     } else {
         format!("{target:.3}%")
     };
-    format!(
-        "{}; target {target}: {}",
-        found.official_line(),
-        if found.is_reached() { "reached" } else { "missed" }
-    )
+    let missed: Vec<String> = found
+        .further
+        .iter()
+        .filter(|figure| !figure.is_reached())
+        .map(|figure| format!("{} {}", figure.figure, figure.value))
+        .collect();
+    let missed = match (found.is_reached(), &missed[..]) {
+        (true, _) => "reached".to_owned(),
+        (false, []) => "missed".to_owned(),
+        (false, missed) => format!("missed by {}", missed.join(", ")),
+    };
+    format!("{}; target {target}: {missed}", found.official_line())
+}
+
+/// Formats figures of the reference script with their bounds.
+fn bounds(figures: &AccuracyResult) -> String {
+    let further = figures.further.iter().map(|figure| {
+        let bound =
+            |sign: &str, bound: Option<f64>| bound.map_or(String::new(), |bound| format!(" {sign} {bound}"));
+        let (least, most) = (bound("≥", figure.at_least), bound("≤", figure.at_most));
+        format!(
+            "{} {}{least}{most}",
+            figure.figure,
+            if figure.is_reached() { "is" } else { "is NOT" }
+        )
+    });
+    let is_above = figures.target.is_none_or(|target| figures.value >= target);
+    let target = figures.target.unwrap_or(0.0);
+    let first = format!(
+        "{} {} ≥ {target}",
+        figures.metric,
+        if is_above { "is" } else { "is NOT" }
+    );
+    std::iter::once(first)
+        .chain(further)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

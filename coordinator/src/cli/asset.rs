@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::{
     Context,
     context::tell,
+    data::model_problem,
     device_job::{self, JobArgs},
 };
 use crate::{
@@ -197,6 +198,9 @@ fn sources_of(
         .hint(format!(
             "bring the model yourself; `{prep}` makes the samples (docs/assets.md)"
         )));
+    }
+    if let Some(problem) = model_problem(benchmark, &scratch) {
+        tracing::warn!("{problem}");
     }
     Ok(places
         .into_iter()

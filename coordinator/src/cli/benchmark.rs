@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use regatta_config::{
     catalogue::{BenchmarkCatalogue, RoundCatalogue},
-    round::Round,
+    round::{AccuracyBound, BenchmarkRules, Round},
 };
 use regatta_types::{
     Scenario,
@@ -20,6 +20,9 @@ use crate::{
     tables,
     workspace::Workspace,
 };
+
+/// What a benchmark without an engine is for.
+const NO_ENGINE: &str = "`prep`, `data`, `accuracy` and staging know it, `run` does not";
 
 /// The remedy when files cannot be looked for.
 const NO_SCRATCH: &str =
@@ -73,6 +76,7 @@ struct RoundRules<'a> {
     official_name: &'a str,
     scenarios: &'a [Scenario],
     audits: &'a [String],
+    bounds: Vec<String>,
     targets: Vec<f64>,
 }
 
@@ -90,6 +94,7 @@ impl<'a> Description<'a> {
                 official_name,
                 scenarios: &rules.edge,
                 audits: &rules.tests,
+                bounds: bounds(rules),
                 targets: rules.accuracy.iter().map(|bound| bound.value()).collect(),
             })
         });
@@ -109,6 +114,7 @@ impl<'a> Description<'a> {
                 "edge_scenarios": rules.scenarios.iter().map(|scenario| scenario.as_str()).collect::<Vec<_>>(),
                 "audits": rules.audits,
                 "targets": rules.targets,
+                "bounds": rules.bounds,
             })
         });
         json!({
@@ -124,6 +130,7 @@ impl<'a> Description<'a> {
             "performance_samples": dataset.performance_samples,
             "inputs": model.inputs().map(|input| input.to_string()).collect::<Vec<_>>(),
             "response": self.benchmark.model.response,
+            "has_engine": self.benchmark.model.response.has_engine(),
             "class_offset": model.class_offset,
             "model_sha256": model.sha256,
             "rounds": rounds.collect::<Vec<_>>(),
@@ -159,6 +166,9 @@ impl<'a> Description<'a> {
             format!("inputs     {}", inputs.join("; ")),
             format!("response   {}", response(model.response, model.class_offset)),
         ];
+        if !model.response.has_engine() {
+            lines.push(format!("engine     none yet: {NO_ENGINE}"));
+        }
         if let Some(reason) = &benchmark.not_submittable {
             lines.push(format!("submission not possible: {reason}"));
         }
@@ -168,12 +178,7 @@ impl<'a> Description<'a> {
                     rules.round.to_owned(),
                     rules.official_name.to_owned(),
                     scenarios(rules.scenarios),
-                    rules
-                        .targets
-                        .iter()
-                        .map(|target| rounded(*target))
-                        .collect::<Vec<_>>()
-                        .join(", "),
+                    rules.bounds.join(", "),
                     rules.audits.join(", "),
                 ]
             });
@@ -233,10 +238,36 @@ fn list(found: &[Description<'_>]) -> String {
         ],
         rows,
     );
-    if found.iter().any(|description| description.files.is_none()) {
-        return format!("{table}\n{NO_SCRATCH}");
+    let mut text = table;
+    let without_engine: Vec<&str> = found
+        .iter()
+        .filter(|description| !description.benchmark.model.response.has_engine())
+        .map(|description| description.benchmark.name.as_str())
+        .collect();
+    if !without_engine.is_empty() {
+        text.push_str(&format!(
+            "\nno engine yet for {}: {NO_ENGINE}",
+            without_engine.join(", ")
+        ));
     }
-    table
+    if found.iter().any(|description| description.files.is_none()) {
+        text.push_str(&format!("\n{NO_SCRATCH}"));
+    }
+    text
+}
+
+/// Formats a round's bounds on the accuracy: the value of a single one, otherwise each with its figure.
+fn bounds(rules: &BenchmarkRules) -> Vec<String> {
+    if let ([only], []) = (&rules.accuracy[..], &rules.accuracy_at_most[..]) {
+        return vec![rounded(only.value())];
+    }
+    let bound = |sign: &'static str| {
+        move |bound: &AccuracyBound| format!("{} {sign} {}", bound.metric, rounded(bound.value()))
+    };
+    let at_least = rules.accuracy.iter().map(bound("≥"));
+    at_least
+        .chain(rules.accuracy_at_most.iter().map(bound("≤")))
+        .collect()
 }
 
 const fn metric(metric: Metric) -> &'static str {
@@ -246,6 +277,8 @@ const fn metric(metric: Metric) -> &'static str {
         Metric::CocoMap => "mAP",
         Metric::Dice => "DICE",
         Metric::Wer => "1-WER",
+        Metric::Rouge => "ROUGE-1",
+        Metric::ClipFid => "CLIP",
     }
 }
 
@@ -258,6 +291,8 @@ fn response(response: Response, offset: i32) -> String {
         (Response::Raw, _) => "the first output, unchanged".to_owned(),
         (Response::Stacked, _) => "all outputs, interleaved".to_owned(),
         (Response::Detections, _) => "7 floats for each detection".to_owned(),
+        (Response::Tokens, _) => "the generated tokens, as int32".to_owned(),
+        (Response::Image, _) => "the bytes of an RGB image".to_owned(),
         (Response::Segmentation, _) => "the class of each voxel, as a byte".to_owned(),
     }
 }
@@ -274,8 +309,10 @@ fn scenarios(scenarios: &[Scenario]) -> String {
 fn target(accuracy: &Accuracy) -> String {
     let number = rounded(accuracy.target());
     match accuracy.metric {
-        Metric::Dice => number,
-        Metric::Top1 | Metric::SquadF1 | Metric::CocoMap | Metric::Wer => format!("{number} %"),
+        Metric::Dice | Metric::ClipFid => number,
+        Metric::Top1 | Metric::SquadF1 | Metric::CocoMap | Metric::Wer | Metric::Rouge => {
+            format!("{number} %")
+        }
     }
 }
 

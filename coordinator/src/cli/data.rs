@@ -1,25 +1,26 @@
-//! `regatta data`: where a benchmark's dataset, labels and model are published, and which of them are below the scratch directory.
-//! Downloads nothing: what needs a registration is the user's to get.
+//! `regatta data`: where a benchmark's dataset, labels and model are published, which of them are below the scratch directory, and whether
+//! they are those that were published. `fetch` downloads what is free. What needs a registration is the user's to get.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+mod checksum;
+mod fetch;
+mod local_files;
+mod place;
+mod transfer;
+
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+pub(super) use local_files::LocalFiles;
+use place::DownloadPlace;
+pub(super) use place::{FileState, model_problem};
 use regatta_config::catalogue::BenchmarkCatalogue;
-use regatta_prep::{ImageRequest, bundled, check_images, label_files, labels_among};
-use regatta_text::ErrorChain;
-use regatta_types::{
-    benchmark::{Benchmark, Download, DownloadPurpose, Prep},
-    samples::SampleSet,
-};
+use regatta_prep::bundled;
+use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose};
 use serde_json::{Value, json};
 
 use super::{Context, accuracy::labels};
 use crate::{
     exit::{self, CommandResult, Failure},
-    tables,
     workspace::Workspace,
 };
 
@@ -30,20 +31,56 @@ pub(super) enum Command {
     Show {
         /// The benchmark
         name: String,
+        /// Compares the files that are here with their published checksums
+        #[arg(long)]
+        verify: bool,
+    },
+    /// Downloads what is free of a benchmark's files to the scratch directory, and verifies it
+    #[command(after_help = "\
+An interrupted download continues where it ended. What needs a registration or has no file of its own is listed. Archives are
+not unpacked: the commands that unpack them are printed.")]
+    Fetch {
+        /// The benchmark
+        name: String,
+        /// The scratch directory [default: the workspace's, or MLPERF_SCRATCH_PATH]
+        #[arg(long, value_name = "DIR")]
+        scratch: Option<PathBuf>,
     },
 }
 
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
-    let Command::Show { name } = command;
+    let (Command::Show { name, .. } | Command::Fetch { name, .. }) = command;
     let workspace = context.open_if_there()?;
     let configs = workspace.as_ref().map(Workspace::configs);
     let benchmarks = BenchmarkCatalogue::read(configs.as_deref()).map_err(Failure::usage)?;
     let benchmark = benchmarks.named(name).map_err(Failure::usage)?;
-    let scratch = labels(None, workspace.as_ref()).ok();
+    match command {
+        Command::Fetch { scratch, .. } => {
+            let scratch = labels(scratch.as_deref(), workspace.as_ref())?;
+            fetch::run(benchmark, &scratch, context)
+        }
+        Command::Show { verify, .. } => show(benchmark, *verify, workspace.as_ref(), context),
+    }
+}
+
+fn show(
+    benchmark: &Benchmark,
+    has_verification: bool,
+    workspace: Option<&Workspace>,
+    context: &Context,
+) -> CommandResult {
+    let scratch = labels(None, workspace).ok();
     let downloads = &benchmark.downloads;
     let places: Vec<Option<DownloadPlace>> = downloads
         .iter()
-        .map(|download| Some(DownloadPlace::find(download, benchmark, scratch.as_deref()?)))
+        .map(|download| {
+            let place = DownloadPlace::find(download, benchmark, scratch.as_deref()?);
+            Some(if has_verification {
+                place.verified(download)
+            } else {
+                place
+            })
+        })
         .collect();
     let documents: Vec<Value> = downloads
         .iter()
@@ -83,7 +120,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             described.chain([next]).collect::<Vec<_>>().join("\n\n")
         },
     )?;
-    Ok(exit::OK)
+    let is_other = places.iter().flatten().any(|place| place.is_other);
+    Ok(if is_other { exit::NO } else { exit::OK })
 }
 
 fn describe(download: &Download, place: Option<&DownloadPlace>) -> String {
@@ -125,201 +163,4 @@ fn describe(download: &Download, place: Option<&DownloadPlace>) -> String {
         )),
     }
     lines.join("\n")
-}
-
-/// Whether a file is here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileState {
-    Present,
-    Missing,
-    /// Preparation was interrupted or still runs, or files are missing.
-    Incomplete,
-    /// The file comes with Regatta and is installed when it is needed.
-    Bundled,
-}
-
-impl FileState {
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Present => "present",
-            Self::Missing => "missing",
-            Self::Incomplete => "incomplete",
-            Self::Bundled => "bundled",
-        }
-    }
-}
-
-/// Where a download is, and whether it is complete.
-#[derive(Debug)]
-struct DownloadPlace {
-    path: PathBuf,
-    state: FileState,
-    /// The problem with the download.
-    problem: Option<String>,
-}
-
-impl DownloadPlace {
-    /// Looks for a download below the scratch directory. Images are compared with their labels by name.
-    fn find(download: &Download, benchmark: &Benchmark, scratch: &Path) -> Self {
-        let path = scratch.join(&download.path);
-        let place = |state, problem| Self {
-            path: path.clone(),
-            state,
-            problem,
-        };
-        let is_empty = || fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
-        let has_labels = matches!(benchmark.prep, Some(Prep::JpegImages(_)));
-        let has_volumes = matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_)));
-        let has_images =
-            has_labels || has_volumes || benchmark.prep.as_ref().and_then(Prep::annotations).is_some();
-        match download.purpose {
-            DownloadPurpose::Labels if has_labels => {
-                let found = path.parent().and_then(labels_among);
-                Self {
-                    state: present(found.is_some()),
-                    path: found.unwrap_or_else(|| path.clone()),
-                    problem: None,
-                }
-            }
-            _ if !download.path.ends_with('/') => place(present(path.is_file()), None),
-            _ if !path.is_dir() || is_empty() => place(FileState::Missing, None),
-            DownloadPurpose::Dataset if has_images => match images_problem(benchmark, &path) {
-                None => place(FileState::Present, None),
-                problem => place(FileState::Incomplete, problem),
-            },
-            _ => match fs::read_dir(&path).map(Iterator::count) {
-                Ok(count) if count >= download.files => place(FileState::Present, None),
-                Ok(count) => {
-                    let problem = format!("{count} of {} files are there", download.files);
-                    place(FileState::Incomplete, Some(problem))
-                }
-                Err(error) => place(FileState::Incomplete, Some(error.to_string())),
-            },
-        }
-    }
-}
-
-const fn present(is_present: bool) -> FileState {
-    match is_present {
-        true => FileState::Present,
-        false => FileState::Missing,
-    }
-}
-
-/// Describes the problem with a directory of images.
-fn images_problem(benchmark: &Benchmark, images: &Path) -> Option<String> {
-    let request = ImageRequest {
-        benchmark,
-        form: benchmark.form(),
-        quantised: None,
-        data: images,
-        labels: None,
-        calibration: None,
-    };
-    let error = check_images(&request).err()?;
-    Some(ErrorChain(&error).to_string())
-}
-
-/// The files of a benchmark below the scratch directory that a run needs.
-#[derive(Debug)]
-pub(super) struct LocalFiles {
-    scratch: PathBuf,
-    rows: Vec<LocalFile>,
-}
-
-#[derive(Debug)]
-struct LocalFile {
-    path: String,
-    state: FileState,
-    /// How to get it when it is missing.
-    hint: String,
-}
-
-impl LocalFiles {
-    /// Looks for a benchmark's files. `None` when no scratch directory is known.
-    pub(super) fn of(
-        benchmark: &Benchmark,
-        context: &Context,
-        workspace: Option<&Workspace>,
-    ) -> Option<Self> {
-        let scratch = labels(None, workspace).ok()?;
-        let is_bundled = bundled::contains(benchmark);
-        let present = |is_present: bool| match (is_present, is_bundled) {
-            (true, _) => FileState::Present,
-            (false, true) => FileState::Bundled,
-            (false, false) => FileState::Missing,
-        };
-        let model = benchmark
-            .downloads
-            .iter()
-            .find(|download| download.purpose == DownloadPurpose::Model);
-        let prep = match (is_bundled, benchmark.prep.is_some()) {
-            (true, _) => context.command(&format!("prep {}", benchmark.name)),
-            (false, true) => context.command(&format!("prep {} --data DIR", benchmark.name)),
-            (false, false) => "the benchmark's file has no [prep]: put samples there".to_owned(),
-        };
-        let dir = scratch.join(&benchmark.dataset.dir);
-        let samples = if SampleSet::check_whole(&dir).is_err() {
-            FileState::Incomplete
-        } else {
-            present(dir.is_dir())
-        };
-        let mut rows = vec![
-            LocalFile {
-                path: benchmark.model.file.clone(),
-                state: present(scratch.join(&benchmark.model.file).is_file()),
-                hint: model.map_or_else(
-                    || "the model is yours to bring".to_owned(),
-                    |download| download.url.clone(),
-                ),
-            },
-            LocalFile {
-                path: benchmark.dataset.dir.clone(),
-                state: samples,
-                hint: prep.clone(),
-            },
-        ];
-        let beside = label_files(benchmark).into_iter();
-        let labels = beside.map(|path| path.to_string_lossy().into_owned());
-        for path in labels
-            .chain([benchmark.dataset.map.clone()])
-            .filter(|path| !path.is_empty())
-        {
-            rows.push(LocalFile {
-                state: present(scratch.join(&path).is_file()),
-                path,
-                hint: prep.clone(),
-            });
-        }
-        Some(Self { scratch, rows })
-    }
-
-    pub(super) fn model(&self) -> FileState {
-        self.rows[0].state
-    }
-
-    pub(super) fn samples(&self) -> FileState {
-        self.rows[1].state
-    }
-
-    pub(super) fn documents(&self) -> Vec<Value> {
-        let document =
-            |row: &LocalFile| json!({ "path": row.path, "state": row.state.word(), "hint": row.hint });
-        self.rows.iter().map(document).collect()
-    }
-
-    pub(super) fn text(&self) -> String {
-        let rows = self.rows.iter().map(|row| {
-            let hint = match row.state {
-                FileState::Present => String::new(),
-                _ => row.hint.clone(),
-            };
-            [row.path.clone(), row.state.word().to_owned(), hint]
-        });
-        format!(
-            "files below {}\n{}",
-            self.scratch.display(),
-            tables::plain(["file", "state", "how to get it"], rows)
-        )
-    }
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use regatta_config::catalogue::Catalogue;
 use regatta_prep::{
-    AnnotationError, ImageRequest, PrepError, PrepReport, SpeechError, SquadError, VolumeError, bundled,
-    convert_samples, prepare, prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
+    AnnotationError, ImageRequest, PrepError, PrepReport, PublishedError, SpeechError, SquadError,
+    VolumeError, bundled, convert_samples, prepare, prepare_images, raw_data_dir, read_calibration_scale,
+    verify_samples,
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -147,7 +148,10 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     bar.finish_and_clear();
     let document = Document {
         benchmark: &benchmark.name,
-        form: form.to_string(),
+        form: match benchmark.prep {
+            Some(Prep::Published { .. }) => "published".to_owned(),
+            _ => form.to_string(),
+        },
         samples,
         unchanged,
         clipped,
@@ -339,7 +343,7 @@ fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Qu
 
 fn failure(error: PrepError) -> Failure {
     match error {
-        PrepError::Squad(SquadError::Read { .. }) => {
+        PrepError::Squad(SquadError::Read { .. }) | PrepError::Published(PublishedError::Read { .. }) => {
             Failure::usage(error).hint("`regatta data show BENCHMARK` shows where the file is published")
         }
         PrepError::Annotations(AnnotationError::Read { .. }) => {
@@ -352,6 +356,7 @@ fn failure(error: PrepError) -> Failure {
         | PrepError::NoDataset { .. }
         | PrepError::NoLabels { .. }
         | PrepError::Squad(_)
+        | PrepError::Published(_)
         | PrepError::Annotations(_)
         | PrepError::ImageName { .. }
         | PrepError::Volume(VolumeError::MissingCases { .. } | VolumeError::CalibrationCase { .. })

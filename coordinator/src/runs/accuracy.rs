@@ -5,7 +5,7 @@ use std::path::Path;
 use regatta_prep::accuracy::{LabelType, MeasureError, MeasuredAccuracy, measure};
 use regatta_types::{
     benchmark::{Benchmark, Metric},
-    documents::AccuracyResult,
+    documents::{AccuracyResult, FurtherFigure},
 };
 
 /// Judges one accuracy log. The labels are below `scratch`, at the benchmark file's path. The file also has the type of the answers,
@@ -29,9 +29,7 @@ pub(crate) fn judge(
     let metric = match benchmark.accuracy.metric {
         Metric::Top1 => "top1",
         Metric::SquadF1 => "f1",
-        Metric::CocoMap => "mAP",
-        Metric::Dice => "DICE",
-        Metric::Wer => "WER",
+        other => other.official_name(),
     };
     Ok(AccuracyResult {
         metric: metric.to_owned(),
@@ -40,6 +38,11 @@ pub(crate) fn judge(
         total: figure.total() as u64,
         target: Some(target),
         classes: figure.classes(),
+        further: figure
+            .further()
+            .into_iter()
+            .map(|(name, value)| FurtherFigure::new(name, value, &benchmark.accuracy.further))
+            .collect(),
     })
 }
 

@@ -68,6 +68,12 @@ pub(crate) enum ResolveError {
         /// The rejected setting.
         error: EngineSettingError,
     },
+    /// No engine computes the benchmark's responses.
+    #[error("no engine computes the responses of {benchmark} yet")]
+    NoResponses {
+        /// The benchmark's name.
+        benchmark: String,
+    },
     /// The engine cannot run on the device.
     #[error("the engine `{engine}` cannot run on {device}: {obstacle}; engines that can: {available}")]
     NoEngine {
@@ -136,6 +142,9 @@ impl ResolveError {
             Self::EngineSetting { engine, .. } => Some(format!(
                 "`regatta settings list --engine {engine}` shows them all"
             )),
+            Self::NoResponses { benchmark } => Some(format!(
+                "`regatta prep` and `regatta accuracy` know {benchmark}; the engines null and sim run without its model"
+            )),
             Self::Facts { .. } => {
                 Some("`regatta device deploy` brings it the agent of this version".to_owned())
             }
@@ -186,6 +195,11 @@ impl<'a> ParsedWords<'a> {
         let round = catalogue.round(words.round.as_deref())?;
         let engine: EngineKind = words.engine.as_deref().unwrap_or("tract").parse()?;
         let loadgen: LoadgenChoice = words.loadgen.as_deref().unwrap_or("native").parse()?;
+        if engine.computes() && !benchmark.model.response.has_engine() {
+            return Err(ResolveError::NoResponses {
+                benchmark: benchmark.name.clone(),
+            });
+        }
         let modes = match words.mode.as_slice() {
             [] => vec![Mode::PerformanceOnly],
             modes => each(modes)?,

@@ -98,6 +98,7 @@ fn some_runs() -> Vec<RunRow> {
             total: 597,
             target: Some(97.02),
             classes: Vec::new(),
+            further: Vec::new(),
         }),
         samples: Some(597),
         ..complete()

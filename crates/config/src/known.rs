@@ -1,6 +1,6 @@
 //! The built-in rounds, benchmarks and systems, from the files under `configs/` and `systems/`. They are embedded in the binaries, so that
-//! both work without an installation directory. A file that the user names takes precedence; this module searches no directories. Rounds
-//! and systems are embedded in packed form (`build.rs`), and unpacked at first use.
+//! both work without an installation directory. A file that the user names takes precedence; this module searches no directories. Rounds,
+//! benchmarks and systems are embedded in packed form (`build.rs`), and unpacked at first use.
 
 use std::sync::OnceLock;
 
@@ -13,54 +13,9 @@ use crate::{
     system::SystemError,
 };
 
-/// The bundled benchmark is the first.
-const BENCHMARKS: &[(&str, &str)] = &[
-    (
-        "digits.toml",
-        include_str!("../../../configs/benchmarks/digits.toml"),
-    ),
-    (
-        "3d-unet-99.toml",
-        include_str!("../../../configs/benchmarks/3d-unet-99.toml"),
-    ),
-    (
-        "3d-unet-99.9.toml",
-        include_str!("../../../configs/benchmarks/3d-unet-99.9.toml"),
-    ),
-    (
-        "bert-99.toml",
-        include_str!("../../../configs/benchmarks/bert-99.toml"),
-    ),
-    (
-        "bert-99.9.toml",
-        include_str!("../../../configs/benchmarks/bert-99.9.toml"),
-    ),
-    (
-        "resnet50.toml",
-        include_str!("../../../configs/benchmarks/resnet50.toml"),
-    ),
-    (
-        "retinanet.toml",
-        include_str!("../../../configs/benchmarks/retinanet.toml"),
-    ),
-    ("rnnt.toml", include_str!("../../../configs/benchmarks/rnnt.toml")),
-    (
-        "ssd-mobilenet.toml",
-        include_str!("../../../configs/benchmarks/ssd-mobilenet.toml"),
-    ),
-    (
-        "ssd-resnet34.toml",
-        include_str!("../../../configs/benchmarks/ssd-resnet34.toml"),
-    ),
-    (
-        "yolo-95.toml",
-        include_str!("../../../configs/benchmarks/yolo-95.toml"),
-    ),
-    (
-        "yolo-99.toml",
-        include_str!("../../../configs/benchmarks/yolo-99.toml"),
-    ),
-];
+/// The benchmark whose data and model come with Regatta. It is the first.
+const BUNDLED: &str = "digits";
+static BENCHMARKS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/benchmarks")));
 /// Ordered by name, which is also the order by age.
 static ROUNDS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/rounds")));
 static SYSTEMS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/systems")));
@@ -84,10 +39,15 @@ pub struct KnownFileError {
 /// # Errors
 /// When a built-in file does not parse, which the tests exclude.
 pub fn benchmarks() -> Result<Vec<Benchmark>, KnownFileError> {
-    BENCHMARKS
-        .iter()
-        .map(|&(file, text)| Benchmark::from_toml(text).map_err(|source| KnownFileError { file, source }))
-        .collect()
+    let mut files: Vec<&'static Carried> = BENCHMARKS.files().iter().collect();
+    files.sort_by_key(|file| file.name != BUNDLED);
+    let parse = |file: &'static Carried| {
+        Benchmark::from_toml(&file.text).map_err(|source| KnownFileError {
+            file: &file.name,
+            source,
+        })
+    };
+    files.into_iter().map(parse).collect()
 }
 
 /// Returns the built-in rounds, oldest first.

@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 
 use regatta_config::{
     known,
-    round::{Round, SubmittedScenario},
+    round::{AccuracyBound, Round, SubmittedScenario},
 };
-use regatta_types::Scenario;
+use regatta_types::{
+    Scenario,
+    benchmark::{Benchmark, BoundSide},
+};
 use sha2::{Digest as _, Sha256};
 
 fn round(name: &str) -> Round {
@@ -253,4 +256,49 @@ fn a_shipped_benchmark_is_in_the_rounds_that_have_it() {
     assert_eq!(rounds_of("yolo-95").len(), 2, "v6.0 and v6.1");
     assert_eq!(rounds_of("retinanet").first().unwrap().0, "v2.1");
     assert_eq!(rounds_of("digits"), []);
+}
+
+/// A figure, whether the bound is an upper one, and its value.
+type Bound = (String, bool, f64);
+
+#[test]
+fn the_bounds_of_a_benchmark_with_several_figures_are_its_rounds() {
+    let several = |benchmark: &Benchmark| !benchmark.accuracy.further.is_empty();
+    let mut compared = 0;
+    for benchmark in known::benchmarks().unwrap().into_iter().filter(several) {
+        let accuracy = &benchmark.accuracy;
+        let first = (
+            accuracy.metric.official_name().to_owned(),
+            false,
+            accuracy.target(),
+        );
+        let further = accuracy.further.iter();
+        let further = further.map(|bound| {
+            (
+                bound.figure.clone(),
+                bound.side == BoundSide::AtMost,
+                bound.value(),
+            )
+        });
+        let mut own: Vec<Bound> = std::iter::once(first).chain(further).collect();
+        own.sort_by(|one, other| one.partial_cmp(other).unwrap());
+        for round in known::rounds().unwrap() {
+            let Some((_, rules)) = round.rules_of(&benchmark) else {
+                continue;
+            };
+            let bounds = |bounds: &[AccuracyBound], is_upper| {
+                let bound = |bound: &AccuracyBound| (bound.metric.clone(), is_upper, bound.value());
+                bounds.iter().map(bound).collect::<Vec<Bound>>()
+            };
+            let mut official = bounds(&rules.accuracy, false);
+            official.extend(bounds(&rules.accuracy_at_most, true));
+            official.sort_by(|one, other| one.partial_cmp(other).unwrap());
+            assert_eq!(own, official, "{} in {}", benchmark.name, round.name);
+            compared += 1;
+        }
+    }
+    assert_eq!(
+        compared, 17,
+        "gptj twice in 4 rounds, llama in 3, stable-diffusion-xl in 6"
+    );
 }

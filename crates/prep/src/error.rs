@@ -6,8 +6,8 @@ use regatta_jpeg::JpegError;
 use regatta_types::samples::{Form, FormError, NotWhole};
 
 use crate::{
-    detection_images::AnnotationError, npy::NpyError, quantisation::ScaleError, speech::SpeechError,
-    squad::SquadError, val_map::ValMapError, volumes::VolumeError,
+    detection_images::AnnotationError, npy::NpyError, published::PublishedError, quantisation::ScaleError,
+    speech::SpeechError, squad::SquadError, val_map::ValMapError, volumes::VolumeError,
 };
 
 /// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.
@@ -158,6 +158,9 @@ pub enum PrepError {
     /// An utterance cannot be used.
     #[error(transparent)]
     Speech(#[from] SpeechError),
+    /// A published file is missing or another one.
+    #[error(transparent)]
+    Published(#[from] PublishedError),
     /// Questions or vocabulary cannot be used.
     #[error(transparent)]
     Squad(#[from] SquadError),

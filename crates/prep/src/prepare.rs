@@ -18,6 +18,7 @@ use crate::{
     error::PrepError,
     image_samples::prepare_images,
     jpeg_images::ImageRequest,
+    published,
     report::PrepReport,
     samples::{MapFile, SampleWriter},
     squad,
@@ -67,6 +68,7 @@ pub fn prepare(
             prepare_images(&request, out, progress)
         }
         Some(Prep::Squad(kind)) => squad::prepare(benchmark, kind, data, out, progress),
+        Some(Prep::Published { files }) => published::prepare(benchmark, files, data, out, progress),
         Some(Prep::Arrays {}) => arrays::prepare(benchmark, data, out, progress),
         Some(Prep::CsvImages {
             source,

@@ -63,6 +63,16 @@ pub fn librispeech() -> Option<PathBuf> {
     installed("librispeech")
 }
 
+/// Returns the Python that has a network trained on ImageNet, photographs and ONNX Runtime, as [`opencv`] does.
+pub fn efficientnet() -> Option<PathBuf> {
+    installed("efficientnet")
+}
+
+/// Returns the Python that has the libraries of the reference's ROUGE of summaries, as [`opencv`] does.
+pub fn summaries() -> Option<PathBuf> {
+    installed("summaries")
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

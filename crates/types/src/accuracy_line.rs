@@ -30,6 +30,15 @@ pub fn squad_line(exact: usize, total: usize, f1: f64) -> String {
     format!("{{\"exact_match\": {exact:?}, \"f1\": {f1:?}}}")
 }
 
+/// Returns the line of `evaluation.py` for ROUGE-1, -2, -L and -Lsum in percent, the characters of all summaries and their number.
+#[must_use]
+pub fn rouge_line([one, two, longest, sum]: [f64; 4], characters: u64, summaries: u64) -> String {
+    format!(
+        "{{'rouge1': '{one:?}', 'rouge2': '{two:?}', 'rougeL': '{longest:?}', 'rougeLsum': '{sum:?}', 'gen_len': {characters}, \
+         'gen_num': {summaries}}}"
+    )
+}
+
 /// Returns the line of `accuracy_eval.py` for a word error rate as a fraction.
 #[must_use]
 pub fn word_error_line(rate: f64) -> String {

@@ -1,5 +1,6 @@
 //! A benchmark as its file under `configs/benchmarks/` describes it. The code has no special case for any benchmark.
 
+mod accuracy;
 mod dataset;
 mod detections;
 mod model;
@@ -9,13 +10,16 @@ mod windows;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    dataset::{Dataset, Download, DownloadPurpose},
+    accuracy::{Accuracy, BoundSide, DetectionClasses, FurtherBound, Metric, SummaryFiles},
+    dataset::{Dataset, Download, DownloadPurpose, FetchKind},
     detections::{
         BoxArrangement, ClassScores, DefaultBoxLevel, DetectionDefaultBoxes, DetectionHeads,
         DetectionPredictions, Detections,
     },
     model::{Dtype, FurtherInput, Model, ModelInput, Response},
-    prep::{DetectionImages, JpegImages, LetterboxImages, Prep, Speech, Squad, Volumes},
+    prep::{
+        DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech, Squad, Volumes,
+    },
     windows::SlidingWindows,
 };
 
@@ -55,65 +59,6 @@ pub struct Benchmark {
     /// Initial values for `user.conf` on an unknown machine: `model.scenario.key` to value.
     #[serde(default)]
     pub user_conf: std::collections::BTreeMap<String, String>,
-}
-
-/// The accuracy metric of a benchmark and its target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Accuracy {
-    /// The metric.
-    pub metric: Metric,
-    /// The reference model's value in the metric's unit.
-    pub reference: f64,
-    /// The fraction of the reference that a run must reach, for example 0.99.
-    pub factor: f64,
-    /// What the classes of detections are.
-    #[serde(default, skip_serializing_if = "DetectionClasses::is_default")]
-    pub classes: DetectionClasses,
-}
-
-impl Accuracy {
-    /// Returns the target value: a product of doubles, as the official checker computes it.
-    #[must_use]
-    pub fn target(&self) -> f64 {
-        self.reference * self.factor
-    }
-}
-
-/// What the classes of detections are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DetectionClasses {
-    /// Categories of the annotations.
-    #[default]
-    Categories,
-    /// Positions among the categories of the annotations, from 1. The option `--use-inv-map` of `accuracy-coco.py` reads them.
-    Ranks,
-}
-
-impl DetectionClasses {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// The accuracy metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Percentage of samples whose first response element equals the label. Regatta computes it.
-    Top1,
-    /// F1 of answers extracted from texts (SQuAD), in percent. Regatta computes it for samples of the preparation kind `squad`.
-    SquadF1,
-    /// Mean average precision of boxes by the rules of COCO, in percent. Regatta computes it for samples of the preparation kind
-    /// `detection-images` and `letterbox-images`.
-    CocoMap,
-    /// DICE of a segmentation, the mean of its classes without the first, as a fraction. Regatta computes it for samples of the
-    /// preparation kind `volumes`.
-    Dice,
-    /// 100 % minus the word error rate of transcripts. Regatta computes it for samples of the preparation kind `speech`.
-    Wer,
 }
 
 impl Benchmark {

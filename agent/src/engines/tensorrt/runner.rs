@@ -291,7 +291,11 @@ impl Runner {
         let outputs = &self.setup.tensors.outputs;
         let count = match self.setup.response {
             Response::Stacked | Response::Detections => outputs.len(),
-            Response::Raw | Response::ArgmaxInt32 | Response::Segmentation => 1,
+            Response::Raw
+            | Response::ArgmaxInt32
+            | Response::Segmentation
+            | Response::Tokens
+            | Response::Image => 1,
         };
         outputs.iter().zip(&self.outputs).take(count)
     }

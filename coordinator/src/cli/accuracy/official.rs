@@ -7,10 +7,10 @@ use std::{
     process::Command,
 };
 
-use regatta_submission::stage::official;
+use regatta_submission::{check::last_figure, stage::official};
 use regatta_types::{
     benchmark::Benchmark,
-    documents::{AccuracyResult, document_name},
+    documents::{AccuracyResult, FurtherFigure, document_name},
 };
 
 use super::{
@@ -165,11 +165,41 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
 }
 
+/// Reads the figures of a metric that only the script computes. `None` when its output lacks one.
+pub(super) fn figures(output: &[u8], benchmark: &Benchmark) -> Option<AccuracyResult> {
+    let text = String::from_utf8_lossy(output);
+    let accuracy = &benchmark.accuracy;
+    let metric = accuracy.metric.official_name();
+    let mut names: Vec<&str> = accuracy
+        .further
+        .iter()
+        .map(|bound| bound.figure.as_str())
+        .collect();
+    names.dedup();
+    let further = names.into_iter().map(|name| {
+        let value = last_figure(name, &text)?;
+        Some(FurtherFigure::new(name, value, &accuracy.further))
+    });
+    Some(AccuracyResult {
+        metric: metric.to_owned(),
+        value: last_figure(metric, &text)?,
+        correct: None,
+        total: benchmark.dataset.total_samples as u64,
+        target: Some(accuracy.target()),
+        classes: Vec::new(),
+        further: further.collect::<Option<_>>()?,
+    })
+}
+
 /// Returns whether a script's output has the figure that Regatta computed: `accuracy=` or `mAP=` with three decimal places, `mean =` of
-/// DICE with five, `f1` or `accuracy=` behind a word error rate in full.
+/// DICE with five, `f1` or `accuracy=` behind a word error rate in full, the whole line of ROUGE.
 /// `None` when it has neither.
 pub(super) fn agrees(output: &[u8], own: &AccuracyResult) -> Option<bool> {
     let text = String::from_utf8_lossy(output);
+    if let Some(line) = text.lines().find(|line| line.starts_with("{'rouge1': ")) {
+        // NumPy 2 names its type.
+        return Some(line.replace("np.int64(", "").replace(')', "") == own.official_line());
+    }
     let (found, tolerance) = text.lines().find_map(|line| {
         // A figure of three decimal places may be rounded in two ways.
         let named = ["accuracy=", "mAP="]
@@ -206,6 +236,7 @@ mod tests {
             total: 1,
             target: None,
             classes: Vec::new(),
+            further: Vec::new(),
         };
         assert_eq!(
             agrees(b"accuracy=98.995%, good=591, total=597\n", &own(98.99497)),
@@ -227,5 +258,20 @@ mod tests {
         let squad = b"Reading\n{\"exact_match\": 83.5, \"f1\": 90.87487229720105}\n";
         assert_eq!(agrees(squad, &own(90.874_872_297_201_05)), Some(true));
         assert_eq!(agrees(squad, &own(90.8749)), Some(false));
+        let rouge = b"\nResults\n\n{'rouge1': '43.03', 'rouge2': '20.13', 'rougeL': '30.01', 'rougeLsum': '40.0', 'gen_len': np.int64(70), 'gen_num': 1}\n";
+        let figures = [
+            ("ROUGE2", 20.13),
+            ("ROUGEL", 30.01),
+            ("ROUGELSUM", 40.0),
+            ("GEN_LEN", 70.0),
+        ];
+        let mut summaries = own(43.03);
+        summaries.metric = "ROUGE1".to_owned();
+        summaries.further = figures
+            .map(|(name, value)| FurtherFigure::new(name, value, &[]))
+            .into();
+        assert_eq!(agrees(rouge, &summaries), Some(true));
+        summaries.further[1].value = 30.02;
+        assert_eq!(agrees(rouge, &summaries), Some(false));
     }
 }

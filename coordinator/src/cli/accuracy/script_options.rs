@@ -63,6 +63,8 @@ pub(super) fn usual(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<Stri
         Metric::CocoMap => detections(benchmark),
         Metric::Dice => segmentations(benchmark),
         Metric::Wer => speech(dtype, benchmark),
+        Metric::Rouge => summaries(dtype, benchmark),
+        Metric::ClipFid => images(benchmark),
     }
 }
 
@@ -153,6 +155,39 @@ fn speech(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
         &format!("{{scratch}}/{}", transcripts.display()),
         "--output_dtype",
         dtype,
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+fn summaries(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
+    let files = benchmark.accuracy.summaries.as_ref();
+    let dtype = match dtype {
+        Some(LabelType::Int64) => "int64",
+        _ => "int32",
+    };
+    [
+        "--mlperf-accuracy-file",
+        "{log}",
+        "--dataset-file",
+        &format!("{{scratch}}/{}", files.map_or("", |files| &files.expected)),
+        "--dtype",
+        dtype,
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+fn images(benchmark: &Benchmark) -> Vec<String> {
+    [
+        "--mlperf-accuracy-file",
+        "{log}",
+        "--caption-path",
+        &format!("{{scratch}}/{}/captions_source.tsv", benchmark.dataset.dir),
+        "--output-file",
+        "{out}/coco-results.json",
+        "--compliance-images-path",
+        "{out}/images",
     ]
     .map(str::to_owned)
     .into()

@@ -147,6 +147,7 @@ fn a_finished_run_is_judged_by_its_outcome() {
         total: 10,
         target: Some(95.0),
         classes: Vec::new(),
+        further: Vec::new(),
     };
     let outcomes = [
         (good.clone(), None),

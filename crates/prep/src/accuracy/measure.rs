@@ -3,7 +3,7 @@
 use std::{fmt, fs::File, path::Path};
 
 use regatta_mllog::read::{AccuracyReader, accuracy_file};
-use regatta_types::benchmark::{Benchmark, Metric, Prep, SlidingWindows, Squad};
+use regatta_types::benchmark::{Benchmark, Metric, Prep, SlidingWindows, Squad, SummaryFiles};
 
 use super::{
     detection::{DetectionScore, detection},
@@ -12,6 +12,7 @@ use super::{
     measure_error::MeasureError,
     speech::{SpeechScore, SymbolType, speech},
     squad::{SquadScore, squad},
+    summaries::{SentenceModel, SummaryJudge, SummaryScore, TokenTexts, TokenType, read_expected},
     top1::{Top1, top1},
 };
 use crate::{
@@ -53,6 +54,8 @@ pub enum AccuracyFigure {
     Segmentation(DiceScore),
     /// Transcribed utterances.
     Speech(SpeechScore),
+    /// Summaries of texts.
+    Summaries(SummaryScore),
 }
 
 impl AccuracyFigure {
@@ -65,6 +68,7 @@ impl AccuracyFigure {
             Self::Detection(score) => score.percent(),
             Self::Segmentation(score) => score.mean,
             Self::Speech(score) => score.percent(),
+            Self::Summaries(score) => score.rouge[0],
         }
     }
 
@@ -74,7 +78,7 @@ impl AccuracyFigure {
         match self {
             Self::Top1(top1) => Some(top1.good),
             Self::Squad(score) => Some(score.exact),
-            Self::Detection(_) | Self::Segmentation(_) | Self::Speech(_) => None,
+            Self::Detection(_) | Self::Segmentation(_) | Self::Speech(_) | Self::Summaries(_) => None,
         }
     }
 
@@ -83,7 +87,18 @@ impl AccuracyFigure {
     pub fn classes(&self) -> Vec<f64> {
         match self {
             Self::Segmentation(score) => score.classes.clone(),
-            Self::Top1(_) | Self::Squad(_) | Self::Detection(_) | Self::Speech(_) => Vec::new(),
+            Self::Top1(_) | Self::Squad(_) | Self::Detection(_) | Self::Speech(_) | Self::Summaries(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// Returns the further figures by their official names, for a metric that has them.
+    #[must_use]
+    pub fn further(&self) -> Vec<(&'static str, f64)> {
+        match self {
+            Self::Summaries(score) => score.further().into(),
+            _ => Vec::new(),
         }
     }
 
@@ -96,6 +111,7 @@ impl AccuracyFigure {
             Self::Detection(score) => score.images,
             Self::Segmentation(score) => score.cases,
             Self::Speech(score) => score.utterances,
+            Self::Summaries(score) => score.summaries,
         }
     }
 
@@ -108,6 +124,7 @@ impl AccuracyFigure {
             Self::Detection(score) => score.duplicates,
             Self::Segmentation(score) => score.duplicates,
             Self::Speech(score) => score.duplicates,
+            Self::Summaries(score) => score.duplicates,
         }
     }
 
@@ -120,6 +137,7 @@ impl AccuracyFigure {
             Self::Detection(score) => &score.missing,
             Self::Segmentation(score) => &score.missing,
             Self::Speech(score) => &score.missing,
+            Self::Summaries(score) => &score.missing,
         }
     }
 }
@@ -132,6 +150,7 @@ impl fmt::Display for AccuracyFigure {
             Self::Detection(score) => score.fmt(f),
             Self::Segmentation(score) => score.fmt(f),
             Self::Speech(score) => score.fmt(f),
+            Self::Summaries(score) => score.fmt(f),
         }
     }
 }
@@ -186,6 +205,23 @@ pub fn measure(
                 });
             }
         },
+        (Metric::Rouge, _) => match &benchmark.accuracy.summaries {
+            Some(files) => {
+                AccuracyFigure::Summaries(measure_summaries(benchmark, files, label_type, log, scratch)?)
+            }
+            None => {
+                return Err(MeasureError::Elsewhere {
+                    benchmark: benchmark.name.clone(),
+                    script: "evaluation.py",
+                });
+            }
+        },
+        (Metric::ClipFid, _) => {
+            return Err(MeasureError::Elsewhere {
+                benchmark: benchmark.name.clone(),
+                script: "accuracy_coco.py",
+            });
+        }
         (Metric::SquadF1, _) => {
             return Err(MeasureError::Elsewhere {
                 benchmark: benchmark.name.clone(),
@@ -314,4 +350,34 @@ fn measure_speech(
         path: log.to_owned(),
         source,
     })
+}
+
+fn measure_summaries(
+    benchmark: &Benchmark,
+    files: &SummaryFiles,
+    dtype: Option<LabelType>,
+    log: &Path,
+    scratch: &Path,
+) -> Result<SummaryScore, MeasureError> {
+    let name = || benchmark.name.clone();
+    let token_type = match dtype {
+        None | Some(LabelType::Int32) => TokenType::Int32,
+        Some(LabelType::Int64) => TokenType::Int64,
+        Some(_) => return Err(MeasureError::TokenType { benchmark: name() }),
+    };
+    let judge = SummaryJudge {
+        expected: read_expected(&scratch.join(&files.expected)).map_err(|source| MeasureError::Expected {
+            benchmark: name(),
+            source,
+        })?,
+        tokens: TokenTexts::read(&scratch.join(&files.tokenizer))?,
+        model: SentenceModel::read(&scratch.join(&files.sentences))?,
+    };
+    let entries = open(log)?;
+    judge
+        .judge(entries, token_type)
+        .map_err(|source| MeasureError::Summaries {
+            path: log.to_owned(),
+            source,
+        })
 }

@@ -3,7 +3,11 @@
 use std::{io, path::PathBuf};
 
 use super::{
-    detection::DetectionScoreError, dice::DiceError, speech::SpeechScoreError, squad::SquadScoreError,
+    detection::DetectionScoreError,
+    dice::DiceError,
+    speech::SpeechScoreError,
+    squad::SquadScoreError,
+    summaries::{ExpectedSummaryError, SentenceModelError, SummaryScoreError, TokenizerError},
     top1::Top1Error,
 };
 use crate::{
@@ -80,6 +84,29 @@ pub enum MeasureError {
         /// The benchmark's name.
         benchmark: String,
     },
+    /// The expected summaries cannot be read.
+    #[error(
+        "the expected summaries of benchmark {benchmark} cannot be read (has its dataset been prepared?)"
+    )]
+    Expected {
+        /// The benchmark's name.
+        benchmark: String,
+        /// The cause.
+        #[source]
+        source: ExpectedSummaryError,
+    },
+    /// The tokenizer cannot be read.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// The data of the sentence tokenizer cannot be read.
+    #[error(transparent)]
+    Sentences(#[from] SentenceModelError),
+    /// Responses of tokens have another type.
+    #[error("the responses of benchmark {benchmark} are tokens; hint: --dtype int32 or int64")]
+    TokenType {
+        /// The benchmark's name.
+        benchmark: String,
+    },
     /// The log cannot be opened.
     #[error("cannot open {path}", path = path.display())]
     Open {
@@ -124,6 +151,15 @@ pub enum MeasureError {
         /// The cause, with its entry.
         #[source]
         source: SpeechScoreError,
+    },
+    /// The log contains no summaries.
+    #[error("no ROUGE can be computed from {path}", path = path.display())]
+    Summaries {
+        /// The log.
+        path: PathBuf,
+        /// The cause, with its entry.
+        #[source]
+        source: SummaryScoreError,
     },
     /// The log contains no segmentations.
     #[error("no DICE can be computed from {path}", path = path.display())]

@@ -10,6 +10,7 @@ mod measure;
 mod measure_error;
 mod speech;
 mod squad;
+mod summaries;
 mod top1;
 
 pub use detection::{DetectionScore, DetectionScoreError, DetectionsError};
@@ -19,4 +20,7 @@ pub use measure::{AccuracyFigure, MeasuredAccuracy, measure};
 pub use measure_error::MeasureError;
 pub use speech::{SpeechScore, SpeechScoreError};
 pub use squad::{LogitsError, SquadScore, SquadScoreError};
+pub use summaries::{
+    ExpectedSummaryError, SentenceModelError, SummaryScore, SummaryScoreError, TokenizerError,
+};
 pub use top1::{Top1, Top1Error, top1};

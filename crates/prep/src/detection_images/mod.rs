@@ -16,7 +16,9 @@ pub(crate) use self::{
     sample::{ResizedSampleMaker, image_shape},
     source::{annotated_images, calibration_images, checked, open},
 };
-use crate::{speech::transcripts_file, squad::squad_labels, volumes::description_file};
+use crate::{
+    published::published_files, speech::transcripts_file, squad::squad_labels, volumes::description_file,
+};
 
 /// Returns the directory below the scratch directory in which the accuracy script finds the annotations, in the dataset's own tree: the
 /// directory of the map.
@@ -43,5 +45,6 @@ pub fn label_files(benchmark: &Benchmark) -> Vec<PathBuf> {
     files
         .chain(description_file(benchmark))
         .chain(transcripts_file(benchmark))
+        .chain(published_files(benchmark))
         .collect()
 }

@@ -8,6 +8,7 @@ mod nifti;
 mod reference_files;
 mod sample;
 mod source;
+mod window;
 mod zoom;
 
 use std::path::Path;
@@ -25,6 +26,7 @@ use self::{
     reference_files::{DescribedCase, description},
     sample::VolumeSampleMaker,
     source::Case,
+    window::CalibrationWindows,
 };
 use crate::{
     atomic,
@@ -38,7 +40,8 @@ use crate::{
 /// The volumes that are processed at once. A large case takes 2 GB of memory.
 const AT_ONCE: usize = 4;
 
-/// Makes the samples of a benchmark from the cases that `request` names. `target` is the benchmark in the requested form.
+/// Makes the samples of a benchmark from the cases that `request` names. `target` is the benchmark in the requested form. The samples of a
+/// calibration list are windows.
 pub(crate) fn prepare(
     request: &ImageRequest<'_>,
     kind: &Volumes,
@@ -48,7 +51,6 @@ pub(crate) fn prepare(
 ) -> Result<PrepReport, PrepError> {
     let cases = open(request, kind)?;
     let total = cases.len();
-    target.dataset.total_samples = total;
     let maker = VolumeSampleMaker::new(request.benchmark, kind, request.form, request.quantised)?;
     // Classes of calibration samples are not needed.
     let segmentations = segmentation_directory(request.benchmark)
@@ -56,6 +58,8 @@ pub(crate) fn prepare(
         .map(|directory| out.join(directory));
     let described = description_file(request.benchmark).filter(|_| segmentations.is_some());
     let described = described.map(|path| out.join(path));
+    let of_target = target.clone();
+    let windows = CalibrationWindows::of(&of_target).filter(|_| request.calibration.is_some());
     let mut writer = SampleWriter::new(&target, out)?;
     if let Some(path) = &described {
         remove(path)?;
@@ -64,8 +68,10 @@ pub(crate) fn prepare(
         maker,
         files: writer.files(),
         segmentations: segmentations.as_deref(),
+        has_windows: windows.is_some(),
     };
     let (mut clipped, mut lines, mut descriptions) = (0, String::new(), Vec::new());
+    let (mut samples, mut written) = (0, Ok(()));
     in_order_at_once(
         AT_ONCE,
         total,
@@ -73,19 +79,32 @@ pub(crate) fn prepare(
         |index, made| {
             clipped += made.clipped;
             let [depth, height, width] = made.case.size;
-            lines.push_str(&format!("{} {depth} {height} {width}\n", made.case.name));
-            writer.record(&made.case.name, &made.data, &made.stored);
+            if let Some(windows) = windows.as_ref().filter(|_| written.is_ok()) {
+                let mut number = 0;
+                written = windows.each(&made.data, made.case.size, |window| {
+                    let name = format!("{}_{number}", made.case.name);
+                    (number, samples) = (number + 1, samples + 1);
+                    lines.push_str(&format!("{name}\n"));
+                    writer.write(&name, window)
+                });
+            } else if let Some(stored) = &made.stored {
+                samples += 1;
+                lines.push_str(&format!("{} {depth} {height} {width}\n", made.case.name));
+                writer.record(&made.case.name, &made.data, stored);
+            }
             descriptions.push(made.case);
             progress(index + 1, total);
         },
     )?;
+    written?;
+    target.dataset.total_samples = samples;
     if let Some(path) = described {
         let text = description(&descriptions).and_then(|bytes| atomic::write(&path, &bytes));
         text.map_err(|source| PrepError::Write { path, source })?;
     }
     let map = MapFile::new(&target, out, &lines)?;
     Ok(PrepReport {
-        samples: total,
+        samples,
         unchanged: writer.unchanged,
         clipped,
         dir: writer.finish(&target, request.quantised.cloned())?,
@@ -98,6 +117,8 @@ struct Making<'a> {
     maker: VolumeSampleMaker<'a>,
     files: SampleFiles,
     segmentations: Option<&'a Path>,
+    /// Whether only windows of the volumes are stored.
+    has_windows: bool,
 }
 
 /// A case whose files are written.
@@ -105,7 +126,8 @@ struct MadeCase {
     case: DescribedCase,
     data: Vec<u8>,
     clipped: u64,
-    stored: StoredSample,
+    /// `None` if only windows are stored.
+    stored: Option<StoredSample>,
 }
 
 impl Making<'_> {
@@ -116,9 +138,11 @@ impl Making<'_> {
         };
         let sample = self.maker.sample(&case.directory)?;
         let [depth, height, width] = sample.size;
-        let stored = self
-            .files
-            .store_shaped(&case.name, &[1, depth, height, width], &sample.data)?;
+        let shape = [1, depth, height, width];
+        let stored = match self.has_windows {
+            true => None,
+            false => Some(self.files.store_shaped(&case.name, &shape, &sample.data)?),
+        };
         Ok(MadeCase {
             case: DescribedCase {
                 name: case.name.clone(),

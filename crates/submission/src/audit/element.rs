@@ -33,8 +33,8 @@ impl Dtype {
     #[must_use]
     pub const fn of(response: Response) -> Self {
         match response {
-            Response::ArgmaxInt32 => Self::Int32,
-            Response::Raw | Response::Segmentation => Self::Byte,
+            Response::ArgmaxInt32 | Response::Tokens => Self::Int32,
+            Response::Raw | Response::Segmentation | Response::Image => Self::Byte,
             Response::Stacked | Response::Detections => Self::Float32,
         }
     }

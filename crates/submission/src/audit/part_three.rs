@@ -8,10 +8,7 @@
 use std::{error::Error, fs, path::Path};
 
 use regatta_config::round::{AccuracyForms, Round};
-use regatta_types::{
-    benchmark::{Benchmark, Metric},
-    documents::AccuracyDelta,
-};
+use regatta_types::{benchmark::Benchmark, documents::AccuracyDelta};
 
 use super::{AuditError, Request, write_baseline};
 use crate::{
@@ -48,13 +45,7 @@ pub fn limits(round: &Round, benchmark: &Benchmark) -> Vec<Limit> {
         .rules_of(benchmark)
         .and_then(|(name, _)| limits_by_name(round, name));
     of_round.unwrap_or_else(|| {
-        let metric = match benchmark.accuracy.metric {
-            Metric::Top1 => "acc",
-            Metric::SquadF1 => "F1",
-            Metric::CocoMap => "mAP",
-            Metric::Dice => "DICE",
-            Metric::Wer => "WER",
-        };
+        let metric = benchmark.accuracy.metric.official_name();
         vec![Limit {
             metric: metric.to_owned(),
             percent: 1.0,

@@ -40,6 +40,17 @@ pub(crate) fn metric<'a>(name: &str, forms: AccuracyForms, line: &'a str) -> Opt
     }
 }
 
+/// Returns the last value of a metric in the output of a reference script, in any form that a round accepts. `name` is the metric's
+/// official name.
+#[must_use]
+pub fn last_figure(name: &str, output: &str) -> Option<f64> {
+    let last = output
+        .lines()
+        .rev()
+        .find_map(|line| metric(name, AccuracyForms::Loose, line));
+    last?.parse().ok()
+}
+
 /// Parses the output of `accuracy-imagenet.py`: accuracy in percent, number of correct samples, number of samples.
 pub(crate) fn counted(line: &str) -> Option<(f64, u64, u64)> {
     let (percent, rest) = line.strip_prefix("accuracy=")?.split_once("%, good=")?;

@@ -18,6 +18,7 @@ mod rules;
 mod run_log;
 mod strict;
 
+pub use accuracy_text::last_figure;
 pub(crate) use accuracy_text::metric as accuracy_metric;
 pub use finding::{Finding, Rule, Severity};
 pub use official::{Note, Official, OfficialError, Row, Verdict, as_official, csv};

@@ -4,10 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use regatta_config::round::BenchmarkRules;
 use regatta_mllog::read::file_name;
-use regatta_types::{
-    Division, Scenario,
-    benchmark::{Benchmark, Metric},
-};
+use regatta_types::{Division, Scenario, benchmark::Benchmark};
 use serde_json::{Map, Value};
 
 use super::{
@@ -105,13 +102,7 @@ impl<'a> Staging<'a> {
         if self.request.kind == Kind::Submission {
             return None;
         }
-        let metric = match benchmark.accuracy.metric {
-            Metric::Top1 => "acc",
-            Metric::SquadF1 => "F1",
-            Metric::CocoMap => "mAP",
-            Metric::Dice => "DICE",
-            Metric::Wer => "WER",
-        };
+        let metric = benchmark.accuracy.metric.official_name();
         let mut official = self.request.round.submission.benchmarks.iter();
         let same = official.find(|(_, rules)| rules.accuracy.iter().any(|bound| bound.metric == metric));
         same.map(|(name, _)| name.clone())

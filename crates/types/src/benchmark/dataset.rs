@@ -43,9 +43,40 @@ pub struct Download {
     /// The size of these files together, in bytes, if it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Published checksums, as `md5:HEX` or `sha256:HEX`, with the name of the file that they are of.
+    /// Published checksums, as `md5:HEX` or `sha256:HEX`, behind the name of the file that they are of unless it is the one at `url`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checksums: Vec<String>,
+    /// How `regatta data fetch` downloads it. `None` when its publisher demands something first, or when `url` is not the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<FetchKind>,
+}
+
+impl Download {
+    /// Returns the name of the file at the address.
+    #[must_use]
+    pub fn published_name(&self) -> &str {
+        self.url.rsplit('/').next().unwrap_or(&self.url)
+    }
+
+    /// Returns algorithm and hexadecimal digits of the published checksum of the file at the address.
+    #[must_use]
+    pub fn checksum(&self) -> Option<(&str, &str)> {
+        self.checksums.iter().find_map(|text| {
+            let (name, checksum) = text.rsplit_once(' ').unwrap_or(("", text));
+            let is_own = name.is_empty() || name == self.published_name();
+            checksum.split_once(':').filter(|_| is_own)
+        })
+    }
+}
+
+/// How a freely downloadable file becomes what a benchmark needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FetchKind {
+    /// The file itself.
+    File,
+    /// An archive, and the directory below the scratch directory in which it is unpacked.
+    Archive(String),
 }
 
 /// What a download is for.

@@ -39,6 +39,10 @@ pub struct Model {
     /// window, and each sample has its own size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<SlidingWindows>,
+    /// The input that is 1 for the tokens of a sequence and 0 for its padding, for a model of sequences of any length. All inputs have the
+    /// shape of a sequence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask: Option<String>,
     /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
     /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -218,4 +222,18 @@ pub enum Response {
     Detections,
     /// The class of each voxel of a sample, as an unsigned byte. Samples differ in size. `accuracy_kits.py` reads this form.
     Segmentation,
+    /// The tokens of a generated text as 32-bit integers, without the prompt. `evaluation.py` reads this form with `--dtype int32`. No
+    /// engine computes it.
+    Tokens,
+    /// A generated image: a byte for red, green and blue of each pixel, row by row. `accuracy_coco.py` of `text_to_image` reads this form.
+    /// No engine computes it.
+    Image,
+}
+
+impl Response {
+    /// Whether an engine can compute such responses.
+    #[must_use]
+    pub const fn has_engine(self) -> bool {
+        !matches!(self, Self::Tokens | Self::Image)
+    }
 }

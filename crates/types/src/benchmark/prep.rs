@@ -30,6 +30,11 @@ pub enum Prep {
     Volumes(Volumes),
     /// Utterances with transcripts, prepared as the reference prepares LibriSpeech for RNN-T.
     Speech(Speech),
+    /// Files that are checked and copied as they were published. The harness makes the model's inputs of them.
+    Published {
+        /// The files in the dataset's directory.
+        files: Vec<PublishedFile>,
+    },
     /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
     /// `INPUT.npy` in the dataset's directory.
     Arrays {},
@@ -189,4 +194,31 @@ pub struct Speech {
     pub utterances: usize,
     /// Values in a second.
     pub sample_rate: u32,
+}
+
+/// A published file, and what is checked of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedFile {
+    /// The file's name in the dataset's directory.
+    pub name: String,
+    /// The form of the file when it has a record for each sample; `None` when only its hash is checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordForm>,
+    /// The fields that each record has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+    /// The published SHA-256, hexadecimal; `None` accepts any file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+/// The form of a file of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordForm {
+    /// A JSON array of objects.
+    Json,
+    /// A line for each record, with tabs between its fields. The first line names them.
+    Tsv,
 }

@@ -24,7 +24,7 @@ pub use evidence::{
     WindowCost,
 };
 pub use gate::{GateProof, GateSpec, celsius, gibibytes};
-pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
+pub use record::{AccuracyResult, DeliveryProof, FurtherFigure, Record, StreamProof};
 pub use run_end::{EndCause, end_reason};
 pub use run_marker::{RunMarker, SubmissionObstacle};
 pub use run_spec::{

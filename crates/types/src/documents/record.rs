@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{AuditResult, RunState, WindowCost};
 use crate::{
     DeviceId, RunId, StreamName,
-    accuracy_line::{dice_line, map_line, squad_line, top1_line},
+    accuracy_line::{dice_line, map_line, rouge_line, squad_line, top1_line},
+    benchmark::{BoundSide, FurtherBound},
 };
 
 /// The coordinator's record of a run.
@@ -81,7 +82,7 @@ pub struct StreamProof {
 /// An accuracy value and its basis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyResult {
-    /// The metric's name: `top1`, `f1`, `mAP` or `DICE`.
+    /// The metric's name: `top1`, `f1`, `mAP`, `DICE`, `WER` or `ROUGE1`.
     pub metric: String,
     /// The value in percent; `DICE` is a fraction.
     pub value: f64,
@@ -94,6 +95,48 @@ pub struct AccuracyResult {
     /// The values of single classes, for `DICE`: kidney and tumour.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<f64>,
+    /// The further figures of a metric that has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<FurtherFigure>,
+}
+
+/// A further figure of an accuracy metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FurtherFigure {
+    /// The figure's official name, for example `ROUGE2`.
+    pub figure: String,
+    /// The value.
+    pub value: f64,
+    /// The smallest value that is accepted, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// The largest value that is accepted, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+}
+
+impl FurtherFigure {
+    /// Returns a figure with a benchmark's bounds.
+    #[must_use]
+    pub fn new(figure: &str, value: f64, bounds: &[FurtherBound]) -> Self {
+        let bound = |side| {
+            let mut own = bounds.iter().filter(|bound| bound.figure == figure);
+            own.find(|bound| bound.side == side).map(FurtherBound::value)
+        };
+        Self {
+            figure: figure.to_owned(),
+            value,
+            at_least: bound(BoundSide::AtLeast),
+            at_most: bound(BoundSide::AtMost),
+        }
+    }
+
+    /// Whether the value is within its bounds.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.at_least.is_none_or(|bound| self.value >= bound)
+            && self.at_most.is_none_or(|bound| self.value <= bound)
+    }
 }
 
 impl AccuracyResult {
@@ -105,6 +148,12 @@ impl AccuracyResult {
             (_, Some(correct)) => top1_line(self.value, correct as usize, self.total as usize),
             ("mAP", None) => map_line(self.value),
             ("DICE", None) => dice_line(self.value, &self.classes),
+            ("ROUGE1", None) => {
+                let of = |name: &str| self.further.iter().find(|one| one.figure == name);
+                let of = |name| of(name).map_or(f64::NAN, |figure| figure.value);
+                let rouge = [self.value, of("ROUGE2"), of("ROUGEL"), of("ROUGELSUM")];
+                rouge_line(rouge, of("GEN_LEN") as u64, self.total)
+            }
             (metric, None) => format!("{metric}={}", self.value),
         }
     }
@@ -115,9 +164,10 @@ impl AccuracyResult {
         self.metric == "DICE"
     }
 
-    /// Whether the value reaches the target. `true` without a target.
+    /// Whether the value reaches the target, and further figures are within their bounds. `true` without a target.
     #[must_use]
     pub fn is_reached(&self) -> bool {
         self.target.is_none_or(|target| self.value >= target)
+            && self.further.iter().all(FurtherFigure::is_reached)
     }
 }

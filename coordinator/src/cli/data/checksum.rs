@@ -1,0 +1,74 @@
+//! Compares a file with its published size and checksum.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read as _},
+    path::Path,
+};
+
+use md5::Md5;
+use regatta_fsutil::{
+    hash::{hex, sha256_of_file},
+    regular_file,
+};
+use regatta_types::benchmark::{Download, FetchKind};
+use sha2::Digest as _;
+
+/// What a file's published checksum says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// The file has the checksum of this algorithm.
+    Equal(&'static str),
+    /// No checksum is published, or one of an unknown algorithm.
+    NotPublished,
+    /// The file is another one.
+    Differs(String),
+}
+
+impl Checked {
+    /// Returns what is known of the file, in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Equal(algorithm) => format!("{algorithm} as published"),
+            Self::NotPublished => "no checksum is published".to_owned(),
+            Self::Differs(why) => format!("not the published file: {why}"),
+        }
+    }
+}
+
+/// Compares the file at `path` with a download's published size and checksum.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(super) fn check(download: &Download, path: &Path) -> io::Result<Checked> {
+    let length = path.metadata()?.len();
+    // The published size of several files is not that of an archive.
+    let is_archive = matches!(download.fetch, Some(FetchKind::Archive(_)));
+    let expected = download.bytes.filter(|_| !is_archive && download.files == 1);
+    if let Some(expected) = expected.filter(|&expected| expected != length) {
+        return Ok(Checked::Differs(format!(
+            "it has {length} bytes, the published one {expected}"
+        )));
+    }
+    let (name, expected, found) = match download.checksum() {
+        Some(("sha256", expected)) => ("SHA-256", expected, sha256_of_file(path)?.hex()),
+        Some(("md5", expected)) => ("MD5", expected, md5_of_file(path)?),
+        _ => return Ok(Checked::NotPublished),
+    };
+    Ok(if found == expected {
+        Checked::Equal(name)
+    } else {
+        Checked::Differs(format!("its {name} is {found}, the published one {expected}"))
+    })
+}
+
+fn md5_of_file(path: &Path) -> io::Result<String> {
+    let mut file: BufReader<File> = BufReader::new(regular_file::open(path)?);
+    let (mut block, mut hash) = (vec![0; 1 << 20], Md5::new());
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(hex(&hash.finalize())),
+            count => hash.update(block.get(..count).unwrap_or_default()),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `regatta data fetch`: downloads a benchmark's free files to their places. Never fetches what a publisher gives on request only, and
+//! unpacks no archive.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_types::benchmark::{Benchmark, Download, FetchKind};
+use serde_json::{Value, json};
+
+use super::{
+    checksum::{Checked, check},
+    place::{DownloadPlace, FileState},
+    transfer,
+};
+use crate::{
+    cli::{Context, context::tell},
+    exit::{self, CommandResult, Failure},
+};
+
+/// The directory of archives below the scratch directory.
+const ARCHIVES: &str = "downloads";
+
+/// What became of a download.
+struct Fetched<'a> {
+    download: &'a Download,
+    /// Where its file is; `None` when it is not fetched.
+    path: Option<PathBuf>,
+    state: &'static str,
+    checked: Option<Checked>,
+    /// The command that unpacks an archive.
+    unpack: Option<String>,
+}
+
+/// Fetches the free downloads of a benchmark to the scratch directory.
+pub(super) fn run(benchmark: &Benchmark, scratch: &Path, context: &Context) -> CommandResult {
+    let mut results = Vec::new();
+    for download in &benchmark.downloads {
+        let Some(kind) = &download.fetch else {
+            results.push(Fetched {
+                download,
+                path: None,
+                state: "not fetched",
+                checked: None,
+                unpack: None,
+            });
+            continue;
+        };
+        results.push(fetch(download, kind, benchmark, scratch, context)?);
+    }
+    let documents: Vec<Value> = results.iter().map(Fetched::document).collect();
+    let document = json!({ "benchmark": benchmark.name, "scratch": scratch, "downloads": documents });
+    context.print(&document, || {
+        results.iter().map(Fetched::text).collect::<Vec<_>>().join("\n")
+    })?;
+    Ok(exit::OK)
+}
+
+fn fetch<'a>(
+    download: &'a Download,
+    kind: &FetchKind,
+    benchmark: &Benchmark,
+    scratch: &Path,
+    context: &Context,
+) -> Result<Fetched<'a>, Failure> {
+    let path = match kind {
+        FetchKind::File => scratch.join(&download.path),
+        FetchKind::Archive(_) => scratch.join(ARCHIVES).join(download.published_name()),
+    };
+    let unpack = match kind {
+        FetchKind::File => None,
+        FetchKind::Archive(into) => Some(unpack_command(&path, &scratch.join(into))),
+    };
+    let is_there = path.is_file();
+    if !is_there && unpack.is_some() {
+        let place = DownloadPlace::find(download, benchmark, scratch);
+        if place.state == FileState::Present {
+            return Ok(Fetched {
+                download,
+                path: Some(place.path),
+                state: "unpacked",
+                checked: None,
+                unpack: None,
+            });
+        }
+    }
+    if !is_there {
+        tell(&format!("{}: {}", download.title, download.url));
+        let part = path.with_added_extension("part");
+        let bytes = download.bytes.filter(|_| unpack.is_none());
+        transfer::download(&download.url, &part, bytes, context.is_lively())?;
+        verify(download, &part, true)?;
+        fs::rename(&part, &path)
+            .map_err(|error| Failure::could_not(format!("cannot rename {}: {error}", part.display())))?;
+    }
+    Ok(Fetched {
+        download,
+        checked: Some(verify(download, &path, false)?),
+        path: Some(path),
+        state: if is_there { "present" } else { "fetched" },
+        unpack,
+    })
+}
+
+/// Checks a file. Removes a wrong one if it was just downloaded, because a repetition would only continue it.
+fn verify(download: &Download, path: &Path, is_new: bool) -> Result<Checked, Failure> {
+    let checked = check(download, path)
+        .map_err(|error| Failure::could_not(format!("cannot read {}: {error}", path.display())))?;
+    let Checked::Differs(_) = &checked else {
+        return Ok(checked);
+    };
+    let sentence = format!("{} is {}", path.display(), checked.words());
+    Err(if is_new {
+        fs::remove_file(path)?;
+        Failure::could_not(sentence).hint(format!("it was removed; see what is at {}", download.url))
+    } else {
+        Failure::could_not(sentence).hint("move it away, then run the same command")
+    })
+}
+
+fn unpack_command(archive: &Path, into: &Path) -> String {
+    let (archive, into) = (archive.display(), into.display());
+    let is_zip = archive.to_string().ends_with(".zip");
+    let unpack = if is_zip {
+        format!("unzip -q {archive} -d {into}")
+    } else {
+        format!("tar -xf {archive} -C {into}")
+    };
+    format!("mkdir -p {into} && {unpack}")
+}
+
+impl Fetched<'_> {
+    fn document(&self) -> Value {
+        json!({
+            "title": self.download.title,
+            "url": self.download.url,
+            "state": self.state,
+            "path": self.path,
+            "checked": self.checked.as_ref().map(Checked::words),
+            "unpack": self.unpack,
+        })
+    }
+
+    fn text(&self) -> String {
+        let Some(path) = &self.path else {
+            let reason = self
+                .download
+                .terms
+                .as_deref()
+                .unwrap_or("its page has more than one file");
+            return format!(
+                "not fetched: {}\n  from {} ({reason})",
+                self.download.title, self.download.url
+            );
+        };
+        let mut text = format!("{}: {}", self.state, path.display());
+        if let Some(checked) = &self.checked {
+            text.push_str(&format!(" ({})", checked.words()));
+        }
+        if let Some(command) = &self.unpack {
+            text.push_str(&format!("\n  then: {command}"));
+        }
+        text
+    }
+}

@@ -1,0 +1,87 @@
+//! The errors of published files.
+
+use std::{io, path::PathBuf};
+
+/// The error for a published file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishedError {
+    /// The file is missing or unreadable.
+    #[error("cannot read {path}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The file has another form.
+    #[error("{path} is not the dataset's file", path = path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        source: RecordError,
+    },
+    /// The file has too few or too many records.
+    #[error("{path} has {found} records, but benchmark {benchmark} has {expected}; hint: `regatta data show {benchmark}` shows the right file", path = path.display())]
+    Records {
+        /// The file.
+        path: PathBuf,
+        /// The number of records.
+        found: usize,
+        /// The number in the benchmark's file.
+        expected: usize,
+        /// The benchmark's name.
+        benchmark: String,
+    },
+    /// The file is not the published one.
+    #[error(
+        "{path} is not the published file: its SHA-256 is {found}, the published one {expected}; hint: download it again as `regatta data show {benchmark}` shows",
+        path = path.display()
+    )]
+    OtherFile {
+        /// The file.
+        path: PathBuf,
+        /// Its SHA-256.
+        found: String,
+        /// The SHA-256 in the benchmark's file.
+        expected: String,
+        /// The benchmark's name.
+        benchmark: String,
+    },
+}
+
+/// What is wrong with a file of records.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The file is no JSON array of objects.
+    #[error("it is no JSON array of objects")]
+    Json(#[from] serde_json::Error),
+    /// A record lacks a field.
+    #[error("the record {record} has no `{field}`")]
+    Field {
+        /// The record, from 1.
+        record: usize,
+        /// The field.
+        field: String,
+    },
+    /// The file is not UTF-8.
+    #[error("it is no text in UTF-8")]
+    NotText,
+    /// The first line lacks a column.
+    #[error("its first line names no column `{0}`")]
+    Column(String),
+    /// A line has another number of columns than the first.
+    #[error("line {line} has {found} columns instead of {expected}")]
+    Columns {
+        /// The line, from 1.
+        line: usize,
+        /// Its number of columns.
+        found: usize,
+        /// The number of columns in the first line.
+        expected: usize,
+    },
+}

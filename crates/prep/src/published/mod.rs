@@ -1,0 +1,101 @@
+//! The preparation kind `published`: checks the files of a dataset and copies them as they are, where the accuracy metric and other
+//! programs find them. Makes no tensors: no engine reads these samples yet.
+
+mod error;
+mod records;
+
+use std::path::{Path, PathBuf};
+
+use regatta_fsutil::{hash::sha256_hex, regular_file};
+use regatta_types::benchmark::{Benchmark, Prep, PublishedFile};
+
+pub use self::error::PublishedError;
+use crate::{
+    atomic,
+    error::PrepError,
+    report::PrepReport,
+    samples::{begin, write_document, write_manifest},
+};
+
+/// Larger files are not read: the largest has 57 MB.
+const LARGEST: u64 = 1 << 30;
+
+/// Returns the copied files of a benchmark of this kind, below the scratch directory. Empty for other benchmarks.
+pub(crate) fn published_files(benchmark: &Benchmark) -> Vec<PathBuf> {
+    let Some(Prep::Published { files }) = &benchmark.prep else {
+        return Vec::new();
+    };
+    let dir = Path::new(&benchmark.dataset.dir);
+    files.iter().map(|file| dir.join(&file.name)).collect()
+}
+
+/// Checks the files of a benchmark in `data`, and copies them below the scratch directory `out`. All are checked before one is written.
+pub(crate) fn prepare(
+    benchmark: &Benchmark,
+    files: &[PublishedFile],
+    data: &Path,
+    out: &Path,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<PrepReport, PrepError> {
+    if !data.is_dir() {
+        return Err(PrepError::NoDataset {
+            benchmark: benchmark.name.clone(),
+            dir: data.to_owned(),
+        });
+    }
+    let read = |file: &PublishedFile| checked(file, data, benchmark);
+    let contents: Vec<Vec<u8>> = files.iter().map(read).collect::<Result<_, _>>()?;
+    let dir = out.join(&benchmark.dataset.dir);
+    begin(&dir)?;
+    let samples = benchmark.dataset.total_samples;
+    let mut is_new = false;
+    for (index, (file, bytes)) in files.iter().zip(&contents).enumerate() {
+        let path = dir.join(&file.name);
+        is_new |= atomic::write(&path, bytes).map_err(|source| PrepError::Write { path, source })?;
+        progress(samples * (index + 1) / files.len(), samples);
+    }
+    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+    write_manifest(&dir, &names)?;
+    write_document(benchmark, &dir, &[], None)?;
+    Ok(PrepReport {
+        samples,
+        unchanged: if is_new { 0 } else { samples },
+        clipped: 0,
+        map: out.join(&benchmark.dataset.map),
+        dir,
+    })
+}
+
+/// Reads a file and checks it. Checks what the file is before its hash, because that error is clearer.
+fn checked(file: &PublishedFile, data: &Path, benchmark: &Benchmark) -> Result<Vec<u8>, PublishedError> {
+    let path = data.join(&file.name);
+    let bytes = match regular_file::read(&path, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(source) => return Err(PublishedError::Read { path, source }),
+    };
+    if let Some(form) = file.records {
+        let expected = benchmark.dataset.total_samples;
+        let found = records::count(form, &bytes, &file.fields).map_err(|source| PublishedError::Form {
+            path: path.clone(),
+            source,
+        })?;
+        if found != expected {
+            return Err(PublishedError::Records {
+                path,
+                found,
+                expected,
+                benchmark: benchmark.name.clone(),
+            });
+        }
+    }
+    let found = sha256_hex(&bytes);
+    match &file.sha256 {
+        Some(expected) if *expected != found => Err(PublishedError::OtherFile {
+            path,
+            found,
+            expected: expected.clone(),
+            benchmark: benchmark.name.clone(),
+        }),
+        _ => Ok(bytes),
+    }
+}

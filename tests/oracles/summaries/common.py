@@ -1,0 +1,8 @@
+"""The data of NLTK's sentence tokenizer beside the installed libraries."""
+import os
+
+import nltk
+
+DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(nltk.__file__))), "nltk_data")
+nltk.data.path.insert(0, DATA)
+PUNKT = os.path.join(DATA, "tokenizers", "punkt_tab", "english")
