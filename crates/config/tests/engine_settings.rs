@@ -1,5 +1,5 @@
 //! Engine settings through the public functions: every setting reads back what it writes, alone, together and from a systems
-//! file; what is refused, with which words; and the table in docs/harness.md is the declaration's.
+//! file; what is refused, with which words; and the list in docs/harness.md is the declaration's.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -9,7 +9,7 @@ use regatta_config::{
     known,
     system::System,
 };
-use regatta_types::{Scenario, documents::EngineKind};
+use regatta_types::documents::EngineKind;
 
 /// Valid values of a setting as text.
 fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
@@ -206,16 +206,16 @@ fn sim_takes_what_every_systems_file_has_for_tensorrt() {
     }
 }
 
-/// The table between the marks in docs/harness.md. `REGATTA_UPDATE_DOCS=1` writes it.
+/// The list between the marks in docs/harness.md. `REGATTA_UPDATE_DOCS=1` writes it.
 #[test]
-fn the_documents_table_is_the_declarations() {
+fn the_documents_list_is_the_declarations() {
     const BEGIN: &str = "<!-- settings: begin -->\n";
     const END: &str = "<!-- settings: end -->";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/harness.md");
     let page = fs::read_to_string(&path).unwrap();
     let begin = page.find(BEGIN).expect("docs/harness.md has the begin mark") + BEGIN.len();
     let end = page.find(END).expect("docs/harness.md has the end mark");
-    let declared = table();
+    let declared = declared_list();
     if std::env::var_os("REGATTA_UPDATE_DOCS").is_some() {
         fs::write(&path, format!("{}{declared}{}", &page[..begin], &page[end..])).unwrap();
         return;
@@ -256,40 +256,10 @@ fn the_documents_example_is_in_the_code() {
     }
 }
 
-fn table() -> String {
-    let mut table = String::from(
-        "| name | what it does | values | default | engines | scenarios |\n|---|---|---|---|---|---|\n",
-    );
+fn declared_list() -> String {
+    let mut list = String::new();
     for setting in SETTINGS {
-        let words = |list: &[&str]| list.join(", ");
-        let engines: Vec<&str> = setting.engines.iter().map(|engine| engine.as_str()).collect();
-        let engines = if setting.engines.len() == EngineKind::ALL.len() {
-            "all".to_owned()
-        } else {
-            words(&engines)
-        };
-        let scenarios: Vec<&str> = setting
-            .scenarios
-            .iter()
-            .map(|scenario| scenario.as_str())
-            .collect();
-        let scenarios = if setting.scenarios.len() == Scenario::ALL.len() {
-            "all".to_owned()
-        } else {
-            words(&scenarios)
-        };
-        let values = match setting.value_type {
-            ValueType::Integer { .. } | ValueType::Number { .. }
-                if !setting.value_type.range().is_empty() =>
-            {
-                setting.value_type.range()
-            }
-            _ => setting.value_type.to_string(),
-        };
-        table.push_str(&format!(
-            "| `{}` | {} | {values} | {} | {engines} | {scenarios} |\n",
-            setting.name, setting.doc, setting.default
-        ));
+        list.push_str(&format!("* `{}`: {}\n", setting.name, setting.doc));
     }
-    table
+    list
 }
