@@ -1,5 +1,5 @@
 //! Engine settings through the public functions: every setting reads back what it writes, alone, together and from a systems
-//! file; what is refused, with which words; and the list in docs/harness.md is the declaration's.
+//! file; what is refused, with which words; and the table in docs/harness.md is the declaration's.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -206,16 +206,16 @@ fn sim_takes_what_every_systems_file_has_for_tensorrt() {
     }
 }
 
-/// The list between the marks in docs/harness.md. `REGATTA_UPDATE_DOCS=1` writes it.
+/// The table between the marks in docs/harness.md. `REGATTA_UPDATE_DOCS=1` writes it.
 #[test]
-fn the_documents_list_is_the_declarations() {
+fn the_documents_table_is_the_declarations() {
     const BEGIN: &str = "<!-- settings: begin -->\n";
     const END: &str = "<!-- settings: end -->";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/harness.md");
     let page = fs::read_to_string(&path).unwrap();
     let begin = page.find(BEGIN).expect("docs/harness.md has the begin mark") + BEGIN.len();
     let end = page.find(END).expect("docs/harness.md has the end mark");
-    let declared = declared_list();
+    let declared = declared_table();
     if std::env::var_os("REGATTA_UPDATE_DOCS").is_some() {
         fs::write(&path, format!("{}{declared}{}", &page[..begin], &page[end..])).unwrap();
         return;
@@ -256,10 +256,16 @@ fn the_documents_example_is_in_the_code() {
     }
 }
 
-fn declared_list() -> String {
-    let mut list = String::new();
+/// The names of all settings, by the engines that they act on.
+fn declared_table() -> String {
+    let mut names: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
     for setting in SETTINGS {
-        list.push_str(&format!("* `{}`: {}\n", setting.name, setting.doc));
+        let engines = setting.engines.iter().map(|engine| engine.as_str()).collect();
+        names.entry(engines).or_default().push(format!("`{}`", setting.name));
     }
-    list
+    let mut table = String::from("| engines | settings |\n|---|---|\n");
+    for (engines, names) in names {
+        table.push_str(&format!("| {} | {} |\n", engines.join(", "), names.join(", ")));
+    }
+    table
 }
