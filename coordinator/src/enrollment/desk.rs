@@ -26,7 +26,8 @@ const ENROLLMENTS: Rate = Rate {
     burst: 16,
     per_second: 1.0 / 60.0,
 };
-/// The longest wait for another process's write. The device gives up after ten seconds, and must first hear that it should retry.
+/// The longest wait for another process's write. The device gives up after ten seconds, and must first learn that it should
+/// retry.
 const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
 
 /// The state for answering requests.

@@ -1,5 +1,4 @@
-//! Compares a delivered run with its evidence: the signature with the device's key, every file with its hash, and the reported final
-//! state with the signed one. It judges no figures.
+//! Compares a delivered run with its evidence: the signature, the hash of every file, and the final state. It judges no figures.
 
 #[cfg(test)]
 mod tests;

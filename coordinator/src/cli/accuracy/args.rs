@@ -14,7 +14,7 @@ pub(in crate::cli) struct Args {
     /// Accuracy logs; each is judged by itself
     #[arg(long, value_name = "mlperf_log_accuracy.json", required = true, num_args = 1..)]
     pub(super) log: Vec<PathBuf>,
-    /// Where the labels lie [default: the workspace's scratch directory, or MLPERF_SCRATCH_PATH]
+    /// The directory of the labels [default: the workspace's scratch directory, or MLPERF_SCRATCH_PATH]
     #[arg(long, value_name = "DIR")]
     pub(super) scratch: Option<PathBuf>,
     /// Type of the answers, as the official scripts spell it [default: the benchmark's]

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// The reference accuracy script with its arguments; the log's path is put behind them
     #[arg(long, value_name = "COMMAND")]
     pub(super) accuracy_script: Option<String>,
-    /// Where the labels of a bundled benchmark lie [default: the workspace's scratch directory]
+    /// The directory of a bundled benchmark's labels [default: the workspace's scratch directory]
     #[arg(long, value_name = "DIR")]
     pub(super) scratch: Option<PathBuf>,
 }

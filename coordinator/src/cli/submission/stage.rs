@@ -46,7 +46,7 @@ pub(crate) struct Args {
         default_value_if("rehearsal", "true", "open")
     )]
     division: Option<Division>,
-    /// What the runs do not tell: submitter, systems, models (see configs/examples/submission-answers.toml)
+    /// What the runs do not know: submitter, systems, models (see configs/examples/submission-answers.toml)
     #[arg(long, value_name = "ANSWERS.toml")]
     answers: Option<PathBuf>,
     /// The tree that is made, a new directory
@@ -222,7 +222,7 @@ fn words(question: &Question) -> String {
     }
 }
 
-/// Answers as they stand in the file. A TOML text has JSON's escapes.
+/// Answers as they are in the file. A TOML text has JSON's escapes.
 fn as_file(new_answers: &[(&Question, String)]) -> String {
     let (mut top, mut systems) = (String::new(), BTreeMap::<&str, String>::new());
     // Writing to a String cannot fail.
