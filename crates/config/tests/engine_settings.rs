@@ -1,5 +1,5 @@
-//! Engine settings through the public functions: every setting reads back what it writes, alone, together and from a systems
-//! file; what is refused, with which words; and the table in docs/harness.md is the declaration's.
+//! Tests of engine settings through the public functions. Every setting reads back what it writes, alone, together and from a
+//! systems file. Errors have golden texts, and the table in docs/harness.md is the declaration's.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -14,7 +14,7 @@ use regatta_types::documents::EngineKind;
 /// Valid values of a setting as text.
 fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
     match setting.value_type {
-        // Fields are at most as wide as a processor's word.
+        // Fields have at most 64 bits.
         ValueType::Integer { min, max, .. } => (min..=max).prop_map(|number| number.to_string()).boxed(),
         ValueType::Number { min, max, .. } => (min..=max).prop_map(|number| number.to_string()).boxed(),
         ValueType::Boolean => any::<bool>().prop_map(|value| value.to_string()).boxed(),
@@ -63,7 +63,7 @@ proptest! {
         prop_assert!(settings.check_engine(engine).is_ok());
     }
 
-    /// TOML has no integers above those of 64 bits with a sign.
+    /// TOML's largest integer has 63 bits.
     #[test]
     fn a_systems_file_holds_the_same_settings((engine, values) in several()) {
         let settings = EngineSettings::read(engine, &values).unwrap();

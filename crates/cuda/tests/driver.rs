@@ -1,5 +1,5 @@
-//! The crate with a fake CUDA driver (crates/test-support/fakes/cuda_driver.c): streams execute their work in order, failures are
-//! errors with the driver's names, and everything that was allocated is freed.
+//! Tests of the crate with a fake CUDA driver (crates/test-support/fakes/cuda_driver.c). Streams execute their work in order,
+//! failures are errors with the driver's names, and everything allocated is freed.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 

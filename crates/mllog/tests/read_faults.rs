@@ -1,4 +1,4 @@
-//! Every way in which a log can be wrong gets one sentence with its place, and its cause beneath.
+//! Tests of wrong logs: each error is one sentence with its position, followed by its cause.
 
 use std::{
     error::Error,
