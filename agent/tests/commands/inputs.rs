@@ -149,7 +149,7 @@ fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
     fs::write(&unfinished, "").unwrap();
     let message = place.fault(&chw4, &[]);
     assert!(
-        message.contains("the samples in ./int8_chw4 are not whole: `regatta prep` was broken off there or is still at it; run it again"),
+        message.contains("the samples in ./int8_chw4 are incomplete: `regatta prep` was interrupted there or is still running; run it again"),
         "{message}"
     );
     fs::remove_file(unfinished).unwrap();

@@ -100,7 +100,7 @@ fn a_run_without_disk_space_is_refused() {
     let reason = reason_of(&coordinator, spec.run, RunPhase::Failed);
     assert!(reason.starts_with("the device cannot keep the run: "), "{reason}");
     assert!(
-        reason.ends_with("1000000000 MiB are wanted (min_free_mib)"),
+        reason.ends_with("1000000000 MiB are needed (min_free_mib)"),
         "{reason}"
     );
 }

@@ -57,7 +57,7 @@ fn only_a_release_frees_disk_space() {
         .reason;
     assert_eq!(
         reason.unwrap(),
-        "the device cannot keep the run: logs of other runs take up 3 MiB of 4 (spool_max_mib), and 2 MiB are wanted \
+        "the device cannot keep the run: logs of other runs take up 3 MiB of 4 (spool_max_mib), and 2 MiB are needed \
          (min_free_mib)"
     );
     assert!(agent.file(run, "mlperf_log_detail.txt").exists());
