@@ -399,7 +399,7 @@ fn labels_select_devices_and_their_runs() {
             &[one.id.as_str(), "edge"][..],
             "`edge` begins with neither + nor -",
         ),
-        (&[one.id.as_str(), "+Edge"], "`Edge` is no label"),
+        (&[one.id.as_str(), "+Edge"], "`Edge` is not a label"),
         (&[one.id.as_str(), "+a", "-a"], "both added and removed"),
         (&[one.id.as_str(), "-fast"], "has no label `fast`; it has edge"),
         (&["nobody", "+a"], "unknown device `nobody`"),

@@ -143,7 +143,7 @@ fn misuse_is_2() {
         ),
         (
             "submission infer --input tree --output tree".to_owned(),
-            "lies inside the submission",
+            "is inside the submission",
         ),
         (
             "accuracy digits --log a b --official x --keep c".to_owned(),

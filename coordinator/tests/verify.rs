@@ -116,7 +116,7 @@ fn what_is_changed_after_the_fact_is_found_and_named() {
             "files/evidence.sig".to_owned(),
             flip_it,
             "evidence.json",
-            "does not fit",
+            "does not match",
         ),
         (
             "no signature",

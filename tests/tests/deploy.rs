@@ -184,7 +184,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     let before = listing(&sshd.home());
     assert_refused(
         &deploy_lab.deploy(&sshd, &[]),
-        &["it was set up anew", "regatta device remove boat-1"],
+        &["it was set up again", "regatta device remove boat-1"],
     );
     assert_eq!(listing(&sshd.home()), before);
 }
@@ -219,7 +219,7 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     assert!(!known_hosts.exists());
 
     let wrong = by_password(&sshd, "wrong", &["--accept-host-key", &fingerprint]);
-    assert_refused(&wrong, &["does not let us in", "the password, which is wrong"]);
+    assert_refused(&wrong, &["refuses the login", "the password, which is wrong"]);
     assert!(known_hosts.exists());
     assert_done(&by_password(&sshd, PASSWORD, &[]), "would copy and install");
     // Without a terminal and a password, no method remains.

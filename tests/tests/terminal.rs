@@ -79,7 +79,7 @@ fn an_unknown_host_key_needs_consent_and_a_password_stays_hidden() {
     for question in ["password of", "wrong; password of", "wrong; password of"] {
         answer(&mut terminal, question, "wrong one");
     }
-    terminal.wait_for("does not let us in");
+    terminal.wait_for("refuses the login");
     terminal.wait_for("the password, which is wrong");
     assert_eq!(terminal.end().code(), Some(3));
 }
@@ -97,7 +97,7 @@ fn a_host_that_ends_the_login_is_distinguished_from_one_that_refuses_it() {
     let fingerprint = sshd.fingerprint();
     let mut terminal = deploy(&deploy_lab, &sshd, &["--accept-host-key", &fingerprint]);
     answer(&mut terminal, "password of sailor@127.0.0.1", "wrong one");
-    terminal.wait_for("has ended the connection before anybody was logged in: ");
+    terminal.wait_for("has ended the connection before the login: ");
     assert_eq!(terminal.end().code(), Some(3), "{}", terminal.shown());
     assert!(terminal.is_in_order(), "{}", terminal.shown());
 }

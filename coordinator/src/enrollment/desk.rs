@@ -200,7 +200,7 @@ fn granted(entry: Entry) -> Result<String, Refusal> {
         Entry::Expired => "the token has expired: make another with `regatta device add`",
         Entry::Used => "the token has been used by another device: make another with `regatta device add`",
         Entry::Removed => {
-            "this device was removed, and its key does not come back: delete device.key in its state directory for a \
+            "this device was removed, and its key stays refused: delete device.key in its state directory for a \
              new identity"
         }
     };

@@ -140,7 +140,7 @@ pub(super) fn prove(
         _ => None,
     };
     if signature_valid == Some(false) {
-        contradictions.push(format!("{EVIDENCE_SIGNATURE} does not fit the device's key"));
+        contradictions.push(format!("{EVIDENCE_SIGNATURE} does not match the device's key"));
     }
     let complete = evidence
         .as_ref()

@@ -136,7 +136,7 @@ pub(crate) fn device(device: &DeviceRow, wall_ratio: Option<&WallRatio>) -> Stri
     match device.reported_facts() {
         Ok(facts) => add_facts(&mut table, &facts),
         Err(error) => {
-            table.add_row([cell("facts"), cell(format!("do not read here: {error}"))]);
+            table.add_row([cell("facts"), cell(format!("cannot be parsed here: {error}"))]);
         }
     }
     table.trim_fmt()
