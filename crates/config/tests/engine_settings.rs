@@ -261,7 +261,10 @@ fn declared_table() -> String {
     let mut names: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
     for setting in SETTINGS {
         let engines = setting.engines.iter().map(|engine| engine.as_str()).collect();
-        names.entry(engines).or_default().push(format!("`{}`", setting.name));
+        names
+            .entry(engines)
+            .or_default()
+            .push(format!("`{}`", setting.name));
     }
     let mut table = String::from("| engines | settings |\n|---|---|\n");
     for (engines, names) in names {

@@ -211,7 +211,7 @@ fn results_that_may_not_be_inferred_are_named() {
         put(&path, ":::MLLOG {\n");
     };
     let output = reason("edge", "resnet50", &["SingleStream"], &broken);
-    assert!(output.contains("does not read"), "{output}");
+    assert!(output.contains("cannot be parsed"), "{output}");
 }
 
 #[test]

@@ -265,7 +265,7 @@ fn only_the_devices_own_signature_proves_a_run() {
     type Change = fn(&Path);
     let cases: [(&str, Change); 5] = [
         // `record.json` still says that the signature is valid.
-        ("evidence.sig does not fit", |run| {
+        ("evidence.sig does not match", |run| {
             let signature = fs::read_to_string(run.join("files/evidence.sig")).unwrap();
             fs::write(
                 run.join("files/evidence.sig"),
@@ -282,7 +282,7 @@ fn only_the_devices_own_signature_proves_a_run() {
         ("is not known: there is no", |run| {
             fs::remove_file(run.join("device.pub")).unwrap();
         }),
-        ("holds no public key", |run| {
+        ("has no public key", |run| {
             fs::write(run.join("device.pub"), "no key").unwrap();
         }),
     ];
