@@ -23,10 +23,10 @@ pub(in crate::cli) struct Args {
     /// Runs this reference script and keeps its output: a run's beside the run, for staging; another's beside the log
     #[arg(long, value_name = "SCRIPT")]
     pub(super) official: Option<PathBuf>,
-    /// Where its output is kept instead, as accuracy.txt
+    /// Another directory for its output, accuracy.txt
     #[arg(long, value_name = "DIR", requires = "official")]
     pub(super) keep: Option<PathBuf>,
-    /// What runs scripts that end in .py
+    /// The interpreter of scripts that end in .py
     #[arg(
         long,
         value_name = "PYTHON",

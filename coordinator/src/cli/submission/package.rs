@@ -26,7 +26,7 @@ pub(crate) struct PackArgs {
     /// Where mlperf_submission_NAME.tar.gz and .sha1 go
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
-    /// Replace a package that is there already
+    /// Replace an existing package
     #[arg(long)]
     force: bool,
     /// A file whose first line is the password [default: openssl prompts on the terminal]
