@@ -247,7 +247,7 @@ fn the_real_tensorrt_refuses_with_its_own_words() {
     let int8 = place.refused(&[&input[..], &["int8"]].concat(), 2);
     assert!(
         int8.contains(
-            "is of another type than was asked for, and TensorRT rtx-1.7.1 takes types from the network alone"
+            "is of another type than was requested, and TensorRT rtx-1.7.1 takes types from the network alone"
         ),
         "{int8}"
     );

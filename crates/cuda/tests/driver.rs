@@ -99,7 +99,7 @@ extern "C" fn increment(argument: *mut Increment) {
 fn compile(directory: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
     let file = directory.path().join(name);
     // Compiled beforehand for boards, which have no compiler, as in crates/test-support/src/fake_tensorrt.rs.
-    if let Some(directory) = std::env::var_os("REGATTA_TWINS") {
+    if let Some(directory) = std::env::var_os("REGATTA_FAKES") {
         let compiled = Path::new(&directory).join(format!("cuda_driver{}.so", flags.concat()));
         assert!(
             std::fs::copy(&compiled, &file).is_ok(),

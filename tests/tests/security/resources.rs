@@ -172,7 +172,7 @@ fn a_will_and_properties_leave_nothing_in_the_brokers_memory() {
 }
 
 #[test]
-fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
+fn clients_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     let Some(mut lab) = lab(Broker::Embedded) else {
         return;
     };
@@ -191,15 +191,15 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     );
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     store.execute_batch("ROLLBACK").expect("given back");
-    // `REGATTA_STRANGERS=10000` for the long form.
-    let strangers = std::env::var("REGATTA_STRANGERS").ok();
-    let strangers = strangers.and_then(|count| count.parse().ok()).unwrap_or(300_u64);
+    // `REGATTA_UNKNOWN_CLIENTS=10000` for the long form.
+    let clients = std::env::var("REGATTA_UNKNOWN_CLIENTS").ok();
+    let clients = clients.and_then(|count| count.parse().ok()).unwrap_or(300_u64);
     let requested = Arc::new(AtomicU64::new(0));
     let crowd: Vec<_> = (0..4)
         .map(|_| {
             let (requested, ca) = (Arc::clone(&requested), ca.clone());
             std::thread::spawn(move || {
-                while requested.fetch_add(1, Ordering::Relaxed) < strangers {
+                while requested.fetch_add(1, Ordering::Relaxed) < clients {
                     // The port limits how often an address may connect.
                     while enroll_with_unknown_token(port, &ca).is_err() {
                         std::thread::sleep(Duration::from_millis(50));
@@ -211,7 +211,10 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     let begun = Instant::now();
     let run = request_run(&lab, "1s");
     wait_until_done(&lab, &run);
-    println!("the run took {:?} beside {strangers} strangers", begun.elapsed());
+    println!(
+        "the run took {:?} beside {clients} clients with unknown tokens",
+        begun.elapsed()
+    );
     crowd
         .into_iter()
         .for_each(|raw_client| raw_client.join().expect("it ends"));

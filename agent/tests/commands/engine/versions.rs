@@ -45,7 +45,7 @@ fn what_a_version_lacks_is_refused_by_name() {
     };
     let alone = "DLA only computes in fp16 and int8, so the whole network would run on the GPU";
     for (version, flags, reason) in [
-        ("8502", "--level 3", "an optimisation level was asked for, which TensorRT 8.5.2 does not know".to_owned()),
+        ("8502", "--level 3", "an optimisation level was requested, which TensorRT 8.5.2 does not know".to_owned()),
         ("8502", "--dla-core 0", format!("{alone}; hint: use --precision fp16 or int8")),
         ("100300", "--dla-core 0", format!("{alone}; hint: use --precision fp16 or int8")),
         ("110401", "--dla-core 0", format!("{alone}; hint: use an ONNX file in fp16 or with Q/DQ layers")),
