@@ -80,7 +80,7 @@ using CreateParser = void* (*)(void*, void*, int);
 using LibraryVersion = int32_t (*)();
 
 // What one of TensorRT's functions made, or nothing. Without a driver the lean runtime of 11.4 answers with an offset into no object
-// instead of a null pointer; no object lies in the first page.
+// instead of a null pointer; no object is in the first page.
 template <class Made>
 std::unique_ptr<Made> made(void* object) {
     return std::unique_ptr<Made>(reinterpret_cast<uintptr_t>(object) < 4096 ? nullptr : static_cast<Made*>(object));
@@ -112,7 +112,7 @@ struct regatta_trt_context {
 namespace {
 
 #if REGATTA_HAS_PROGRESS
-// Counts the steps of nested phases; a caller that wants to stop is obeyed at the next step.
+// Counts the steps of nested phases; a caller can stop at the next step.
 class Progress final : public nvinfer1::IProgressMonitor {
 public:
     Progress(regatta_trt_progress report, void* user) : report_(report), user_(user) {}
