@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unpacks the C library of Debian 11 (glibc 2.31, as JetPack 5 has it) to link against, and prints where it lies.
+# Unpacks the C library of Debian 11 (glibc 2.31, as JetPack 5 has it) to link against, and prints its path.
 #
 #   sysroot.sh arm64|amd64
 #

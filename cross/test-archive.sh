@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the tests that make sense on a board into one archive that needs nothing there but tar and a shell (cargo-nextest's archive asks for
-# cargo-nextest on the board, and brings no helper, twins or LoadGen):
+# cargo-nextest on the board, and brings no helper, fakes or LoadGen):
 #
 #   test-archive.sh [arm64|amd64] [--out FILE] [--package NAME]...
 #
@@ -9,7 +9,7 @@
 #
 #   tar -C /var/tmp -xzf regatta-tests-arm64.tar.gz && /var/tmp/regatta-tests/run [FILTER]
 #
-# The twins of CUDA and TensorRT and the official LoadGen (from its PyPI source package) come ready-made. Test binaries hold the paths
+# The fakes of CUDA and TensorRT and the official LoadGen (from its PyPI source package) come ready-made. Test binaries hold the paths
 # of their sources and of the agent that they start. So everything is built in /var/tmp/regatta-tests, and unpacked there: one user at
 # a time. The CPU engine is left out, as in the agent that is shipped; linked against glibc 2.31 as build.sh does. Needs Rust, g++ (g++-aarch64-linux-gnu for arm64), python3 and pip. Exit codes: 0 built, 2 wrong use, 3 could not.
 set -euo pipefail
@@ -66,19 +66,19 @@ for line in open(f"{place}/messages.json"):
 P
 [ -s "$place/list" ] || could_not "no test was built"
 cp "$here/test-archive/run" "$place/run"
-# The twins of CUDA and TensorRT that tests compile elsewhere, each with the macros that a test asks for: a board may have no compiler.
-rm -rf "$place/twins"
-mkdir -p "$place/twins"
-twin() {
-    "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -shared -fPIC -pthread -I "$source/crates/tensorrt/shim" -o "$place/twins/$1$2.so" \
-        ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" || could_not "the twin $1 cannot be compiled"
+# The fakes of CUDA and TensorRT that tests compile elsewhere, each with the macros of a test: a board may have no compiler.
+rm -rf "$place/fakes"
+mkdir -p "$place/fakes"
+fake() {
+    "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -shared -fPIC -pthread -I "$source/crates/tensorrt/shim" -o "$place/fakes/$1$2.so" \
+        ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" || could_not "the fake $1 cannot be compiled"
 }
-twin version ""
-for macro in "" -DFAKE_WITHOUT_GRAPHS; do twin cuda_driver "$macro" -Wl,-soname,libcuda.so.1; done
-for macro in "" -DFAKE_ABI=99; do twin trt_shim "$macro"; done
+fake version ""
+for macro in "" -DFAKE_WITHOUT_GRAPHS; do fake cuda_driver "$macro" -Wl,-soname,libcuda.so.1; done
+for macro in "" -DFAKE_ABI=99; do fake trt_shim "$macro"; done
 # Beside the tests: the programs that they start, stripped, at their paths.
 mapfile -t binaries < <(cut -d' ' -f1 "$place/list"; cd "$place" && find "target/$target/debug" -maxdepth 1 -type f -executable)
 for binary in "${binaries[@]}"; do "$triple-strip" --strip-debug "$place/$binary"; done
-tar -C /var/tmp -czf "$out" "${binaries[@]/#/regatta-tests/}" regatta-tests/list regatta-tests/run regatta-tests/twins regatta-tests/loadgens regatta-tests/source
+tar -C /var/tmp -czf "$out" "${binaries[@]/#/regatta-tests/}" regatta-tests/list regatta-tests/run regatta-tests/fakes regatta-tests/loadgens regatta-tests/source
 echo "test-archive.sh: $(wc -l <"$place/list") test binaries, $(du -h "$out" | cut -f1)" >&2
 printf '%s\n' "$out"

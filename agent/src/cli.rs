@@ -133,11 +133,11 @@ pub(crate) struct EngineBuildArgs {
     /// A calibration cache in TensorRT's text format, for --precision int8
     #[arg(long, value_name = "FILE")]
     pub(crate) calibration_cache: Option<PathBuf>,
-    /// Samples for the calibration of --precision int8: a directory with one .npy per sample, one .npy of all samples,
-    /// or the output of `regatta prep` for a network with several inputs
+    /// Samples for the calibration of --precision int8: a directory of .npy files, one .npy of all samples, or the output of
+    /// `regatta prep`
     #[arg(long, value_name = "PATH", conflicts_with = "calibration_cache")]
     pub(crate) calibration_samples: Option<PathBuf>,
-    /// The samples to calibrate with: one name per line, or one index per line for a single .npy, as in MLCommons' calibration lists
+    /// A list of the samples to calibrate with, as MLCommons': one name per line, or one index per line for a single .npy
     #[arg(long, value_name = "FILE", requires = "calibration_samples")]
     pub(crate) calibration_list: Option<PathBuf>,
     /// Builds even if memory seems too small

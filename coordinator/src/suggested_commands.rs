@@ -1,5 +1,5 @@
-//! The commands that messages suggest, so that they can be pasted: their words are quoted for a shell, and a command in backquotes gets the
-//! workspace that the user named. Every hint and error passes here once, when it is printed.
+//! The commands that messages suggest, in a form that can be pasted: words are quoted for a shell, and commands get the workspace
+//! that the user named. Every hint and error passes here once, when it is printed.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! Commands about assets beside each other: what one puts in, another does not sweep out. What devices get is shown in the
-//! tests of whole labs.
+//! Tests of simultaneous asset commands: `gc` does not remove what `add` stores. Tests of whole labs cover the devices.
 
 use std::{
     fs,
@@ -9,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-/// Assets that are added at the same time, with a sweep beside each.
+/// Assets that are added at the same time, each with a simultaneous `gc`.
 const ASSETS: u8 = 6;
 const BYTES: usize = 1 << 20;
 

@@ -1,5 +1,5 @@
-//! Runs that end together and share a transaction: one whose record cannot be written, or whose row cannot be stored, delays no other, is
-//! logged with its cause, and is recorded once when the obstacle is gone.
+//! Tests of runs that end together and share a transaction. One whose record or row cannot be written delays no other. It is
+//! logged with its cause, and recorded once when that is possible.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -18,11 +18,11 @@ use regatta_wire::{
 use rusqlite::Connection;
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
-/// The reason of all runs, which is their devices' fault.
+/// The reason of all runs: a fault of their devices.
 const REASON: &str = "cannot read the model: Input/output error (os error 5)";
 const FILES: [&str; 3] = ["run.log", "evidence.json", "evidence.sig"];
 
-/// Delivers a run that failed for a reason of its device.
+/// Delivers a run that failed through its device.
 fn deliver_failed(device: &mut SimulatedDevice) -> RunId {
     let (run, spec_json) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
@@ -33,7 +33,7 @@ fn deliver_failed(device: &mut SimulatedDevice) -> RunId {
     run
 }
 
-/// Tells the last state of a run.
+/// Publishes the last state of a failed run.
 fn tell_failed(device: &SimulatedDevice, run: RunId) {
     let state = RunState {
         phase: RunPhase::Failed,
@@ -52,7 +52,7 @@ fn is_recorded(database: &Connection, run: RunId) -> bool {
         .unwrap()
 }
 
-/// The entries of the devices' logs about a run.
+/// Returns the number of entries about a run in the devices' logs.
 fn judgements(database: &Connection, run: RunId) -> u32 {
     let query = "SELECT count(*) FROM device_log WHERE run = ?1";
     database

@@ -1,4 +1,4 @@
-//! Commands about campaigns, over the real coordinator: plans that are refused, and what a user requests of a campaign.
+//! Tests of commands about campaigns over the real coordinator: refused plans, and requests of a user.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

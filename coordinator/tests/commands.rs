@@ -1,5 +1,5 @@
-//! Commands and their exit codes: 0 ok, 1 the answer is no, 2 wrong use, 3 could not; errors in one sentence with a way
-//! out.
+//! Tests of commands and their exit codes: 0 success, 1 a negative result, 2 wrong use, 3 failure. Errors are one sentence with a
+//! hint.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -216,7 +216,7 @@ fn without_a_daemon_runs_wait_and_the_user_is_warned() {
         .as_str()
         .unwrap()
         .to_owned();
-    // The request is stored, and done as soon as a coordinator serves.
+    // The request is stored, and executed as soon as a coordinator serves.
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());
@@ -393,7 +393,7 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     let (code, _) = refusal(&coordinator.output(&["runs", "export", &run.to_string(), "--out", out]));
     assert_eq!(code, Some(2), "nothing is overwritten");
 
-    // What is not what the device delivered any more is not passed on, and half a copy is not left.
+    // Changed files are not exported, and no incomplete copy remains.
     let record = coordinator.path(&format!("runs/{run}/record.json"));
     let first = files.keys().next().unwrap();
     let stored = record.with_file_name("files").join(first);
@@ -432,7 +432,7 @@ fn an_invalid_plan_names_the_file_and_the_request() {
     assert!(printed.contains("Ofline"), "{printed}");
 }
 
-/// A workspace on a disk that cannot be written: what is in it can be listed.
+/// A workspace on a read-only disk can be listed.
 #[test]
 fn a_workspace_that_cannot_be_written_is_listed() {
     let mut coordinator = Coordinator::embedded();
@@ -466,7 +466,7 @@ fn a_workspace_that_cannot_be_written_is_listed() {
     assert!(listed(true).contains("no runs yet"));
 }
 
-/// Another program holds the store while the daemon has something to write. It waits for that at most 30 s, unless it is to end.
+/// Another program locks the store while the daemon must write. The daemon waits for at most 30 s, or until it must end.
 #[test]
 fn a_locked_store_does_not_keep_a_serving_daemon_from_ending() {
     let mut coordinator = Coordinator::embedded();
@@ -484,7 +484,7 @@ fn a_locked_store_does_not_keep_a_serving_daemon_from_ending() {
     assert!(took.as_secs() < 10, "{took:?}");
 }
 
-/// Somebody holds the store: a command prints that it waits, and `serve` ends at its signal.
+/// While the store is locked, a command prints that it waits, and `serve` ends at its signal.
 #[test]
 fn a_locked_store_is_reported_and_does_not_keep_serve_from_ending() {
     let coordinator = Coordinator::embedded();
@@ -509,7 +509,7 @@ fn a_locked_store_is_reported_and_does_not_keep_serve_from_ending() {
     assert!(begun.elapsed().as_secs() < 10, "it ends at once");
 }
 
-/// Fifty thousand other files are no images, and labels have two usual names.
+/// Fifty thousand other files are not images, and labels have two usual names.
 #[test]
 fn data_show_compares_images_with_their_labels_by_name() {
     let coordinator = Coordinator::embedded();

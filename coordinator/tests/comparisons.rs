@@ -1,4 +1,4 @@
-//! `regatta compare` over a store with runs of known figures: selections, exclusions, verdicts, exit codes, files.
+//! Tests of `regatta compare` over a store with runs of known figures: selections, exclusions, verdicts, exit codes, files.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -140,7 +140,7 @@ fn a_slower_variant_is_worse_and_fails_the_command() {
         printed.ends_with("\nA: set:batch=1, 9 runs\nB: set:batch=2, 9 runs\n"),
         "{printed}"
     );
-    // The other way round it is better.
+    // With the sides exchanged it is better.
     let (code, printed, _) = filled.compare(&["set:batch=2", "set:batch=1"]);
     assert_eq!(code, 0);
     assert!(printed.contains("better by"), "{printed}");

@@ -1,5 +1,5 @@
-//! Delivery against the real coordinator over both brokers: whatever is lost, doubled, turned round, flipped or killed,
-//! the files are the device's, byte for byte, and the record says so.
+//! Tests of delivery to the real coordinator over both brokers. Whatever is lost, doubled, reordered, flipped or killed, the
+//! files are the device's, byte for byte, and the record says so.
 
 mod support;
 
@@ -51,7 +51,7 @@ fn everything_goes_wrong_on_the_way_over_mosquitto() {
     everything_goes_wrong_on_the_way(Coordinator::external(mosquitto.port));
 }
 
-/// Delivers one run while `fault` strikes now and then, and sees that it arrived.
+/// Delivers one run with an occasional `fault`, and checks that it arrived.
 fn one_run_under(mut coordinator: Coordinator, mut fault: impl FnMut(u64, &mut Coordinator)) {
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 2);
@@ -110,7 +110,7 @@ fn a_broker_killed_in_the_middle_takes_nothing_with_it() {
     });
 }
 
-/// Fails where the device's client, having something to send, does not read.
+/// Fails where the device's client does not read while it has data to send.
 #[test]
 fn a_device_that_never_stops_sending_hears_its_acknowledgements() {
     let mut coordinator = Coordinator::embedded();

@@ -1,5 +1,5 @@
-//! What the coordinator does before it acknowledges, as its kernel sees it: bytes are written, flushed, recorded in the store and only
-//! then acknowledged; a whole file has its name, and the directory is flushed, before it is called equal.
+//! Tests of the system calls before an acknowledgement. Bytes are written, flushed and recorded in the store before they are
+//! acknowledged. A complete file is renamed, and its directory flushed, before it is declared equal.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -20,17 +20,17 @@ use support::{
 /// The calls that write, flush, rename and send.
 const CALLS: &str = "write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync,rename,renameat,renameat2";
 
-/// How much of each stream has come how far; [`u64::MAX`] for a whole file under its last name.
+/// The bytes of each stream that have reached a step; [`u64::MAX`] for a complete file under its final name.
 type Progress = BTreeMap<String, u64>;
 
-/// The coordinator's disk, as far as its system calls have brought it.
+/// The state of the coordinator's disk after its system calls so far.
 #[derive(Default)]
 struct Disk {
     written: Progress,
     flushed: Progress,
     renamed: Progress,
     recorded: Progress,
-    /// What a flush or a commit under way covers, by thread and path.
+    /// What a running flush or commit covers, by thread and path.
     under_way: BTreeMap<(String, String), Progress>,
     /// Acknowledgements that were checked.
     acks: usize,
@@ -38,7 +38,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// A call begins.
+    /// Applies the begin of a call.
     fn begins(&mut self, thread: &str, call: &str, arguments: &str) {
         let path = path_of(arguments);
         let covered = match call {
@@ -59,7 +59,7 @@ impl Disk {
         self.under_way.insert((thread.to_owned(), path), covered);
     }
 
-    /// It ends.
+    /// Applies the end of a call.
     fn ends(&mut self, thread: &str, call: &str, arguments: &str, result: &str) {
         let path = path_of(arguments);
         match call {
@@ -83,7 +83,7 @@ impl Disk {
                     &mut self.flushed
                 };
                 for (stream, length) in covered {
-                    // A flush of one stream says nothing of another.
+                    // A flush of one stream does not cover another.
                     let own =
                         path.ends_with("-wal") || path.ends_with("/files") || stream_of(&path) == stream;
                     if own {
@@ -96,7 +96,7 @@ impl Disk {
         }
     }
 
-    /// Every acknowledgement in what is sent tells of no more than is recorded.
+    /// Checks that every acknowledgement in the sent bytes covers only recorded data.
     fn acknowledges(&mut self, sent: &[u8]) {
         for at in 0..sent.len() {
             let Ok(length) = frame::stated_length(&sent[at..]) else {
@@ -135,7 +135,7 @@ fn path_of(arguments: &str) -> String {
     String::from_utf8_lossy(&unescape(inside)).into_owned()
 }
 
-/// A stream's name is its file's.
+/// Returns a stream's name, which is its file's.
 fn stream_of(path: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
@@ -147,7 +147,7 @@ fn strings_of(arguments: &str) -> Vec<String> {
         .collect()
 }
 
-/// All bytes that a call hands over.
+/// Returns all bytes that a call passes to the kernel.
 fn bytes_of(arguments: &str) -> Vec<u8> {
     arguments
         .split('"')
@@ -167,7 +167,7 @@ fn unescape(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Plays strace's lines: `THREAD CALL(ARGUMENTS) = RESULT`, where a call that others overtake takes two lines.
+/// Applies strace's lines, `THREAD CALL(ARGUMENTS) = RESULT`. A call that others interrupt has two lines.
 fn play(lines: &str) -> Disk {
     let mut disk = Disk::default();
     let mut unfinished: BTreeMap<&str, (&str, String)> = BTreeMap::new();
@@ -197,7 +197,7 @@ fn play(lines: &str) -> Disk {
 
 #[test]
 fn bytes_are_written_flushed_and_recorded_before_they_are_acknowledged() {
-    // In plain TCP over a broker of its own, so that what is sent can be read.
+    // Over plain TCP and its own broker, so that sent bytes can be read.
     let Some(mosquitto) = Mosquitto::start() else {
         return;
     };

@@ -1,5 +1,5 @@
-//! Files that a user names, or that lie in a run's directory of somebody else's, and that are pipes or devices: refused by
-//! name, instead of waited for or read without end.
+//! Tests with pipes and devices in place of a user's files or of files in a foreign run's directory. Commands refuse them by
+//! name, and neither wait nor read without end.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -11,7 +11,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// Exit code and words of a command, which has ten seconds. `timeout` exits with 124 for one that hangs.
+/// Runs a command for at most ten seconds; returns exit code and output. `timeout` exits with 124 when it hangs.
 fn regatta(workspace: &Path, words: &[&str]) -> (Option<i32>, String) {
     let output = Command::new("timeout")
         .args(["10", env!("CARGO_BIN_EXE_regatta"), "--workspace"])

@@ -1,5 +1,5 @@
-//! Engine settings on the command line: a run whose settings its device would refuse is refused before anything is queued, with
-//! the exit code of wrong use, and `settings list` shows what there is.
+//! Tests of engine settings on the command line. Settings that the device would refuse are refused before anything is queued,
+//! with the exit code of wrong use. `settings list` shows the known ones.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

@@ -1,4 +1,4 @@
-//! `regatta events` over the real coordinator: what changes is printed as it happens.
+//! Tests of `regatta events` over the real coordinator: each change is printed as it happens.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -12,7 +12,7 @@ use std::{
 use serde_json::Value;
 use support::coordinator::Coordinator;
 
-/// `regatta events` while it runs.
+/// A running `regatta events`.
 struct Events {
     child: Child,
     lines: BufReader<ChildStdout>,

@@ -1,5 +1,5 @@
-//! Long logs of several devices at once: everything arrives, and the coordinator's memory stays bounded by its windows,
-//! not by what is sent, however slow its disk or store is.
+//! Tests of long logs of several devices at once. Everything arrives, and the windows bound the coordinator's memory, however
+//! slow its disk or store is.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -16,7 +16,7 @@ use support::{Dice, coordinator::Coordinator, device::SimulatedDevice, eventuall
 
 const DEVICES: u8 = 4;
 const BYTES: usize = 48 << 20;
-/// Twice what an agent sends ahead: these devices push.
+/// Twice the window of an agent: these devices send too much.
 const WINDOW: usize = 16 << 20;
 
 /// A store that is slow to write to, as on a busy disk.
@@ -26,7 +26,7 @@ struct SlowStore {
 }
 
 impl SlowStore {
-    /// Holds the store's write lock, but for a moment every second, until it is over.
+    /// Holds the store's write lock until the test ends, and releases it for a moment every second.
     fn hold(&self) {
         let store = rusqlite::Connection::open(&self.database).unwrap();
         store.busy_timeout(Duration::from_secs(30)).unwrap();
@@ -39,7 +39,7 @@ impl SlowStore {
     }
 }
 
-/// Has every device send `bytes`, and returns by how many MiB the coordinator's memory grew.
+/// Makes every device send `bytes`, and returns by how many MiB the coordinator's memory grew.
 fn several_devices_pour(mut coordinator: Coordinator, bytes: usize, store_is_slow: bool) -> u64 {
     coordinator.serve();
     let content = Dice::new(11).bytes(bytes);
@@ -121,7 +121,7 @@ fn several_devices_pour(mut coordinator: Coordinator, bytes: usize, store_is_slo
     grown
 }
 
-/// Logs between broker and ingest, twice: as they lie there, and as the allocator rounds them; and each connection's packet.
+/// Logs between broker and ingest, twice because the allocator rounds up; and each connection's packet.
 const EMBEDDED_MIB: u64 = 64;
 
 #[test]

@@ -1,5 +1,5 @@
-//! A device that sends all it can costs the others nothing: neither their place in the broker, nor the coordinator's time, nor
-//! the workstation's disk.
+//! Tests of a device that sends as much as it can: the others keep their connections, the coordinator its time, and the
+//! workstation its disk.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -27,7 +27,7 @@ use support::{Dice, coordinator::Coordinator, delivering::Faults, device::Simula
 
 const HOSTILE: u8 = 66;
 
-/// Lets a hostile device publish with `publish` for as long as `work` takes; how often, and what the work gave.
+/// Lets a hostile device publish with `publish` while `work` runs. Returns how often, and the result of `work`.
 fn meanwhile<T>(
     publish: impl Fn(&SimulatedDevice, u64) + Send + 'static,
     port: u16,
@@ -35,7 +35,7 @@ fn meanwhile<T>(
 ) -> (u64, T) {
     let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let (over, counted) = (Arc::clone(&is_over), Arc::clone(&count));
-    // Not waited for: it is held back in the middle of a publication for as long as the broker likes.
+    // This thread is not joined: the broker may delay a publication for any time.
     std::thread::spawn(move || {
         let device = SimulatedDevice::connect(port, HOSTILE);
         while !over.load(Ordering::Relaxed) {
@@ -47,13 +47,13 @@ fn meanwhile<T>(
     (count.load(Ordering::Relaxed), done)
 }
 
-/// Plays one honest run while something goes on.
+/// Delivers one honest run during a flood.
 fn a_run_arrives_while(publish: impl Fn(&SimulatedDevice, u64) + Send + 'static) -> Coordinator {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
     let mut honest = known_device(&coordinator);
     let (count, took) = meanwhile(publish, coordinator.port, || {
-        // The flood is under way.
+        // The flood has begun.
         std::thread::sleep(Duration::from_secs(2));
         let begun = Instant::now();
         let requested = coordinator.json(&[
@@ -89,7 +89,7 @@ fn a_flood_of_hellos_holds_up_no_other_device() {
         let runs = (0..count % 3).map(run_number).collect();
         device.say_hello(runs);
     });
-    // What reaches the ingest, and costs it a commit each, does not depend on how much is sent.
+    // The number of messages that reach the ingest, each with a commit, does not depend on the number sent.
     let allowed = 90 + 10 * i64::try_from(begun.elapsed().as_secs()).unwrap();
     let store = rusqlite::Connection::open(coordinator.path("regatta.db")).unwrap();
     let taken: i64 = store
@@ -286,7 +286,7 @@ fn what_a_device_says_steers_no_terminal() {
     );
 }
 
-/// A device that has said hello.
+/// Connects a device that has sent its hello.
 fn known_device(coordinator: &Coordinator) -> SimulatedDevice {
     let device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());

@@ -1,4 +1,4 @@
-//! `regatta serve` with keys that are not in order: it says so and does not start.
+//! Tests of `regatta serve` with wrong keys: it says so and does not start.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -14,7 +14,7 @@ use std::{
 use support::{eventually, free_port};
 use tempfile::TempDir;
 
-/// A lab with keys, of which every port is free.
+/// A lab with keys and free ports.
 struct Lab(TempDir);
 
 impl Lab {
@@ -52,7 +52,7 @@ impl Lab {
         command
     }
 
-    /// Exit code and words of a `serve` that must not start.
+    /// Runs `serve`, which must not start; returns exit code and errors.
     fn refused(&self) -> (Option<i32>, String) {
         let log = self.at("serve.log");
         let file = fs::File::create(&log).unwrap();

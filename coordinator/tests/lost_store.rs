@@ -1,5 +1,5 @@
-//! A workspace whose `regatta.db` is gone, while its runs are there: every command says so, and `runs rebuild` makes the
-//! store from the records.
+//! Tests of a workspace with runs and without `regatta.db`: every command says so, and `runs rebuild` makes the store from the
+//! records.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -18,7 +18,7 @@ fn is_online(coordinator: &Coordinator) {
     });
 }
 
-/// A workspace with a recorded run, and one that its device has begun; nothing serves it.
+/// Returns a workspace without a daemon, with a recorded run and one that its device has begun.
 fn with_two_runs() -> (Coordinator, String, (RunId, Vec<u8>)) {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();

@@ -1,5 +1,5 @@
-//! Who may use the live page of a lab with keys, over TLS on every address: each route of the router without a login, as a reader and as an
-//! operator; forms from elsewhere; guessed, expired and revoked tokens; hostile bytes and slow clients.
+//! Tests of access to the live page over TLS. Each route is requested without a login, as a reader and as an operator. There are
+//! foreign forms, guessed, expired and revoked tokens, hostile bytes and slow clients.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -111,7 +111,7 @@ fn every_route_is_for_whom_the_table_says() {
         assert_eq!(page.get(path, &[]).status, 401, "{path}");
         assert_eq!(page.get(path, &as_program).status, 404, "{path}");
     }
-    // Reached from elsewhere, by its own names only, and never without TLS.
+    // From other machines it answers only to its own names, and only over TLS.
     let own = UdpSocket::bind("0.0.0.0:0").unwrap();
     if own.connect("192.0.2.1:9").is_ok() {
         let own: IpAddr = own.local_addr().unwrap().ip();
@@ -378,7 +378,7 @@ fn guessing_slow_and_hostile_clients_keep_nobody_out() {
     let begun = Instant::now();
     assert_eq!(page.get("/", &[("Cookie", &cookie)]).status, 200);
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    // Connections that dribble their requests have a limit of their own.
+    // Connections that send their requests byte by byte have their own limit.
     let mut slow: Vec<_> = (0..100).map(|_| page.from(7).connect()).collect();
     for channel in &mut slow {
         let _ = channel.write_all(b"GET / HTTP/1.1\r\nX: ");

@@ -1,4 +1,5 @@
-//! Coordinator and device after one of them was away or dishonest: who is believed, what is asked again, what is given up.
+//! Tests of coordinator and device after one of them was absent or dishonest: what counts, what is requested again, what is given
+//! up.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -34,7 +35,7 @@ fn a_run_is_sent_again_until_the_device_answers() {
     let requested = coordinator.request_run("PerformanceOnly");
     let (run, first) = device.next_start();
     assert_eq!(run.to_string(), requested);
-    // The device says nothing and comes anew: the same bytes are sent again.
+    // The device does not answer and connects again: the same bytes are sent again.
     device.say_hello(Vec::new());
     let (again, second) = device.next_start();
     assert_eq!((again, second), (run, first));
@@ -79,7 +80,7 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
     );
     assert_eq!(record["delivery"]["complete"], false);
 
-    // The agent had the run all the time: the run continues, and its record is made again.
+    // The agent has had the run all the time: it continues, and its record is made again.
     device.say_inventory(1, &[run]);
     let (again, spec_json) = device.next_start();
     assert_eq!(again, run);
@@ -105,7 +106,7 @@ fn a_list_that_is_cut_short_takes_no_run_away() {
     eventually("the state", 30, || {
         (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
-    // Like an agent with more runs than its hello can name.
+    // As by an agent with more runs than its hello can name.
     device.say(Leaf::Hello, device.hello(Vec::new()).to_frame().unwrap(), true);
     device.tell(run, RunPhase::Draining, &[]);
     eventually("the next state", 30, || {
@@ -119,10 +120,10 @@ fn a_silent_run_is_queried_and_its_missing_files_are_requested() {
     let requested = coordinator.request_run("PerformanceOnly");
     let (run, spec_json) = device.next_start();
     device.tell(run, RunPhase::Queued, &[]);
-    // Its next states are lost on the way.
+    // Its next states are lost.
     let request_run = device.wait_for_command(run, |command| matches!(command, Command::Resend { .. }));
     assert_eq!(request_run, Command::Resend { streams: Vec::new() });
-    // Its files are not here, although it was told so.
+    // Its files are not here, although they were acknowledged.
     let mut files = BTreeMap::from([("run.log".to_owned(), b"log".to_vec())]);
     device.seal(run, &spec_json, &mut files);
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
@@ -185,7 +186,7 @@ fn a_run_whose_stream_never_ends_stays_draining() {
     device.seal(run, &spec_json, &mut files);
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     device.tell(run, RunPhase::Draining, &names);
-    // All of its bytes, and no end.
+    // All its bytes, without an end of stream.
     let content = &files["mlperf_log_detail.txt"];
     for (number, piece) in content.chunks(65_536).enumerate() {
         device.send_chunk(run, "mlperf_log_detail.txt", number as u64 * 65_536, piece);
@@ -198,7 +199,7 @@ fn a_run_whose_stream_never_ends_stays_draining() {
     eventually("its bytes", 30, || {
         (detail(&coordinator)?["committed"] == 200_000).then_some(())
     });
-    // Not even the device's own word, or a restart, makes it more than it is.
+    // Neither the device's own report nor a restart completes it.
     device.tell(run, RunPhase::Done, &names);
     coordinator.kill();
     coordinator.serve();
@@ -236,7 +237,7 @@ fn evidence_signed_by_another_key_is_not_believed() {
     let record = coordinator.record(&requested);
     assert_eq!(record["evidence_signature_valid"], false, "{record:#}");
     drop(forger);
-    // The device keeps the only run that proves anything; the next one it may give up.
+    // The device keeps the run with evidence, and may remove the next one.
     let (next, _) = {
         let _ = coordinator.request_run("PerformanceOnly");
         device.play(Faults::default(), &mut Dice::new(2))
@@ -272,7 +273,7 @@ fn nobody_writes_into_another_devices_run() {
     let (run, _) = device.next_start();
     unknown_device.tell(run, RunPhase::Failed, &["forged"]);
     unknown_device.send_chunk(run, "forged", 0, b"forged");
-    // An honest message behind it shows that the forged ones have been dealt with.
+    // A later honest message shows that the forged ones have been processed.
     device.tell(run, RunPhase::Running, &[]);
     eventually("the honest state", 30, || {
         (coordinator.show(&requested)["phase"] == "running").then_some(())
@@ -378,7 +379,7 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
         (0, Some(true))
     );
 
-    // An agent that does not know the question refuses it as a run, and may forget it then.
+    // An agent that does not know the request refuses it as a run, and may forget it then.
     let requested = request_run(&[]);
     let question = device.next_examination();
     device.tell(question, RunPhase::Failed, &[]);

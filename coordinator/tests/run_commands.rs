@@ -1,4 +1,4 @@
-//! Commands about runs, over the real coordinator: selecting, naming and ending them.
+//! Tests of commands about runs over the real coordinator: selecting, naming and ending them.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -140,12 +140,12 @@ fn giving_up_a_file_that_never_arrives_lets_the_next_run_begin() {
         reason.starts_with("given up by the user: mlperf_log_detail.txt"),
         "{reason}"
     );
-    // The device still holds it, and it stays given up.
+    // The device still has it, and it stays given up.
     device.say_inventory(1, &[run]);
     device.tell(run, RunPhase::Draining, &["mlperf_log_detail.txt"]);
     let (code, _, errors) = printed(&coordinator.output(&["runs", "wait", &requested]));
     assert_eq!(code, Some(1), "{errors}");
-    // Its device keeps the file, which removing it must not hide.
+    // Its device keeps the file, which a removal must not hide.
     let (code, _, errors) = printed(&coordinator.output(&["runs", "remove", &requested, "--yes"]));
     assert!(
         code == Some(2) && errors.contains("its device may still have them"),
@@ -399,7 +399,7 @@ fn labels_select_devices_and_their_runs() {
             &[one.id.as_str(), "edge"][..],
             "`edge` begins with neither + nor -",
         ),
-        (&[one.id.as_str(), "+Edge"], "`Edge` is no label"),
+        (&[one.id.as_str(), "+Edge"], "`Edge` is not a label"),
         (&[one.id.as_str(), "+a", "-a"], "both added and removed"),
         (&[one.id.as_str(), "-fast"], "has no label `fast`; it has edge"),
         (&["nobody", "+a"], "unknown device `nobody`"),

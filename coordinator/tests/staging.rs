@@ -1,5 +1,5 @@
-//! `regatta submission stage` and `infer`, and `regatta accuracy --official`, as their users call them. What is staged and
-//! why something is refused is tested beside `crates/submission`.
+//! Tests of `regatta submission stage` and `infer`, and of `regatta accuracy --official`, as users call them. The tests of
+//! `crates/submission` verify content and refusals.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -143,7 +143,7 @@ fn misuse_is_2() {
         ),
         (
             "submission infer --input tree --output tree".to_owned(),
-            "lies inside the submission",
+            "is inside the submission",
         ),
         (
             "accuracy digits --log a b --official x --keep c".to_owned(),
@@ -194,7 +194,7 @@ fn inferring_tells_what_came_from_where() {
     );
 }
 
-/// A script in the place of a reference script, and the bundled benchmark's labels with a log that has them right.
+/// Writes a script in place of a reference script, and the bundled benchmark's labels with a correct log.
 fn reference(fixture: &StagingFixture, name: &str, script: &str) {
     fixture.put(name, script);
     fs::set_permissions(fixture.at(name), fs::Permissions::from_mode(0o755)).unwrap();
@@ -270,7 +270,7 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
         "{printed}"
     );
 
-    // What a measurement leaves: the script divides by zero, and ours says why.
+    // A performance log: the script divides by zero, and ours says why.
     fixture.put("runs/p/files/mlperf_log_accuracy.json", "[\n]\n");
     let (code, _, printed) = regatta(&fixture, &format!("{} fails", words.replace("runs/x", "runs/p")));
     assert!(code == 3 && printed.contains("AccuracyOnly"), "{printed}");
@@ -292,7 +292,7 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
     assert_eq!(own, "--log_file runs/x/files/mlperf_log_accuracy.json\n");
 }
 
-/// The real reference script over the bundled benchmark, where it is at hand.
+/// Runs the real reference script over the bundled benchmark, where it is installed.
 #[test]
 fn the_real_reference_script_agrees_with_ours() {
     let Some(tools) = std::env::var_os("REGATTA_OFFICIAL_TOOLS") else {

@@ -1,5 +1,5 @@
-//! `regatta submission` and `regatta audit` as their users call them: what they print, what they write, their exit codes.
-//! The tests of `crates/submission` verify the verdicts.
+//! Tests of `regatta submission` and `regatta audit` as users call them: output, files and exit codes. The tests of
+//! `crates/submission` verify the verdicts.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 #![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
@@ -43,7 +43,7 @@ impl Desk {
             .unwrap()
     }
 
-    /// The exit code and what stood on standard output.
+    /// Returns exit code and standard output.
     fn answer(&self, words: &str) -> (i32, String) {
         let output = self.regatta(words);
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{words}");
@@ -53,7 +53,7 @@ impl Desk {
         )
     }
 
-    /// The exit code and the sentence on standard error.
+    /// Returns exit code and the sentence on standard error.
     fn refusal(&self, words: &str) -> (i32, String) {
         let output = self.regatta(words);
         assert_eq!(String::from_utf8(output.stdout).unwrap(), "", "{words}");
@@ -137,7 +137,7 @@ fn a_faulty_tree_fails_and_the_json_says_where() {
     let (code, printed) = desk.answer("submission check --input tree --version v6.0 --format json");
     assert_eq!(code, 1, "{printed}");
     insta::assert_snapshot!(printed);
-    // The global flag's place is as good.
+    // The global flag may also be here.
     let (_, again) = desk.answer("--format json submission check --input tree --version v6.0");
     assert_eq!(again, printed);
     let (code, printed) =
@@ -251,7 +251,7 @@ fn truncation_cuts_keeps_and_proves() {
     assert_eq!((code, document["cut"].as_u64()), (0, Some(2)), "{printed}");
     assert_eq!(log("tree"), log("cut"));
     assert_eq!(log("old"), original);
-    // A cut log that was touched is not proven any more.
+    // A changed truncated log is no longer proven.
     let touched = desk
         .at("tree")
         .join(SCENARIO)
@@ -310,7 +310,7 @@ fn a_package_opens_again_and_an_unclean_tree_is_not_packed() {
     fs::write(desk.at("word"), "pier\n").unwrap();
     let (code, printed) = desk.refusal(&format!("{unpack} --output again"));
     assert!(code == 3 && !desk.at("again").exists(), "{printed}");
-    // A pipe without a writer would never end; one with a writer may be slow.
+    // A pipe without a writer would never end; with a writer it may be slow.
     fs::remove_file(desk.at("word")).unwrap();
     let pipe = desk.at("word");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -365,7 +365,7 @@ fn an_audit_is_verified_and_its_directory_written() {
         "{printed}"
     );
 
-    // Part III: accuracies in the place of responses, by the script that the user names.
+    // Part III: accuracies in place of responses, by the user's script.
     let (code, printed) = desk.refusal(&format!("{verify} --benchmark resnet50"));
     assert!(code == 2 && printed.contains("--accuracy-script"), "{printed}");
     let script = |accuracy: &str| {

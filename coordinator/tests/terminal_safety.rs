@@ -1,4 +1,4 @@
-//! What comes from a tree, a log or a device steers no terminal and begins no line of a report.
+//! Tests that texts of a tree, a log or a device cannot control a terminal or begin a line of a report.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -38,7 +38,7 @@ fn assert_safe(what: &str, output: &Output) -> usize {
         assert!(!text.contains("panicked"), "{what}: {text}");
         assert_eq!(escape_lines(&text), text, "{what}");
         for line in text.lines() {
-            // A line of HTML ends where a cell does.
+            // A line of HTML ends with its cell.
             let line = line.trim_start_matches([' ', '"']);
             assert!(!line.starts_with("FORGED"), "{what}: {text}");
         }

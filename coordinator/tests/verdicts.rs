@@ -1,4 +1,4 @@
-//! Verdicts and the evidence: what a broker says counts only as far as the device's signed evidence agrees.
+//! Tests of verdicts: a broker's messages only count as far as the device's signed evidence agrees.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -33,7 +33,7 @@ fn lab() -> (Coordinator, SimulatedDevice) {
     (coordinator, device)
 }
 
-/// The files of a run: what the evidence lists, sealed as it ended, and what was added to them afterwards.
+/// The files of a run: those that the evidence lists, and changes after it was sealed.
 struct Story<'a> {
     signed: (RunPhase, Option<&'a str>),
     reported: RunPhase,

@@ -1,4 +1,4 @@
-//! Tampering after the fact: whatever is changed about a recorded run, `runs verify` says no and names the file.
+//! Tests of changes to a recorded run: `runs verify` fails and names the file.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -24,7 +24,7 @@ fn with_a_run() -> (Coordinator, String) {
     (coordinator, run)
 }
 
-/// Exit code, and what was found: file and problem.
+/// Runs `runs verify`; returns exit code and findings: file and problem.
 fn verify(coordinator: &Coordinator, what: &str) -> (Option<i32>, Vec<(String, String)>) {
     let output = coordinator.output(&["runs", "verify", what, "--format", "json"]);
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -67,7 +67,7 @@ fn what_is_changed_after_the_fact_is_found_and_named() {
     };
     let remove: Change = |path| fs::remove_file(path).unwrap();
     let add: Change = |path| fs::write(path, "more").unwrap();
-    // A changed record that still reads: the figure that somebody would like better.
+    // A changed but readable record, with a better figure.
     let improve: Change = |path| {
         let text = fs::read_to_string(path).unwrap();
         let better = text.replacen("\"complete\": true", "\"complete\": false", 1);
@@ -116,7 +116,7 @@ fn what_is_changed_after_the_fact_is_found_and_named() {
             "files/evidence.sig".to_owned(),
             flip_it,
             "evidence.json",
-            "does not fit",
+            "does not match",
         ),
         (
             "no signature",

@@ -1,4 +1,4 @@
-//! Hands what libFuzzer makes up to the check of the same name in `fuzz/checks`.
+//! Passes libFuzzer's inputs to the check of the same name in `fuzz/checks`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| regatta_fuzz_checks::journal(bytes));

@@ -1,5 +1,5 @@
-//! Audits of a run on its device: asked for, run under the round's settings, linked and verified. Whether they pass is the
-//! machine's affair, for speeds are compared; that responses are the same is not.
+//! Tests of audits of a run on its device: requested, run under the round's settings, linked and verified. Whether their speed
+//! passes depends on the machine; that responses are equal does not.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "test code")]
 
@@ -8,7 +8,7 @@ use std::{fs, path::Path, process::Output};
 use regatta_tests::{Broker, Lab, printed};
 use serde_json::Value;
 
-/// The simulated engine takes its time by the clock, on every machine alike.
+/// The simulated engine takes the same time on every machine.
 const RUN: [&str; 9] = [
     "run",
     "--benchmark",
@@ -25,7 +25,7 @@ fn regatta(lab: &Lab, words: &[&str]) -> Output {
     lab.regatta().args(words).output().expect("regatta starts")
 }
 
-/// The runs that a command tells of in JSON; it may say that not all went well.
+/// Returns the runs in a command's JSON, also with exit code 1.
 fn runs(lab: &Lab, words: &[&str]) -> Vec<Value> {
     let output = regatta(lab, &[words, &["--format", "json"]].concat());
     assert!(
@@ -61,7 +61,7 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
     lab.wait_for_device();
     let audit = ["audit", "run", "--benchmark", "digits"];
 
-    // The order of steps: nothing to audit, then no responses to compare with.
+    // Wrong orders of steps: nothing to audit, then no responses to compare with.
     refused(&lab, &audit, 2, "valid performance run");
     let performance = runs(&lab, &[&RUN[..], &["--mode", "PerformanceOnly"]].concat()).remove(0);
     refused(&lab, &audit, 2, "--mode AccuracyOnly");
@@ -111,7 +111,7 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
         "{responses}"
     );
 
-    // Verified once more, it is the same, record and all.
+    // Verified again, verdict and record are the same.
     let again = audits[0]["run"].as_str().expect("an id");
     let record = lab.workspace().join("runs").join(again).join("record.json");
     let before = read(&record);
@@ -129,7 +129,7 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
         "is not an audit of TEST04",
     );
 
-    // A log that was cut is no longer what the device delivered.
+    // A truncated log is no longer the delivered one.
     let log = lab
         .workspace()
         .join("runs")
@@ -140,7 +140,7 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
     refused(&lab, &audit, 3, "audits come before truncation");
 }
 
-/// The official script's lines, which the record repeats.
+/// Returns the official script's lines, which the record repeats.
 fn lines(directory: &Path, test: &str) -> Vec<Value> {
     let text = read(&directory.join("audit").join(test).join("verify_performance.txt"));
     text.lines().map(Value::from).collect()

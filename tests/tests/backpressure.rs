@@ -1,5 +1,5 @@
-//! A slow coordinator slows the device, and neither side's memory grows with what is to be sent: the real agent, the real
-//! coordinator, and a store that can hardly be written to.
+//! Tests of the real agent and coordinator with a store that is slow to write. The coordinator slows the device, and no memory
+//! grows with the logs.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -18,7 +18,7 @@ use rusqlite::Connection;
 
 const BYTES: u64 = 96 << 20;
 
-/// Holds the store's write lock, but for a moment every second.
+/// Holds the store's write lock, and releases it for a moment every second.
 struct SlowStore {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

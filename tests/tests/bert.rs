@@ -1,5 +1,6 @@
-//! BERT from the published form of its dataset to a staged tree: questions and vocabulary, samples, runs on the CPU with the official
-//! LoadGen, F1 by Regatta and by a script, an audit, and staging. The dataset is made up and small, and so is the network.
+//! Tests BERT from the published form of its dataset to a staged tree. It makes samples of questions and vocabulary, runs on the
+//! CPU with the official LoadGen, computes F1 by Regatta and by a script, audits and stages. The dataset is made up and small,
+//! and so is the network.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

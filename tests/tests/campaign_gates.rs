@@ -1,5 +1,5 @@
-//! Gates and limits on real agents over boards whose temperature the test sets: a run waits until its board has cooled down, a board that
-//! stays hot loses the cell to another one, and a run that never ends is ended at its limit.
+//! Tests of gates and limits on real agents over boards whose temperature the test sets. A run waits until its board has cooled
+//! down. A board that stays hot loses the cell to another one, and a run that never ends is aborted at its limit.
 
 #![expect(clippy::expect_used, reason = "test code")]
 

@@ -1,5 +1,5 @@
-//! A campaign on real agents through a real broker: the coordinator is killed twice and one agent for good, and every cell ends with one
-//! good attempt or a truthful cause.
+//! Tests of campaigns on real agents through a real broker. The coordinator is killed twice and one agent permanently. Every cell
+//! ends with one good attempt or the right cause.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -15,7 +15,7 @@ use regatta_tests::{Broker, Lab, Process, agent, eventually, json_schema::findin
 use serde_json::Value;
 
 const BOARDS: usize = 8;
-/// The agent that is killed for good. Two cells can only run there.
+/// The agent that is killed permanently. Two cells can only run there.
 const LOST: usize = 7;
 
 const PLAN: &str = r#"
@@ -210,7 +210,8 @@ engine = "sim"
 gate = { max_temperature = "1C", wait = "1s" }
 "#;
 
-/// Each audit follows the runs that it audits, on their device, and none follows a run that is not good: no board is colder than the gate.
+/// Each audit follows the runs that it audits, on their device. None follows a run that is not good: no board is colder than the
+/// gate.
 #[test]
 fn audits_follow_the_valid_runs_of_their_cells_on_the_same_device() {
     let mut fleet = Fleet::of(2);
@@ -293,7 +294,7 @@ fn follows_schema(document: &Value, name: &str) {
     assert!(found.is_empty(), "{name}: {found:#?}");
 }
 
-/// Every cell has one good attempt, or failed because its only device is gone.
+/// Checks that every cell has one good attempt, or failed because its only device is lost.
 fn check_report(fleet: &Fleet, lost: &str) {
     let output = fleet.regatta(&["campaign", "report", "--format", "json"]);
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -1,4 +1,5 @@
-//! The live page of `regatta serve`, over HTTP: 20 simulated devices in motion, hostile names, headers, and refused requests.
+//! Tests of the live page of `regatta serve` over HTTP: 20 active simulated devices, hostile names, headers, and refused
+//! requests.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "test code")]
 
@@ -292,7 +293,7 @@ fn assert_that_required_words_are_required(url: &str, path: &str, operation: &Va
     assert_eq!((required, get_page(url, path).status), expected, "{path}");
 }
 
-/// Checks that the Grafana dashboard asks only for metrics that are there, and that each of its panels has a unit.
+/// Checks that the Grafana dashboard only queries existing metrics, and that each of its panels has a unit.
 fn assert_that_grafana_finds_its_metrics(url: &str, metrics: &str) {
     let dashboard = get_page(url, "/metrics/grafana.json");
     assert_eq!(dashboard.header("content-type"), Some("application/json"));

@@ -1,5 +1,6 @@
-//! Every page of the live page in a real browser, over a lab of simulated devices in motion: no error in the console, no request to anywhere
-//! else, live changes, nothing that does not fit, and no finding of axe-core. `REGATTA_PICTURES=DIR` keeps a picture of each page.
+//! Tests of every page in a real browser, over a lab of active simulated devices. There is no error in the console, no request to
+//! other servers, nothing that does not fit, and no finding of axe-core. Changes appear live. `REGATTA_PICTURES=DIR` keeps a
+//! picture of each page.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -99,7 +100,7 @@ impl BusyLab {
             "--round",
             "v6.1",
         ];
-        // The exit code is 1, because nobody judges the answers of this engine.
+        // The exit code is 1, because the answers of this engine are not judged.
         let _ = lab.regatta().args(words).output().expect("regatta runs");
         let words = [
             "submission",
@@ -134,7 +135,7 @@ const SESSION: &str = "01a1fd91-2a94-7230-9870-000000000001";
 
 /// Adds runs that can be compared, a history that changes its level, and a rehearsed power session.
 fn fill_with_past_runs(lab: &Lab) {
-    // A run of full length, which still goes on when the test ends.
+    // A run of full length, which still runs when the test ends.
     let words = [
         "run",
         "--device",

@@ -1,4 +1,4 @@
-//! The computed pages of the live page over a filled store: comparisons and histories as the commands have them, power sessions, and hostile
+//! Tests of the computed pages over a filled store: comparisons and histories equal to the commands', power sessions, and hostile
 //! texts on every page.
 
 #![expect(clippy::expect_used, reason = "test code")]
@@ -76,7 +76,7 @@ fn comparisons_and_histories_are_those_of_the_commands() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // The form keeps what it was given, and the plot has the interval of the only row.
+    // The form keeps its values, and the plot has the interval of the only row.
     for part in [
         "value=\"set:batch=2\"",
         "<option value=\"digits\" selected>",

@@ -1,5 +1,5 @@
-//! Runs cross either broker whole: every file on the coordinator's disk is the device's, whatever is killed in between.
-//! What a fault campaign does at length stands elsewhere; here each promise is seen once.
+//! Tests of delivery over both brokers: every file on the coordinator's disk is the device's, whatever is killed in between. Each
+//! promise is tested once; the fault campaign repeats them.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -8,7 +8,7 @@ use std::{fs, path::Path, process::Command, thread::sleep, time::Duration};
 use regatta_test_support::strace;
 use regatta_tests::{Broker, Lab, eventually};
 
-/// Asks for one run without waiting for it, and returns its id.
+/// Requests one run without waiting for it, and returns its id.
 fn request_run(lab: &Lab, scenario: &str, mode: &str, duration: &str) -> String {
     lab.request_run(&[
         "--engine",
@@ -22,7 +22,7 @@ fn request_run(lab: &Lab, scenario: &str, mode: &str, duration: &str) -> String 
     ])
 }
 
-/// Both sides hold the same files with the same bytes, and the four logs are among them.
+/// Checks that both sides have the same files with the same bytes, including the four logs.
 fn assert_equal_on_both_sides(lab: &Lab, run: &str) {
     let [coordinator, device] = lab.hashes(run);
     assert_eq!(coordinator, device, "files of run {run}: coordinator, device");
@@ -63,7 +63,7 @@ fn a_run_arrives_whole_over_mosquitto() {
     a_run_arrives_whole(Broker::Mosquitto);
 }
 
-/// A run that the coordinator asks of a device which it knows, and which is not there now.
+/// Requests a run of a known device that is offline.
 fn request_run_while_the_device_is_away(lab: &mut Lab) -> String {
     lab.start_coordinator();
     lab.start_device();

@@ -1,5 +1,5 @@
-//! `regatta device deploy` onto boards behind a real sshd: the whole way to the first hello, and every way to fail. The boards are
-//! users of this machine with homes of their own and no systemd; the system's service is tried in `tests/boards/board-root.sh`.
+//! Tests of `regatta device deploy` onto boards behind a real sshd, up to the first hello, and of every failure. The boards are
+//! users of this machine with their own homes and no systemd; `tests/boards/board-root.sh` tests the system's service.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -42,7 +42,7 @@ fn assert_done(output: &Output, words: &str) {
     assert!(output.status.success() && printed.contains(words), "{printed}");
 }
 
-/// Everything below a directory, with its contents.
+/// Returns everything below a directory, with its contents.
 fn listing(directory: &Path) -> String {
     let script = "find . -type f ! -name agent.log ! -name '*.lock' -exec sha256sum {} + | sort -k 2";
     let output = succeed_output(Command::new("sh").args(["-c", script]).current_dir(directory));
@@ -54,7 +54,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     let Some(sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
-    // The board reaches the coordinator by the link's own address and by no other: for broker, enrollment and assets.
+    // The board reaches broker, enrollment and assets only by the link's own address.
     let deploy_lab = DeployLab::at("127.0.0.9");
     deploy_lab.pack_agent();
 
@@ -65,7 +65,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
     let installed = listing(&sshd.home());
     assert!(installed.contains("./.local/bin/regatta-agent"), "{installed}");
-    // Beside the agent, where it looks for it; whatever the agent goes back to, its shim does too.
+    // Beside the agent, which searches there. A rollback of the agent includes its shim.
     let shim = sshd.home().join(".local/bin").join(SHIM);
     let shim_version = || fs::read_to_string(&shim).unwrap();
     assert_eq!(shim_version(), "0.1.0");
@@ -75,7 +75,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_done(&again, "\"changes\": []");
     assert_eq!(listing(&sshd.home()), installed);
 
-    // The login is known from now on.
+    // The login is stored from now on.
     assert_done(&deploy_lab.upgrade(&sshd, &[]), "nothing to do");
     deploy_lab.pack_script("exit 3", "0.2.0");
     let bad = deploy_lab.upgrade(&sshd, &["--device", "all"]);
@@ -127,7 +127,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
         both(&raced)
     );
 
-    // Its configuration is set right again, and what is its owner's stays.
+    // Its configuration is corrected, and its owner's changes stay.
     let config = sshd.home().join(".config/regatta/agent.toml");
     let text = fs::read_to_string(&config).unwrap();
     fs::write(&config, text.replace(BOAT, "somebody") + "min_free_mib = 7\n").unwrap();
@@ -138,14 +138,14 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
         "{text}"
     );
 
-    // A version that does not come up gives way to the one that ran, and the board is heard again.
+    // When a version does not start, the previous one runs again, and the board sends its hello.
     deploy_lab.pack_script("exit 3", "0.2.0");
     assert_refused(&deploy_lab.deploy(&sshd, &[]), &["the previous one runs again"]);
     assert_eq!(shim_version(), "0.1.0");
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "nothing to do");
 
-    // So is a daemon that starts but sends no hello.
+    // A daemon that starts but sends no hello is rolled back as well.
     deploy_lab.pack_script(
         "case $1 in --version) echo regatta-agent 0.3.0 ;; serve) exec sleep 600 ;; *) exit 3 ;; esac",
         "0.3.0",
@@ -156,7 +156,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "connected with");
 
-    // An older one that does not know what stands in agent.toml by now, likewise.
+    // So is an older one that does not know a key of the present agent.toml.
     let config = config.display();
     deploy_lab.pack_script(
         &format!(
@@ -178,13 +178,13 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     fs::write(&program, "half").unwrap();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
 
-    // Another board, or the same one flashed anew, does not get the name.
+    // Another board, or the same one flashed again, does not get the name.
     let state = sshd.home().join(".local/state/regatta");
     fs::rename(state.join("device.key"), state.join("old.key")).unwrap();
     let before = listing(&sshd.home());
     assert_refused(
         &deploy_lab.deploy(&sshd, &[]),
-        &["it was set up anew", "regatta device remove boat-1"],
+        &["it was set up again", "regatta device remove boat-1"],
     );
     assert_eq!(listing(&sshd.home()), before);
 }
@@ -219,7 +219,7 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     assert!(!known_hosts.exists());
 
     let wrong = by_password(&sshd, "wrong", &["--accept-host-key", &fingerprint]);
-    assert_refused(&wrong, &["does not let us in", "the password, which is wrong"]);
+    assert_refused(&wrong, &["refuses the login", "the password, which is wrong"]);
     assert!(known_hosts.exists());
     assert_done(&by_password(&sshd, PASSWORD, &[]), "would copy and install");
     // Without a terminal and a password, no method remains.
@@ -263,7 +263,7 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
     let uname = "case $1 in -m) echo riscv64 ;; *) exec /usr/bin/uname \"$@\" ;; esac";
     let dpkg = "case $1 in --print-architecture) echo riscv64 ;; *) exec /usr/bin/dpkg \"$@\" ;; esac";
     let getconf = "echo glibc 2.27";
-    // No dpkg's word for a board whose login is ordinary: what the package is for is told by its name alone.
+    // An ordinary user has no dpkg here: only the package's name has its architecture.
     let cases: [(Likeness<'_>, &[&str], &[&str]); 5] = [
         (
             Likeness {
@@ -321,7 +321,7 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
             assert_eq!(listing(&sshd.home()), "");
         }
     }
-    // A disk that fills up although it looked large enough: df is wrong about it.
+    // A disk that fills up although df shows enough space.
     let df = "printf 'Filesystem\\n/dev/x 1 1 99999999 1%% /\\n'";
     let Some(sshd) = Sshd::start(Likeness {
         programs: &[("df", df)],
@@ -378,7 +378,7 @@ fn a_link_that_is_lost_in_the_middle_leaves_nothing_half_done() {
         "{left}"
     );
     assert!(!left.contains("bin/regatta-agent"), "{left}");
-    // The same again, over a link that holds: what is left of the first attempt is in nobody's way.
+    // The same again over a stable link: the files of the first attempt do not matter.
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
     assert!(!listing(&sshd.home()).contains(".part"));
@@ -386,7 +386,7 @@ fn a_link_that_is_lost_in_the_middle_leaves_nothing_half_done() {
 
 #[test]
 fn a_link_that_is_lost_while_it_installs_ends_nothing_on_the_board() {
-    // Unpacking waits for the test, so that the link is lost in the middle of the installation and at no other time.
+    // Unpacking waits for the test, so that the link is lost in the middle of the installation.
     let tar = "touch \"$HOME/unpacking\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; exec /usr/bin/tar \"$@\"";
     let Some(sshd) = Sshd::start(Likeness {
         programs: &[("tar", tar)],
@@ -419,7 +419,7 @@ fn a_link_that_is_lost_while_it_installs_ends_nothing_on_the_board() {
     eventually("the board to install by itself", 60, || {
         program.exists() && !copy.exists()
     });
-    // The same command looks what came of it: nothing is copied or installed anew.
+    // The same command finds the result: nothing is copied or installed again.
     let again = deploy_lab.deploy(&sshd, &[]);
     assert_done(&again, "deployed, connected with");
     let printed = both(&again);
@@ -429,7 +429,7 @@ fn a_link_that_is_lost_while_it_installs_ends_nothing_on_the_board() {
     );
 }
 
-/// Carries one connection to `port` and cuts it as soon as there is such a file.
+/// Relays one connection to `port`, and cuts it as soon as the file exists.
 fn cut_when(port: u16, file: PathBuf) -> u16 {
     cut_by(port, u64::MAX, move |near| {
         while !file.exists() {
@@ -439,12 +439,12 @@ fn cut_when(port: u16, file: PathBuf) -> u16 {
     })
 }
 
-/// Carries one connection to `port` and cuts it after a number of bytes.
+/// Relays one connection to `port`, and cuts it after a number of bytes.
 fn cut_after(port: u16, bytes: u64) -> u16 {
     cut_by(port, bytes, |_| {})
 }
 
-/// Carries one connection to `port`, and cuts it after a number of bytes or when `end` ends it, which gets its near side.
+/// Relays one connection to `port`. Cuts it after a number of bytes, or when `end`, which gets the near side, ends it.
 fn cut_by(port: u16, bytes: u64, end: impl FnOnce(&TcpStream) + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let here = listener.local_addr().unwrap().port();
@@ -476,7 +476,7 @@ fn many_boards_at_once_some_through_a_jump_host() {
     };
     let deploy_lab = DeployLab::default();
     deploy_lab.pack_agent();
-    // One key opens all of them, as in a lab.
+    // One key is accepted by all of them, as in a lab.
     for sshd in [&first, &second] {
         sshd.let_in(&gate.key());
     }

@@ -1,5 +1,5 @@
-//! The health of devices, apart from their state: failures of its own quarantine a device, a check and an operator clear it, and a device
-//! out of service gets no new run.
+//! Tests of the health of devices, apart from their state. Its own failures quarantine a device, a check and an operator clear
+//! it, and a device out of service gets no new run.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -63,7 +63,7 @@ fn wait_for_record(lab: &Lab, run: &str) -> Value {
     lab.show(run)
 }
 
-/// Ends a run as a device does whose storage or memory no longer answers.
+/// Ends a run as a device with failed storage or memory does.
 fn break_a_run(lab: &Lab) -> Value {
     let run = lab.request_run(&LONG);
     lab.wait_for_phase(&run, "running");

@@ -1,5 +1,5 @@
-//! The state of a board whose root is made up (with twins of nvpmodel and systemctl), through the real coordinator, agent and helper: a state
-//! that is set, and the power at the wall, from the device's files to the tables.
+//! Tests of a board's state through the real coordinator, agent and helper, over a simulated root with fakes of nvpmodel and
+//! systemctl. A state is set, and the power at the wall gets from the device's files to the tables.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -55,7 +55,7 @@ fn a_run_in_maxp_is_proven_shown_and_leaves_the_board_as_it_was() {
         "--duration",
         "2s",
     ]);
-    // Whether the null engine's run is VALID is no matter here.
+    // Whether the null engine's run is VALID does not matter here.
     let requested = command
         .args(["--state", "MaxP", "--format", "json"])
         .output()
@@ -78,7 +78,7 @@ fn a_run_in_maxp_is_proven_shown_and_leaves_the_board_as_it_was() {
         assert!(shown.contains(line), "{line} is missing in {shown}");
     }
 
-    // Words that cannot be: said before anything is asked for.
+    // Impossible values are refused before anything is requested.
     for (state, printed) in [
         ("fast", "known are MaxP, MaxQ, as-is"),
         ("MaxQ", "no MaxQ clocks are published for digits Offline"),

@@ -1,6 +1,6 @@
-//! A newcomer's first hour: init, serve, three devices, assets, runs of all scenarios, audits, and a rehearsed submission, with the usual
-//! mistakes on the way. The golden file has what the user sees at 80 columns. Whether a loaded machine is fast enough to be VALID is left
-//! out. `docs/first-hour.md` is the same for people: this test executes its commands.
+//! Tests a newcomer's first hour: init, serve, three devices, assets, runs of all scenarios, audits, a rehearsed submission, and
+//! the usual mistakes. The golden file has what the user sees at 80 columns. Whether a loaded machine is fast enough to be VALID
+//! is left out. The test executes the commands of `docs/first-hour.md`.
 
 #![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "test code")]
 
@@ -191,7 +191,7 @@ impl Session {
         self.every_audit_was_measured();
     }
 
-    /// The runs of both commands are in the list, whatever a busy machine made of their figures.
+    /// The runs of both commands are in the list, whatever their figures on a busy machine.
     fn every_audit_was_measured(&self) {
         let listed = self.json("regatta runs list --device boat-1");
         let mut audits: Vec<_> = listed["runs"]
@@ -312,7 +312,8 @@ fn measured(shown: &Shown) {
     fits(shown);
 }
 
-/// A line that is longer than the terminal is wide was broken there, perhaps in the middle of a word. Only commands and paths may be: they are copied.
+/// Checks that only commands and paths, which are copied, are longer than a line of the terminal. It would break others within
+/// words.
 fn fits(shown: &Shown) {
     let cut = shown.screen.lines().find(|line| {
         let is_copied = line.contains('/') || line.contains("--");

@@ -1,4 +1,4 @@
-//! `regatta top` at a real terminal: it follows the fleet, and leaves the terminal as it found it however it ends.
+//! Tests of `regatta top` at a real terminal: it follows the fleet, and restores the terminal however it ends.
 
 use std::{fs, process::Command};
 

@@ -1,5 +1,5 @@
-//! A foreign broker: it forges acknowledgements, states and ends of streams, which are not signed, and withholds logs. It can delay a
-//! run. It frees nothing on the device, and everything arrives once it is honest again.
+//! Tests with a foreign broker that withholds logs, and forges acknowledgements, states and ends of streams, which are not
+//! signed. It can delay a run. It frees nothing on the device, and everything arrives when it is honest again.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -74,7 +74,7 @@ impl Foreign {
             .expect("the broker takes it");
     }
 
-    /// Lets the coordinator hear logs, or not.
+    /// Withholds logs from the coordinator, or forwards them.
     fn keep_logs_back(&mut self, kept_back: bool) {
         let place = self.lab.workspace().join("mosquitto");
         let coordinator = if kept_back {
@@ -99,7 +99,7 @@ impl Foreign {
         job["state"]["phase"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Acknowledges every file of a run, with its right length, until the device believes it.
+    /// Acknowledges every file of a run, with its right length, until the device accepts it.
     fn acknowledge_everything(&self, run: &str) {
         eventually("the device to believe the acknowledgements", 60, || {
             for file in fs::read_dir(self.run_directory(run).join("files")).expect("its files") {
@@ -154,7 +154,7 @@ fn forged_acknowledgements_delay_a_run_and_free_nothing() {
     let run = request_run(&foreign.lab);
     foreign.lab.wait_for_phase(&run, "draining");
     foreign.acknowledge_everything(&run);
-    // What is not signed is not obeyed.
+    // Unsigned commands are not executed.
     foreign.say(Leaf::Command(id(&run)), &Command::Release);
     foreign.say(Leaf::Command(id(&run)), &Command::Forget);
     let printed = || foreign.lab.device.as_ref().expect("it runs").output();
@@ -168,7 +168,7 @@ fn forged_acknowledgements_delay_a_run_and_free_nothing() {
 
     foreign.keep_logs_back(false);
     foreign.wait_until_complete(&run);
-    // Released and forgotten by the coordinator's own word, now that it has everything.
+    // The coordinator, which now has everything, releases and forgets the run.
     eventually("the device to forget the run", 60, || {
         !foreign.run_directory(&run).exists()
     });
@@ -200,7 +200,7 @@ fn a_forged_end_with_forged_acknowledgements_frees_nothing_and_is_set_right() {
             && foreign.run_directory(&run).join("files/evidence.sig").exists()
     });
     foreign.acknowledge_everything(&run);
-    // The device connects again and lists its runs. A coordinator that believes the forged end would now have it forget the run.
+    // The device connects again and lists its runs. A coordinator that accepted the forged end would now send `Forget`.
     drop(foreign.lab.device.take());
     foreign.lab.start_device();
     eventually("the coordinator to take the run up again", 60, || {

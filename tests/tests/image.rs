@@ -1,5 +1,5 @@
-//! `regatta device image`: what it writes is what a board needs. The overlay is unpacked, and a daemon that finds its token enrolls
-//! by itself as soon as there is a coordinator. Whole boards boot with it in `tests/boards/board-root.sh`.
+//! Tests of the files of `regatta device image`. The overlay is unpacked, and a daemon that finds its token enrolls as soon as
+//! there is a coordinator. `tests/boards/board-root.sh` boots boards with it.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -61,7 +61,7 @@ fn a_board_with_the_images_token_enrolls_by_itself() {
         config.contains("\nname = \"boat\"\n") && config.contains("\nstate_dir = \"/var/lib/regatta\"\n")
     );
 
-    // The board boots before the coordinator is there.
+    // The board boots before the coordinator starts.
     fs::create_dir_all(lab.state()).unwrap();
     let token = lab.state().join("enrolment-token");
     fs::copy(here.join("token"), &token).unwrap();
@@ -80,7 +80,7 @@ fn cloud_init_gets_the_same_files() {
     let lab = Lab::secure(Broker::Embedded).unwrap();
     let directory = tempfile::tempdir().unwrap();
     image(&lab, directory.path());
-    // Read by another's YAML, where Python has one.
+    // Another YAML parser reads it, where Python has one.
     let script = "import sys, yaml, base64, os, stat\n\
         data = yaml.safe_load(open(sys.argv[1]))\n\
         for file in data['write_files']:\n\

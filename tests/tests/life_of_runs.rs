@@ -1,4 +1,4 @@
-//! Runs over their life with a real agent: repeated at the measured rate, interrupted at a terminal, and removed on both sides.
+//! Tests of runs with a real agent: repeated at the measured rate, interrupted at a terminal, and removed on both sides.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -61,7 +61,7 @@ fn the_first_run_of_a_fresh_device_is_repeated_until_it_is_valid_and_can_be_remo
 #[test]
 fn ctrl_c_leaves_a_run_going_and_a_second_one_aborts_after_a_question() {
     let lab = lab();
-    // The simulated engine takes its time. The null engine would be done before the abort.
+    // The simulated engine is slow enough. The null engine would end before the abort.
     let words = "run --benchmark digits --scenario SingleStream --engine sim --duration 60s";
     let mut command = lab.regatta();
     command.args(words.split(' '));

@@ -1,4 +1,4 @@
-//! An operator in Chromium, over TLS that it trusts by the imported certificate alone: the login, an action by keyboard, one without
+//! Tests an operator in Chromium, which trusts only the imported certificate: the login, an action by keyboard, one without
 //! JavaScript, and the logout. `REGATTA_PICTURES=DIR` keeps a picture of each page.
 
 #![expect(clippy::expect_used, reason = "test code")]

@@ -1,5 +1,5 @@
-//! The quickstart as a user starts it: eight runs and their audits, the same bytes on both sides, and a rehearsed
-//! submission. Whether a loaded machine is fast and steady enough to be VALID is not asked here: that is its affair.
+//! Tests of the quickstart as a user starts it: eight runs and their audits, the same bytes on both sides, and a rehearsed
+//! submission. They do not require that a loaded machine is fast and steady enough to be VALID.
 
 #![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "test code")]
 
@@ -137,7 +137,7 @@ fn a_power_session_without_the_official_programs_is_refused_before_anything_is_r
     assert!(!place.path().join("regatta-quickstart").exists());
 }
 
-/// The rehearsal's tree says what it is, breaks no rule that it should not, and comes out of its package as it went in.
+/// Checks that the rehearsal's tree is marked, breaks only the expected rules, and is equal after packing and unpacking.
 fn rehearsed(place: &Path, rehearsal: &Value, valid: bool) {
     assert_eq!(rehearsal["results"], 3, "{rehearsal:#}");
     assert!(
@@ -147,7 +147,7 @@ fn rehearsed(place: &Path, rehearsal: &Value, valid: bool) {
     let rules = rehearsal["rules"].as_array().expect("rules");
     assert!(rules.iter().any(|rule| rule["rule"] == "min-duration"));
     let unexpected: Vec<_> = rules.iter().filter(|rule| rule["expected"].is_null()).collect();
-    // An INVALID run breaks further rules, and is the machine's affair.
+    // An INVALID run, which depends on the machine, breaks further rules.
     assert!(unexpected.is_empty() || !valid, "{unexpected:#?}");
     assert_eq!(rehearsal["official"]["verdict"], "reject", "{rehearsal:#}");
 

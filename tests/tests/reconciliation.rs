@@ -1,5 +1,5 @@
-//! Coordinator and device agree again after one of them remembers too little or too much: thousands of runs, a disk that does not
-//! read once, a copied state directory, a restored store. Nothing that was logged is given up for it.
+//! Tests of coordinator and device after one of them has lost or regained runs: thousands of runs, a failed read, a copied state
+//! directory, a restored store. No log is lost.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -18,7 +18,7 @@ fn request_run(lab: &Lab, duration: &str) -> String {
     lab.request_run(&[&words[..], &["--mode", "PerformanceOnly", "--duration", duration]].concat())
 }
 
-/// A lab with a run that is on.
+/// Returns a lab with an active run.
 fn lab_with_a_run(broker: Broker, duration: &str) -> Option<(Lab, String)> {
     let mut lab = Lab::new(broker)?;
     lab.start_coordinator();
@@ -29,7 +29,7 @@ fn lab_with_a_run(broker: Broker, duration: &str) -> Option<(Lab, String)> {
     Some((lab, run))
 }
 
-/// Waits until a run has its record; the record says that all of it is here.
+/// Waits until a run has its record, and checks that it is complete.
 fn assert_complete(lab: &Lab, run: &str) {
     eventually("the run's record", 180, || {
         lab.show(run)["recorded"].as_str().is_some()
@@ -147,7 +147,7 @@ fn two_agents_with_one_identity_are_both_set_aside_over_mosquitto() {
     two_agents_with_one_identity(Broker::Mosquitto);
 }
 
-/// The newest number of a command that the device has heard, as if its coordinator's clock had been far ahead then.
+/// Raises the number of the device's newest command, as if its coordinator's clock had been far ahead.
 fn raise_heard_number(lab: &Lab) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock");
     let ahead = now.as_micros() + 3_600_000_000;
@@ -184,7 +184,7 @@ fn a_restored_store_whose_clock_is_behind_gets_again_what_was_delivered() {
     assert_eq!(lab.json(&["device", "list"])["devices"][0]["name"], DEVICE);
 }
 
-/// Files that this workstation has lost before their record was made are asked for again too.
+/// Files that this workstation has lost before their record was made are requested again too.
 #[test]
 fn a_delivered_file_that_is_gone_before_the_record_is_made_comes_again() {
     let Some(mut lab) = Lab::new(Broker::Embedded) else {

@@ -1,5 +1,6 @@
-//! ResNet50 from the published form of its dataset to a staged tree: JPEG images and labels, samples, runs on the CPU with the official
-//! LoadGen, accuracy by Regatta and by a script, audits, and staging. The dataset is made up and small, and so is the network.
+//! Tests ResNet50 from the published form of its dataset to a staged tree. It makes samples of JPEG images, runs on the CPU with
+//! the official LoadGen, computes the accuracy by Regatta and by a script, audits and stages. The dataset is made up and small,
+//! and so is the network.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -88,7 +89,7 @@ fn resnet50_goes_from_jpegs_to_a_staged_tree() {
         "the network tells images apart: {distinct:?}"
     );
 
-    // The labels of the first 160 images are what the network says, the others are not.
+    // The labels of the first 160 images are the network's answers, the others are not.
     let names = fs::read_to_string(images.join("val_map.txt")).unwrap();
     let labelled = names
         .lines()

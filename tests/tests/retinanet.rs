@@ -1,5 +1,6 @@
-//! RetinaNet from the published form of its dataset to a staged tree: images and annotations, samples, runs on the CPU with the official
-//! LoadGen, mean average precision by Regatta and by a script, and staging. The dataset is made up and small, and so is the network.
+//! Tests RetinaNet from the published form of its dataset to a staged tree. It makes samples, runs on the CPU with the official
+//! LoadGen, computes the mean average precision by Regatta and by a script, and stages. The dataset is made up and small, and so
+//! is the network.
 
 use regatta_test_support::{
     official_loadgen, oracle,

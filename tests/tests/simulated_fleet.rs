@@ -1,4 +1,4 @@
-//! A fleet of simulated devices in one process: each has its own identity, executes runs and delivers every byte.
+//! Tests of a fleet of simulated devices in one process: each has its own identity, executes runs and delivers every byte.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -101,7 +101,7 @@ fn simulated_devices_execute_runs_at_once_and_deliver_every_byte() {
         );
     }
 
-    // Only the last wills of their connections say so.
+    // Only the last wills of their connections report it.
     fleet.kill();
     eventually("the killed devices to be offline", 30, || online() == 0);
 }

@@ -1,5 +1,6 @@
-//! SSD of the old rounds from the published form of its dataset to a staged tree: images and annotations, samples, runs on the CPU, mean
-//! average precision by Regatta and by a script, audits, and staging. The dataset is made up and small, and so are the networks.
+//! Tests SSD of the old rounds from the published form of its dataset to a staged tree. It makes samples, runs on the CPU,
+//! computes the mean average precision by Regatta and by a script, audits and stages. The dataset is made up and small, and so
+//! are the networks.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -56,7 +57,7 @@ fn categories(file: &Path) -> Vec<i64> {
     categories
 }
 
-/// Takes a benchmark the whole way. `category` returns the category of a class, of the categories of the annotations.
+/// Takes a benchmark the whole way. `category` returns the category of a class.
 fn whole_way(
     case: WholeWayCase,
     performance: &str,

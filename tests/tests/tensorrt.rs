@@ -1,5 +1,5 @@
-//! TensorRT under the daemon, over fakes of CUDA's driver and of TensorRT: a real coordinator asks for runs in the form that a
-//! system's file names, samples travel in that form, answers come back; and a device that is lost ends its run alone.
+//! Tests of TensorRT under the daemon, over fakes of CUDA's driver and of TensorRT. A real coordinator requests runs in the form
+//! of a system's file, and samples are delivered in that form. A lost GPU only ends its run.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -49,7 +49,7 @@ impl Place {
         place
     }
 
-    /// The same, with these faults of CUDA's driver.
+    /// As `new`, with these faults of CUDA's driver.
     fn with_driver(lab: Lab, faults: &str) -> Self {
         let mut place = Self::new(lab);
         let faults = format!("FAKE_CUDA_FAULTS={faults}");
@@ -81,7 +81,7 @@ impl Place {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// Asks for runs of digits on TensorRT.
+    /// Requests runs of digits on TensorRT.
     fn run_command(&self, words: &[&str]) -> Output {
         let common = [
             "run",
@@ -100,7 +100,7 @@ impl Place {
         command.output().expect("regatta runs")
     }
 
-    /// Their ids.
+    /// Requests runs and returns their ids.
     fn queued_runs(&self, words: &[&str]) -> Vec<String> {
         let output = self.run_command(words);
         let printed = String::from_utf8_lossy(&output.stderr);
@@ -111,7 +111,7 @@ impl Place {
         runs.iter().map(id).collect()
     }
 
-    /// Asks for an engine of digits, and returns the build's id.
+    /// Requests an engine of digits, and returns the build's id.
     fn queued_build(&self, words: &[&str]) -> String {
         let common = [
             "engine",
@@ -127,7 +127,7 @@ impl Place {
         queued["runs"][0]["run"].as_str().expect("an id").to_owned()
     }
 
-    /// What a run came to.
+    /// Returns the result of a run.
     fn end_of(&self, run: &str) -> Value {
         let mut shown = Value::Null;
         eventually(&format!("run {run} to end"), 90, || {
@@ -137,7 +137,7 @@ impl Place {
         shown
     }
 
-    /// The answers that the coordinator has of a run, by sample.
+    /// Returns the coordinator's answers of a run, by sample.
     fn answers(&self, run: &str) -> BTreeMap<u64, String> {
         let log = self.directory(run).join("files/mlperf_log_accuracy.json");
         let log: Vec<Value> = serde_json::from_slice(&fs::read(log).expect("a log")).expect("JSON");
@@ -153,7 +153,7 @@ impl Place {
     }
 }
 
-/// Gives the device a scratch directory of its own, which is empty.
+/// Gives the device its own empty scratch directory.
 fn apart(lab: &Lab) {
     let config = lab.device_directory().join("agent.toml");
     let text = fs::read_to_string(&config).expect("agent.toml");
@@ -177,7 +177,7 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
     let scratch = place.lab.scratch().display().to_string();
     let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
 
-    // The floats that devices get from here are not what the board wants.
+    // The coordinator's float samples are not those that the board needs.
     let offline = ["--scenario", "Offline", "--duration", "300ms", "--system"];
     let refused = place.run_command(&[&offline[..], &[&board]].concat());
     let printed = String::from_utf8_lossy(&refused.stderr);
@@ -185,7 +185,7 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
     let prep = "regatta prep digits --dtype int8 --layout chw4 --scale SCALE --out SCRATCH";
     assert!(printed.contains(prep), "{printed}");
 
-    // As it says, with the scale that is exact for pixels of 0 to 16, divided by 16.
+    // As the hint says, with the scale that is exact for pixels of 0 to 16, divided by 16.
     let words = prep.replace("SCALE", "0.0625").replace("SCRATCH", &scratch);
     let words: Vec<&str> = words.split(' ').skip(1).collect();
     let made = place.json(&words);
@@ -335,7 +335,7 @@ fn engines_are_built_before_runs_are_requested() {
             .join("files/mlperf_log_summary.txt");
         assert!(!summary.exists(), "LoadGen did not run");
     }
-    // What is there is not built again.
+    // An existing engine is not built again.
     let again = &place.json(&build)["runs"][1];
     assert_eq!(again["loaded_engine"], runs[1]["loaded_engine"]);
     assert!(!log(again).contains("building with TensorRT"), "{}", log(again));
@@ -387,7 +387,7 @@ fn an_engine_that_cannot_be_built_fails_its_run_with_the_reason() {
 fn two_gpus_are_reported_and_the_generic_rule_uses_them() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut place = Place::with_driver(lab, "discrete,devices=2,sms=58");
-    // As many of these small samples as memory gives, and the rule's two streams.
+    // As many of these small samples as fit into memory, and the rule's two streams.
     place.build(&["--batch", "4096", "--profiles", "2"]);
     place.start();
     let mut listed = Value::Null;

@@ -1,5 +1,5 @@
-//! `regatta device deploy` with a person at a terminal, before a real sshd and a real sudo: what is asked, what is shown of the
-//! answers, and how the terminal is left. Deployments themselves are tried in `deploy.rs`; here each stops before a board is changed.
+//! Tests of `regatta device deploy` at a terminal, with a real sshd and sudo: its prompts, their echo, and the state of the
+//! terminal afterwards. Each stops before a board is changed; `deploy.rs` tests deployments.
 
 use std::{fs, os::unix::process::ExitStatusExt as _, process::Command};
 
@@ -46,7 +46,7 @@ fn an_unknown_host_key_needs_consent_and_a_password_stays_hidden() {
     let known_hosts = deploy_lab.home().join(".ssh/known_hosts");
     let fingerprint = sshd.fingerprint();
 
-    // Neither Enter nor "y" by habit lets a stranger in.
+    // Neither Enter nor "y" accepts an unknown host.
     let mut refused = deploy(&deploy_lab, &sshd, &[]);
     refused.wait_for(&format!("Its ssh-ed25519 key is {fingerprint}"));
     refused.wait_for("yes/no: ");
@@ -57,7 +57,7 @@ fn an_unknown_host_key_needs_consent_and_a_password_stays_hidden() {
     assert_eq!(refused.end().code(), Some(3), "{}", refused.shown());
     assert!(refused.is_in_order() && !known_hosts.exists());
 
-    // Ctrl-C where a password is asked for: ended as by any Ctrl-C, and the terminal is as it was.
+    // Ctrl-C at the prompt for a password ends the command and restores the terminal.
     let mut left = deploy(&deploy_lab, &sshd, &[]);
     left.wait_for("yes/no: ");
     left.type_in(&format!("{fingerprint}\n"));
@@ -68,18 +68,18 @@ fn an_unknown_host_key_needs_consent_and_a_password_stays_hidden() {
     assert!(left.is_in_order(), "{}", left.shown());
     assert!(!left.shown().contains("half a pass"), "{}", left.shown());
 
-    // The host is known from here on. A wrong password is asked for again; erased letters do not count.
+    // The host is known from here on. After a wrong password there is another prompt; erased letters do not count.
     let mut terminal = deploy(&deploy_lab, &sshd, &[]);
     answer(&mut terminal, "password of sailor@127.0.0.1", "wrong one");
     answer(&mut terminal, "wrong; password of", &format!("x\x7f{PASSWORD}"));
     assert_would_install(terminal, "the archive");
 
-    // Nobody answers rightly.
+    // All answers are wrong.
     let mut terminal = deploy(&deploy_lab, &sshd, &[]);
     for question in ["password of", "wrong; password of", "wrong; password of"] {
         answer(&mut terminal, question, "wrong one");
     }
-    terminal.wait_for("does not let us in");
+    terminal.wait_for("refuses the login");
     terminal.wait_for("the password, which is wrong");
     assert_eq!(terminal.end().code(), Some(3));
 }
@@ -97,7 +97,7 @@ fn a_host_that_ends_the_login_is_distinguished_from_one_that_refuses_it() {
     let fingerprint = sshd.fingerprint();
     let mut terminal = deploy(&deploy_lab, &sshd, &["--accept-host-key", &fingerprint]);
     answer(&mut terminal, "password of sailor@127.0.0.1", "wrong one");
-    terminal.wait_for("has ended the connection before anybody was logged in: ");
+    terminal.wait_for("has ended the connection before the login: ");
     assert_eq!(terminal.end().code(), Some(3), "{}", terminal.shown());
     assert!(terminal.is_in_order(), "{}", terminal.shown());
 }
@@ -152,7 +152,7 @@ fn sudo_gets_its_password() {
     answer(&mut terminal, "wrong; sudo password", PASSWORD);
     assert_would_install(terminal, "the Debian package");
 
-    // Whoever logged in by a password need not type it twice.
+    // The password of the login is also used for sudo.
     let mut terminal = deploy(&deploy_lab, &sshd, &known);
     answer(&mut terminal, "password of sailor@127.0.0.1", PASSWORD);
     answer(&mut terminal, "sudo password of", "");
@@ -163,7 +163,7 @@ fn sudo_gets_its_password() {
     terminal.wait_for("sudo on the board requires a password: none was given");
     assert_eq!(terminal.end().code(), Some(3));
 
-    // Somebody whom sudo does not know: for himself alone, and said so.
+    // Without sudo rights, the agent is installed for the user alone, and the command says so.
     fs::write(sshd.sudoers(), "root ALL=(ALL) ALL\n").unwrap();
     let mut terminal = deploy(&deploy_lab, &sshd, &by_key);
     answer(&mut terminal, "sudo password of", PASSWORD);

@@ -1,6 +1,6 @@
-//! 3D-UNet from the published form of its dataset to a staged tree: volumes with segmentations, samples of different sizes, runs on the CPU
-//! with the official LoadGen, DICE by Regatta and by a script, the audit, and staging. The dataset is made up and small, and so is the
-//! network. Windows are smaller than the reference's.
+//! Tests 3D-UNet from the published form of its dataset to a staged tree. It makes samples of different sizes, runs on the CPU
+//! with the official LoadGen, computes DICE by Regatta and by a script, audits and stages. The dataset is made up and small, and
+//! so is the network. Windows are smaller than the reference's.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -85,7 +85,7 @@ fn unet_goes_from_volumes_to_a_staged_tree() {
     assert_eq!(found[&2], found[&3], "one is the copy of the other");
     let sizes: BTreeSet<usize> = found.values().map(String::len).collect();
     assert!(sizes.len() > 1, "volumes differ in size: {sizes:?}");
-    // What the network has found becomes the truth.
+    // The network's results become the truth.
     let segmentations = way.lab.scratch().join("preprocessed_data/KiTS19/segmentations");
     let arguments = [log.as_os_str(), segmentations.as_os_str()];
     oracle::run(&python, "kits19", "annotate.py", &arguments);

@@ -1,5 +1,6 @@
-//! YOLO from the published form of its dataset to a staged tree: images and annotations, samples, runs on the CPU with the official LoadGen,
-//! mean average precision by Regatta and by a script, the audit, and staging. The dataset is made up and small, and so is the network.
+//! Tests YOLO from the published form of its dataset to a staged tree. It makes samples, runs on the CPU with the official
+//! LoadGen, computes the mean average precision by Regatta and by a script, audits and stages. The dataset is made up and small,
+//! and so is the network.
 
 use std::fs;
 
@@ -54,7 +55,7 @@ fn yolo_goes_from_images_to_a_staged_tree() {
     };
     let first = DetectionWay::begin(way, &opencv, "make_coco.py", IMAGES, Some(&plugin));
     assert_eq!(first.found.len(), SAMPLES);
-    // What the network has found becomes the truth, in the form of MLCommons' set: only the selected images are annotated.
+    // The network's results become the truth, in the form of MLCommons' set: only the selected images are annotated.
     let selected = first
         .way
         .lab

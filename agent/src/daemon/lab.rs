@@ -37,7 +37,7 @@ pub(super) struct Lab {
 /// Why the lab cannot be determined.
 #[derive(Debug, thiserror::Error)]
 enum LabError {
-    #[error("the enrollment names a broker that cannot be: {0}")]
+    #[error("the enrollment has an invalid broker address: {0}")]
     Broker(String),
     #[error("the daemon's signals cannot be waited for")]
     Signals(#[source] io::Error),

@@ -39,7 +39,7 @@ pub(crate) enum TrustError {
     #[error("its signature is not the coordinator's for this device and run")]
     Forged,
     /// The command is a repetition, or older than one that was accepted.
-    #[error("its number {number} is not above {newest}: it has been sent again, or by somebody else")]
+    #[error("its number {number} is not above {newest}: it was sent again, or by another sender")]
     Repeated {
         /// The command's number.
         number: u64,
@@ -47,7 +47,7 @@ pub(crate) enum TrustError {
         newest: u64,
     },
     /// The signed envelope does not parse.
-    #[error("it does not read")]
+    #[error("it cannot be decoded")]
     Envelope(#[source] FrameError),
 }
 

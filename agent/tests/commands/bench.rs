@@ -1,4 +1,4 @@
-//! `bench` through the binary: whole runs, and what every bad input gets.
+//! Tests of `bench` through the binary: complete runs, and the error for every bad input.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -8,7 +8,7 @@ use regatta_types::response_units::ResponseUnits;
 
 use crate::support::{Ended, FEW_QUERIES, LEFT_OUT, MLPERF_CONF, USER_CONF, agent, bench_arguments};
 
-/// Runs `bench` on the fixture with its files, with `more` instead of or after the usual flags.
+/// Runs `bench` on the fixture's files. `more` replaces or follows the usual flags.
 fn bench(fixture: &Fixture, more: &[(&str, &str)]) -> Ended {
     for (name, text) in [("mlperf.conf", MLPERF_CONF), ("user.conf", USER_CONF)] {
         if !fixture.path(name).exists() {
@@ -221,7 +221,7 @@ fn times_that_were_measured_are_a_board_that_takes_their_place() {
         BoardModel::parse(&text).unwrap()
     };
     let mut before = BoardModel::parse(own).unwrap();
-    // What is computed on a model of what was measured takes no less: a busy machine adds to it each time.
+    // A run on a model of the measured times takes no less: a busy machine adds to it each time.
     for (from, to) in [("own.toml", "first.toml"), ("first.toml", "second.toml")] {
         let found = measured(&format!("sim_board={from}"), "Offline", to);
         for (found, unit) in found.units.iter().zip(&before.units) {
@@ -281,7 +281,7 @@ fn a_systems_file_lends_its_values_and_the_report_says_whose_they_are() {
     );
 }
 
-/// A bad input: what it is, how it comes about, and the flags.
+/// A bad input: its name, its preparation, and the flags.
 type Case = (
     &'static str,
     fn(&Fixture),
@@ -503,7 +503,7 @@ mod with_data {
     ];
 }
 
-/// Exit code and standard error, with what differs from machine to machine taken out.
+/// Returns exit code and standard error, without what differs between machines.
 fn printed(case: &Case) -> String {
     let (name, spoil, flags) = case;
     let fixture = Fixture::new();

@@ -1,5 +1,5 @@
-//! `doctor` over the roots in `boards/`: what it says of each board is a golden file, as text for people and as the JSON
-//! that programs rely on. One more run is over the machine that runs the tests.
+//! Tests of `doctor` over the roots in `boards/`. Its report about each board is a golden file, as text and as JSON. One more run
+//! is over the machine that runs the tests.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::support::{Ended, agent};
 
-/// Lays a board's root down.
+/// Writes a board's root to a new directory.
 fn lay_down(board: &str) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -31,7 +31,7 @@ fn lay_down(board: &str) -> TempDir {
     root
 }
 
-/// Both forms of what `doctor` says of a board; the exit code follows the verdict.
+/// Compares both forms of the report about a board. The exit code follows the verdict.
 fn examine(board: &str) {
     let root = lay_down(board);
     let root = root.path().to_str().unwrap();
@@ -61,7 +61,7 @@ fn agx_orin_on_jetpack_5_and_6() {
     examine("agx-orin-jetpack5");
 }
 
-/// `submission stage` asks for what is empty, and for nothing that the draft has not.
+/// `submission stage` requires the empty fields, and no field that the draft lacks.
 #[test]
 fn the_draft_has_every_field_that_the_newest_checker_asks_for() {
     let root = lay_down("agx-orin-jetpack6");
@@ -153,7 +153,7 @@ fn garbage_in_every_file_gives_an_answer() {
     assert!(ended.code == 0 || ended.code == 1, "{ended:?}");
 }
 
-/// CUDA's driver is asked in a process of its own: whatever that does, an answer comes, and what went wrong is said.
+/// CUDA's driver is queried in a process of its own. Whatever that process does, `doctor` answers and reports what failed.
 #[test]
 fn a_faulty_driver_is_reported_and_delays_nothing() {
     let fakes = FakeTensorrt::new();

@@ -1,4 +1,4 @@
-//! Files that a user names and that are pipes or devices: refused by name, instead of waited for or read without end.
+//! Tests with pipes and devices in place of files: the agent refuses them by name, and neither waits nor reads without end.
 
 use std::{fs, process::Command};
 
@@ -6,7 +6,7 @@ use regatta_test_support::fixture::Fixture;
 
 use crate::support::{MLPERF_CONF, USER_CONF, bench_arguments};
 
-/// Exit code and words of the agent, which has ten seconds. `timeout` exits with 124 for one that hangs.
+/// Runs the agent for at most ten seconds; returns exit code and output. `timeout` exits with 124 when it hangs.
 fn agent(fixture: &Fixture, words: &[&str]) -> (Option<i32>, String) {
     let output = Command::new("timeout")
         .args(["10", env!("CARGO_BIN_EXE_regatta-agent")])

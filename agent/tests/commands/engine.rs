@@ -1,5 +1,5 @@
-//! `engine build|inspect|list` through the binary: with the real TensorRT-RTX, which builds without a GPU, and with a fake of a
-//! shim for what only a Jetson's TensorRT has.
+//! Tests of `engine build|inspect|list` through the binary. They use the real TensorRT-RTX, which builds without a GPU, and a
+//! fake shim for what only a Jetson's TensorRT has.
 
 mod abandoned;
 mod cached;
@@ -18,7 +18,7 @@ use regatta_test_support::fixture::onnx;
 use regatta_test_support::{fake_tensorrt::FakeTensorrt, real_tensorrt};
 use tempfile::TempDir;
 
-/// A place with a model, a TensorRT and shims.
+/// A directory with a model, a TensorRT and shims.
 struct Place {
     scratch: TempDir,
     tensorrt: PathBuf,
@@ -28,13 +28,13 @@ struct Place {
 }
 
 impl Place {
-    /// The real TensorRT-RTX, or `None` with the reason said; under CI its absence is a failure.
+    /// Returns the real TensorRT-RTX, or `None` after printing the reason. In CI its absence is a failure.
     fn real() -> Option<Self> {
         let root = real_tensorrt::root_with("libs/libtensorrt_rtx.so.1")?;
         Some(Self::with(root.join("libs"), root.join("shims")))
     }
 
-    /// A fake of JetPack 5's TensorRT 8.5.2, its shim compiled with these flags.
+    /// Returns a fake of JetPack 5's TensorRT 8.5.2, with its shim compiled with these flags.
     fn fake(flags: &[&str]) -> Self {
         let fakes = FakeTensorrt::with_shim(flags);
         let place = Self::with(fakes.libraries(), fakes.shims());
@@ -77,7 +77,7 @@ impl Place {
         self.json_with(&[], arguments, code)
     }
 
-    /// The same, of a fake of which more is said.
+    /// As [`Self::json`], with further properties of the fake.
     fn json_with(&self, fake: &[(&str, &str)], arguments: &[&str], code: i32) -> serde_json::Value {
         let mut command = self.command(&[arguments, &["--format", "json"]].concat());
         let output = command.envs(fake.iter().copied()).output().unwrap();
@@ -90,7 +90,7 @@ impl Place {
         self.refused_with(&[], arguments, code)
     }
 
-    /// The same, with a fault of the fake's.
+    /// As [`Self::refused`], with faults of the fake.
     fn refused_with(&self, faults: &[(&str, &str)], arguments: &[&str], code: i32) -> String {
         let output = self
             .command(arguments)
@@ -101,7 +101,7 @@ impl Place {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Has the fakes be those of these versions, as [`FakeTensorrt::become_version`] does.
+    /// Changes the versions of the fakes, as [`FakeTensorrt::become_version`] does.
     fn become_version(&self, library: &str, shims: &[&str]) {
         self.fakes.as_ref().unwrap().become_version(library, shims);
     }
@@ -144,7 +144,7 @@ fn the_real_tensorrt_builds_an_engine_once() {
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert_eq!(listed[0]["plan_sha256"], built["plan_sha256"]);
 
-    // Where there is no GPU the plan does not load, and TensorRT says why; where there is one, it does.
+    // Without a GPU the plan does not load, and TensorRT says why; with one it does.
     let engine = place.only_engine();
     let blocks = place.json(&[&build[..], &["--input-format", "chw32"]].concat(), 0);
     assert_eq!(blocks["manifest"]["input"]["format"], "chw32");
@@ -161,7 +161,7 @@ fn the_real_tensorrt_builds_an_engine_once() {
     }
 }
 
-/// Every input has its place in the profile of each context.
+/// Every input is in the profile of each context.
 #[cfg(feature = "tract")]
 #[test]
 fn the_real_tensorrt_builds_a_network_of_three_inputs() {
@@ -179,7 +179,7 @@ fn words(text: &str) -> Vec<&str> {
     text.split_ascii_whitespace().collect()
 }
 
-/// As BERT's reference declares itself; what it leaves free is said, and is part of the key.
+/// Inputs as BERT's reference declares them. The flags that set its dynamic dimensions are part of the key.
 #[cfg(feature = "tract")]
 #[test]
 fn the_real_tensorrt_builds_a_network_whose_dimensions_are_free() {
@@ -215,7 +215,7 @@ fn the_real_tensorrt_builds_a_network_whose_dimensions_are_free() {
         serde_json::json!({ "name": "input_mask", "dims": [64] })
     );
     assert!(built["plan_bytes"].as_u64().unwrap() > 1_000, "{built:#}");
-    // What the weights do not take TensorRT says itself.
+    // TensorRT itself reports wrong weights.
     place.refused(&words(&build(&shapes.replace("64", "63"))), 3);
 }
 
@@ -247,7 +247,7 @@ fn the_real_tensorrt_refuses_with_its_own_words() {
     let int8 = place.refused(&[&input[..], &["int8"]].concat(), 2);
     assert!(
         int8.contains(
-            "is of another type than was asked for, and TensorRT rtx-1.7.1 takes types from the network alone"
+            "is of another type than was requested, and TensorRT rtx-1.7.1 takes types from the network alone"
         ),
         "{int8}"
     );
@@ -416,7 +416,7 @@ fn an_engine_is_bound_to_the_gpu_or_to_what_the_board_says_of_its_own() {
         built["manifest"]["chip"].as_str().unwrap().to_owned()
     };
     assert_eq!(chip("discrete", "1"), "fake GPU");
-    // In a machine whose device tree names no module.
+    // A machine whose device tree names no module.
     let [small, large] = [chip("sms=14", "2"), chip("sms=16", "2")];
     if small.ends_with("(compute 8.7, 14 SMs)") {
         assert!(large.ends_with("(compute 8.7, 16 SMs)"), "{large}");

@@ -1,4 +1,4 @@
-//! `exec` through the binary: what a run process leaves in its directory, and what it tells on the way.
+//! Tests of `exec` through the binary: the files that a run process leaves, and the events that it reports.
 
 use std::{
     fs,
@@ -63,13 +63,13 @@ fn write(fixture: &Fixture, spec: &RunSpec) {
     fs::write(fixture.path("run/spec.json"), serde_json::to_vec(spec).unwrap()).unwrap();
 }
 
-/// Does so and runs it.
+/// Writes the spec and runs it.
 fn exec(fixture: &Fixture, spec: &RunSpec) -> Ended {
     write(fixture, spec);
     agent(fixture.scratch(), &EXEC)
 }
 
-/// The same, traced, which wants whole paths.
+/// As [`exec`], under `strace`, which needs absolute paths.
 fn exec_under(mut strace: Command, fixture: &Fixture, spec: &RunSpec) -> Ended {
     write(fixture, spec);
     strace.arg("exec").arg(fixture.path("run/spec.json"));
@@ -137,7 +137,7 @@ fn a_run_tells_its_phases_and_leaves_everything_that_proves_it() {
     );
 }
 
-/// Which of it is allowed differs between machines; that it is reported does not.
+/// Machines differ in what they allow; every machine reports it.
 #[test]
 fn how_the_timing_thread_ran_stands_in_the_attempt() {
     let fixture = Fixture::new();
@@ -289,7 +289,7 @@ fn the_logs_are_on_the_disk_before_the_verdict() {
     );
 }
 
-/// A run whose detail log the disk does not take, and which says so.
+/// Runs a spec whose detail log the disk refuses, and expects the error.
 fn exec_that_cannot_flush(strace: &Strace, fixture: &Fixture, spec: &RunSpec) -> Ended {
     let detail = file(fixture, LOGS[1]);
     let ended = exec_under(strace.before(AGENT, &[&detail], "fsync:error=EIO"), fixture, spec);
@@ -348,12 +348,12 @@ fn unreadable_specs_are_distinguished() {
     insta::assert_snapshot!(output.join("\n"));
 }
 
-/// FakeTensorrt of CUDA's driver and of TensorRT, with an engine of batches up to 8 for it.
+/// Returns fakes of CUDA's driver and of TensorRT, with an engine of batches up to 8.
 fn over_fakes(fixture: &Fixture) -> FakeTensorrt {
     over_fakes_of("", fixture)
 }
 
-/// The same of such a device.
+/// As [`over_fakes`], for the device `device`.
 fn over_fakes_of(device: &str, fixture: &Fixture) -> FakeTensorrt {
     let fakes = FakeTensorrt::new();
     if !fixture.path("model.onnx").exists() {
@@ -383,8 +383,8 @@ fn tensorrt_runs_and_leaves_what_the_others_leave() {
     assert!(engine.starts_with("tensorrt 8.5.2 on fake GPU"), "{engine}");
 }
 
-/// The daemon's first word to a run is SIGTERM, which must end it while a batch computes, and leave no end in the attempt. The
-/// run would go on for ten minutes, and so would the batch of an engine that can be told to take its time.
+/// SIGTERM ends a run while a batch computes, and its attempt has no end. The run, and the batch of an engine that can be slow,
+/// would take ten minutes.
 #[test]
 fn a_run_of_any_engine_is_aborted_while_it_computes() {
     let kinds = EngineKind::ALL.into_iter();
@@ -397,7 +397,7 @@ fn a_run_of_any_engine_is_aborted_while_it_computes() {
     is_abandoned(EngineKind::Tensorrt, Scenario::Server, "discrete,devices=2");
 }
 
-/// `device` is what the fake of CUDA's driver is to be.
+/// Aborts a run on a fake of CUDA's driver that behaves as `device`.
 fn is_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
     let fixture = Fixture::new();
     let fakes = over_fakes_of(device, &fixture);
@@ -422,7 +422,7 @@ fn is_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
     let mut output = BufReader::new(run.stdout.take().unwrap()).lines();
     let running = output.find(|line| line.as_ref().unwrap().contains("running"));
     assert!(running.is_some(), "{kind} {scenario}: {:?}", run.wait());
-    // LoadGen's first query follows that word; a run that ends before it is given up just as well.
+    // LoadGen's first query follows that event; a run that ends before it is abandoned as well.
     thread::sleep(Duration::from_millis(50));
     kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
     let ended = run.wait().unwrap().signal();
@@ -430,7 +430,7 @@ fn is_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
     assert!(attempt(&fixture).ended.is_none(), "{kind} {scenario}");
 }
 
-/// What is on disk under a run is none of its affair any more; the next one looks.
+/// A running process does not look at the disk again; the next one does.
 #[test]
 fn a_plan_that_is_swapped_under_a_run_changes_nothing_for_it_and_the_next_refuses_it() {
     let fixture = Fixture::new();

@@ -1,5 +1,5 @@
-//! What engines take: samples of other types and layouts than the benchmark's own, and samples of several inputs. Through the
-//! binary, over the fakes, and over tract where that is built in.
+//! Tests of engines' inputs through the binary: other types and layouts than the benchmark's own, and several inputs. They use
+//! the fakes, and tract where it is built in.
 
 use std::fs;
 
@@ -109,7 +109,7 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
     );
 }
 
-/// The forms that `regatta prep` makes, which lie side by side and are found by the settings.
+/// The settings find the forms that `regatta prep` makes beside each other.
 #[test]
 fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
     let place = Place::new();
@@ -144,16 +144,16 @@ fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
             "{settings:?}: {ended:?}"
         );
     }
-    // A making that was broken off: some samples may be of another scale.
+    // An interrupted preparation: some samples may have another scale.
     let unfinished = directory.join("samples.unfinished");
     fs::write(&unfinished, "").unwrap();
     let message = place.fault(&chw4, &[]);
     assert!(
-        message.contains("the samples in ./int8_chw4 are not whole: `regatta prep` was broken off there or is still at it; run it again"),
+        message.contains("the samples in ./int8_chw4 are incomplete: `regatta prep` was interrupted there or is still running; run it again"),
         "{message}"
     );
     fs::remove_file(unfinished).unwrap();
-    // A document that is there and cannot be read is not one that is missing.
+    // A document that cannot be read is not a missing one.
     fs::remove_file(directory.join("samples.json")).unwrap();
     fs::create_dir(directory.join("samples.json")).unwrap();
     let message = place.fault(&chw4, &[]);
@@ -176,7 +176,7 @@ fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
     );
 }
 
-/// A network with BERT's inputs: every one of them matters to the answer.
+/// A network with BERT's inputs, each of which changes the answer.
 #[test]
 fn samples_of_three_inputs_reach_the_network_by_name() {
     let mut place = Place::new();
@@ -207,7 +207,7 @@ fn samples_of_three_inputs_reach_the_network_by_name() {
         place.sut = sut;
         let ended = place.bench("Offline", "AccuracyOnly", &[], &[]);
         assert_eq!(ended.code, 0, "{sut}: {ended:?}");
-        // Ten scores, each in front of its opposite.
+        // Ten scores, each before its negative.
         for (index, answer) in place.raw_answers().iter().enumerate() {
             let scores = (0..fixture::CLASSES).flat_map(|class| {
                 let score = if fixture::class(index) == i32::try_from(class).unwrap() {
@@ -221,7 +221,7 @@ fn samples_of_three_inputs_reach_the_network_by_name() {
                 .flat_map(f32::to_le_bytes)
                 .map(|byte| format!("{byte:02X}"))
                 .collect();
-            // Whether nothing is 0 or -0 is the library's affair.
+            // The library decides between 0 and -0.
             let unsigned = |hex: &str| hex.replace("00000080", "00000000");
             assert_eq!(unsigned(answer), unsigned(&expected), "{sut}, sample {index}");
         }
@@ -241,7 +241,7 @@ fn samples_of_three_inputs_reach_the_network_by_name() {
     );
 }
 
-/// As BERT's reference declares itself: 64-bit integers of any number. The samples say how many, and are kept at 32 bits.
+/// Inputs as BERT's reference declares them: 64-bit integers with a dynamic length. The samples have the length, and 32 bits.
 #[test]
 fn what_a_model_leaves_free_the_samples_say() {
     #[cfg(feature = "tract")]

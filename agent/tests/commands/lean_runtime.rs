@@ -1,5 +1,5 @@
-//! The agent with the real lean runtime of TensorRT 11.4, which loads engines that TensorRT calls version-compatible and builds none:
-//! it is found by its own name, opened through the shim of its version, and says itself what it does not do. No engine runs here.
+//! Tests with the real lean runtime of TensorRT 11.4, which loads version-compatible engines and builds none. The agent finds it
+//! by its name, opens it through the shim of its version, and reports its refusals. No engine runs here.
 
 use std::{
     fs,
@@ -10,14 +10,14 @@ use std::{
 use regatta_test_support::real_tensorrt;
 use tempfile::TempDir;
 
-/// A model in a directory of its own, and where `crates/tensorrt/shim/for-tests.sh` has put NVIDIA's libraries and the shims.
+/// A model in its own directory, with NVIDIA's libraries and the shims of `crates/tensorrt/shim/for-tests.sh`.
 struct Place {
     scratch: TempDir,
     root: PathBuf,
 }
 
 impl Place {
-    /// `None` with the reason said where there is no lean runtime; under CI its absence is a failure.
+    /// Returns `None`, after printing the reason, without a lean runtime. In CI its absence is a failure.
     fn real() -> Option<Self> {
         let root = real_tensorrt::root_with("lean/libnvinfer_lean.so.11")?;
         let scratch = tempfile::tempdir().unwrap();
@@ -26,7 +26,7 @@ impl Place {
         Some(Self { scratch, root })
     }
 
-    /// `regatta-agent engine` with the libraries of one folder and these shims.
+    /// Runs `regatta-agent engine` with the libraries of a directory and these shims.
     fn engine(&self, libraries: &str, shims: &Path, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
             .arg("engine")
@@ -43,7 +43,7 @@ impl Place {
         self.root.join("shims")
     }
 
-    /// What the lean runtime has against the only engine in the cache.
+    /// Returns why the lean runtime refuses the only engine in the cache.
     fn refusal(&self) -> String {
         let key = self.engine_directory().file_name().unwrap().to_owned();
         let arguments = ["inspect", key.to_str().unwrap(), "--format", "json"];
@@ -73,7 +73,7 @@ fn a_lean_runtime_is_opened_by_the_shim_of_its_version_and_builds_nothing() {
         "{message}"
     );
 
-    // The other shim that lies there would not have done.
+    // The other shim does not match this library.
     let others = place.scratch.path().join("others");
     fs::create_dir(&others).unwrap();
     let rtx = "libregatta_trt-rtx-1.7.1.so";
@@ -97,7 +97,7 @@ fn a_lean_runtime_refuses_a_plan_in_its_own_words() {
         "the engine was built for another TensorRT version: rtx-1.7.1, but here it is 11.4.0; hint: build it again"
     );
 
-    // Taken for one of its own version, it comes as far as TensorRT: which asks for a driver first, and then for a plan of its own.
+    // With a changed version, the plan reaches TensorRT, which first needs a driver, and then refuses the plan.
     let manifest = place.engine_directory().join("engine.json");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text.replace("\"rtx-1.7.1\"", "\"11.4.0\"")).unwrap();

@@ -1,5 +1,5 @@
-//! Settings with which no run begins, or none ends, through the binary: refused with key, value, bound and a hint before an engine
-//! is loaded or a log is made, also where memory is limited.
+//! Tests of impossible settings through the binary. The agent refuses them with key, value, bound and hint before it loads an
+//! engine or writes a log, also with limited memory.
 
 use std::{fs, process::Command};
 
@@ -97,7 +97,7 @@ fn settings_that_cannot_be_are_refused_with_key_value_and_hint() {
     }
 }
 
-/// A count that would come in time, if memory held it.
+/// A count that would end in time with enough memory.
 #[test]
 fn settings_that_need_too_much_memory_are_refused_before_allocation() {
     let quick =

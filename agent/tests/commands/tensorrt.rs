@@ -1,5 +1,5 @@
-//! `bench --sut tensorrt` through the binary, over fakes of CUDA's driver and of TensorRT: whole runs with the right answers, and
-//! every fault that a board can have, each told by its own words.
+//! Tests of `bench --sut tensorrt` through the binary, over fakes of CUDA's driver and of TensorRT. They cover complete runs with
+//! the right answers, and a message for each fault of a board.
 
 mod calibration;
 mod choice;
@@ -119,7 +119,7 @@ fn types_are_converted_where_a_number_says_enough_and_refused_where_not() {
     );
 }
 
-/// The real TensorRT-RTX builds here without a driver, and what needs one says so.
+/// The real TensorRT-RTX builds without a driver; operations that need one say so.
 #[cfg(feature = "tract")]
 #[test]
 fn without_a_driver_the_real_tensorrt_builds_and_does_not_run() {

@@ -1,4 +1,4 @@
-//! `tune` through the binary: the file that it leaves when it ends, when it is killed, and when nothing runs.
+//! Tests of `tune` through the binary: its file when it ends, when it is killed, and when nothing runs.
 
 use std::{
     fs,
@@ -13,9 +13,9 @@ use regatta_types::{Scenario, documents::EngineKind};
 
 use crate::support::{self, Ended, agent};
 
-/// The words of every search.
+/// The arguments of every search.
 const TUNE: &str = "tune --model pixels --benchmark-file benchmark.toml --out found.toml --force";
-/// A modelled accelerator, and how many samples it is to have.
+/// A modelled accelerator, and its number of samples.
 const UNITS: &str = "--setting sim_units=gpu=300+20";
 const COUNTS: &str = "--total-samples 64 --performance-samples 64";
 
@@ -58,7 +58,8 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
         refused.code == 2 && refused.stderr.contains("--force"),
         "{refused:?}"
     );
-    // On a machine so busy that six queries take a second, there is no rate for Server. The output says so; that is no failure.
+    // On a machine so busy that six queries take a second, there is no rate for Server. The output says so, which is not a
+    // failure.
     let busy = ended.code == 1 && text.contains("does not keep the latency bound at any tried rate");
     assert!(ended.code == 0 || busy, "{ended:?}");
     assert_eq!(system.name, "boat");
@@ -159,7 +160,7 @@ fn agent_over(fakes: &FakeTensorrt, fixture: &Fixture, parts: &[&str]) -> Ended 
     Ended::from(output.unwrap())
 }
 
-/// Whether no trial failed for want of an engine. On a busy machine one may fail for another reason.
+/// Checks that no trial lacked an engine. On a busy machine one may fail for another reason.
 fn lacks_no_engine(text: &str) {
     for reason in ["finds no engine in", "is not built"] {
         assert!(!text.contains(reason), "{text}");
@@ -198,7 +199,7 @@ fn tensorrt_is_tuned_with_the_engines_that_there_are() {
     takes(&ended, "tensorrt 8.5.2");
 }
 
-/// Unit and batch of every engine in the cache, with its profiles.
+/// Returns unit, batch and profiles of every engine in the cache.
 fn engines(agent: &dyn Fn(&[&str]) -> Ended) -> Vec<(bool, u64, u64)> {
     let listed = agent(&["engine list --format json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
@@ -214,8 +215,8 @@ fn engines(agent: &dyn Fn(&[&str]) -> Ended) -> Vec<(bool, u64, u64)> {
     engines
 }
 
-/// An engine for every batch that is tried, for the GPU with a profile for each stream of any trial; `bench` takes what was found
-/// with the engine that was built for it.
+/// Every tried batch gets an engine. The GPU's has a profile for each stream of any trial, and `bench` uses the found values with
+/// the engine that was built for them.
 #[test]
 fn engines_that_a_choice_lacks_are_built_for_its_trial() {
     let (fixture, fakes) = with_fakes();
@@ -232,7 +233,7 @@ fn engines_that_a_choice_lacks_are_built_for_its_trial() {
     assert_eq!(ended.code, 0, "{ended:?} {text}");
     lacks_no_engine(&text);
     let there = engines(&agent);
-    // However few trials the time allows, the first choice is one of batch 8 on GPU and DLA.
+    // With any number of trials, the first choice is batch 8 on GPU and DLA.
     assert!(
         there.contains(&(false, 8, 4)) && there.contains(&(true, 8, 1)),
         "{there:?}"
@@ -260,7 +261,7 @@ fn engines_that_a_choice_lacks_are_built_for_its_trial() {
     takes(&ended, "tensorrt 8.5.2");
 }
 
-/// What cannot be built is a failed trial that says why, once for each engine, and the search goes on.
+/// An engine that cannot be built is a failed trial with its reason, once for each engine. The search continues.
 #[test]
 fn an_engine_that_cannot_be_built_is_a_failed_trial() {
     let (fixture, fakes) = with_fakes();
@@ -280,7 +281,7 @@ fn an_engine_that_cannot_be_built_is_a_failed_trial() {
     );
 }
 
-/// The CPU engine over a real model: what the search finds is what `bench` then runs with, and nothing was modelled.
+/// On the CPU engine over a real model, `bench` runs with what the search found.
 #[cfg(feature = "tract")]
 #[test]
 fn the_cpu_engine_is_tuned_on_a_real_model() {
@@ -310,12 +311,12 @@ fn the_cpu_engine_is_tuned_on_a_real_model() {
     takes(&ended, "tract ");
 }
 
-/// The words of a short `bench`.
+/// The arguments of a short `bench`.
 const BENCH: &str = "bench --model pixels --benchmark-file benchmark.toml --scenario Offline --mode PerformanceOnly \
                      --mlperf-conf mlperf.conf --user-conf user.conf --log-dir logs --duration 100ms";
 const REPORT: &str = "--scratch . --format json";
 
-/// Further words of it, with a system's values; the files that it reads.
+/// Returns its arguments with a system's values and the files that it reads.
 fn bench_words<'a>(fixture: &Fixture, sut: &'a str, system: &'a str) -> [&'a str; 4] {
     for (name, conf) in [
         ("mlperf.conf", support::MLPERF_CONF),
@@ -326,7 +327,7 @@ fn bench_words<'a>(fixture: &Fixture, sut: &'a str, system: &'a str) -> [&'a str
     ["--sut", sut, "--system", system]
 }
 
-/// Whether a run was made by that engine with all that the file has for it.
+/// Checks that a run used this engine with all values of the file.
 fn takes(ended: &Ended, engine: &str) {
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(

@@ -1,4 +1,4 @@
-//! The agent's daemon as a process of the test, with a state directory that outlives its restarts.
+//! Runs the agent's daemon as a process of the test, with a state directory that survives restarts.
 
 use std::{
     fs::{self, File},
@@ -36,7 +36,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Installs and starts one that uses the broker at `port`.
+    /// Installs and starts an agent that uses the broker at `port`.
     pub(crate) fn start(port: u16) -> Self {
         Self::start_with(port, "min_free_mib = 16")
     }
@@ -44,14 +44,14 @@ impl Agent {
     /// As [`Self::start`], with other lines of configuration.
     pub(crate) fn start_with(port: u16, more: &str) -> Self {
         let agent = Self::start_without_broker(port, more);
-        // A command that is sent before the first session waits nowhere.
+        // No queue keeps a command that is sent before the first session.
         eventually("the daemon's connection", 20, || {
             agent.log().contains("connected to the broker").then_some(())
         });
         agent
     }
 
-    /// The same, possibly without a broker at `port`.
+    /// As [`Self::start_with`], possibly without a broker at `port`.
     pub(crate) fn start_without_broker(port: u16, more: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let state_dir = if more.contains("state_dir") {
@@ -77,7 +77,7 @@ impl Agent {
         self.launch_as(Command::new(env!("CARGO_BIN_EXE_regatta-agent")));
     }
 
-    /// The same, with a fault of the disk at these files.
+    /// As [`Self::launch`], with a fault of the disk at these files.
     pub(crate) fn launch_under(&mut self, strace: &Strace, files: &[&Path], fault: &str) {
         self.launch_as(strace.before(env!("CARGO_BIN_EXE_regatta-agent"), files, fault));
     }
@@ -107,7 +107,7 @@ impl Agent {
         child.wait().unwrap();
     }
 
-    /// Asks the daemon to end, and waits.
+    /// Ends the daemon with SIGTERM, and waits.
     pub(crate) fn stop(&mut self) -> ExitStatus {
         let mut child = self.child.take().unwrap();
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
@@ -124,7 +124,7 @@ impl Agent {
         fs::read_to_string(self.log_path()).unwrap()
     }
 
-    /// The daemon's thread of that name: its id, and for each processor from the first on whether it may run there.
+    /// Returns the id of a thread of the daemon, and for each processor whether it may run there.
     pub(crate) fn thread(&self, name: &str) -> Option<(i32, Vec<bool>)> {
         let mut threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         threads.find_map(|thread| {
@@ -148,7 +148,7 @@ impl Agent {
         self.run_dir(run).join("files").join(name)
     }
 
-    /// The process of the run that is on, as the daemon wrote it down.
+    /// Returns the process of the active run, as the daemon recorded it.
     pub(crate) fn run_process(&self, run: RunId) -> Pid {
         let job: serde_json::Value =
             serde_json::from_slice(&fs::read(self.run_dir(run).join("job.json")).unwrap()).unwrap();
@@ -161,13 +161,13 @@ impl Agent {
         self.memory("status", "VmHWM:")
     }
 
-    /// Memory of the daemon that is its own and no file's, in KiB; `None` as above.
+    /// Returns the daemon's anonymous memory in KiB; `None` as above.
     pub(crate) fn heap_kib(&self) -> Option<u64> {
         self.memory("smaps_rollup", "Pss_Anon:")
     }
 
-    /// The peak of the daemon's memory that is no file's in KiB, read every few milliseconds while `work` runs; `None` as above. The kernel's
-    /// own peak, `VmHWM`, counts pages of the program, and how many depends on what else has read its file.
+    /// Returns the peak of the daemon's anonymous memory in KiB, read every few milliseconds while `work` runs; `None` as above.
+    /// The kernel's own peak, `VmHWM`, also counts pages of the program, which depend on other readers of its file.
     pub(crate) fn peak_heap_while(&self, work: impl FnOnce()) -> Option<u64> {
         // A panic of `work` drops the sender, which ends the reading as well.
         let (end, ended) = mpsc::channel::<()>();
@@ -199,7 +199,7 @@ impl Agent {
         Some(line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap())
     }
 
-    /// A run of the modelled accelerator (0.6 ms a query) for `millis`, SingleStream, PerformanceOnly.
+    /// Returns a run of the modelled accelerator (0.6 ms a query) for `millis`, SingleStream, PerformanceOnly.
     pub(crate) fn spec(&self, millis: u64) -> RunSpec {
         let round = known::rounds()
             .unwrap()
@@ -244,7 +244,7 @@ impl Agent {
         }
     }
 
-    /// Puts a run on the disk of a daemon that is not running, as a power cut leaves it while LoadGen runs.
+    /// Writes a run to the disk of a stopped daemon, as a power cut leaves it while LoadGen runs.
     pub(crate) fn lay_down_interrupted_run(&self, files: &[(&str, &[u8])]) -> RunId {
         let spec = self.spec(1_000);
         let dir = self.run_dir(spec.run);
@@ -264,7 +264,7 @@ impl Agent {
         self.directory.path().join("agent.log")
     }
 
-    /// The id as the daemon tells it in its first line.
+    /// Returns the id from the daemon's first line.
     fn read_device(&self) -> Option<DeviceId> {
         let log = self.log();
         let (_, behind) = log.split_once(": device ")?;
@@ -275,7 +275,7 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // A thread that its tracer holds up does not even die.
+            // A thread that its tracer has stopped does not end.
             let_go(child.id());
             let _ = child.kill();
             let _ = child.wait();
@@ -286,7 +286,7 @@ impl Drop for Agent {
     }
 }
 
-/// SHA-256 of some bytes, hexadecimal.
+/// Returns the SHA-256 of bytes in hexadecimal.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
@@ -294,7 +294,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Bytes that are equal nowhere for long, so that a misplaced chunk cannot pass.
+/// Returns bytes without long repetitions, so that a misplaced chunk is found.
 pub(crate) fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes = Vec::with_capacity(length + 8);

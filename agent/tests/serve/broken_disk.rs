@@ -1,5 +1,5 @@
-//! A disk that fails to flush or to read, once and never again, or takes its time: logged data is reported as uncertain, is proven
-//! once it can be, and delays no other run.
+//! Tests with a disk that once fails to flush or to read, or is slow. The daemon reports such data as uncertain, proves it as
+//! soon as it can, and delays no other run.
 
 use std::{fs, io::Write as _, path::Path};
 
@@ -17,7 +17,7 @@ use crate::{
 
 const DETAIL: &str = "mlperf_log_detail.txt";
 
-/// A file that cannot be had when its run is sealed: the run says so, and is whole and signed after a restart.
+/// A file cannot be read or flushed when its run is sealed. The run reports it, and is complete and signed after a restart.
 fn what_fails_once_is_owed_until_the_next_start(fault: &str, expected: &str) {
     let Some(broker) = Mosquitto::start() else { return };
     let Some(strace) = Strace::find() else { return };
@@ -108,13 +108,13 @@ fn evidence_that_cannot_be_written_once_is_written_at_the_next_start() {
     assert!(coordinator.wait_for_streams(run, 30).contains_key("evidence.sig"));
 }
 
-/// Appends to what the run process says, as an engine that talks.
+/// Appends to the output of the run process, as an engine that prints.
 fn talk(log: &Path) {
     let mut log = fs::File::options().append(true).open(log).unwrap();
     log.write_all(&noise(100_000)).unwrap();
 }
 
-/// A live run whose log suffers a fault of fdatasync, which nobody but the daemon's looks at growing files uses.
+/// Starts a live run with a fault of fdatasync, which only live delivery uses.
 fn live_run(broker: &Mosquitto, strace: &Strace, fault: &str) -> (Agent, Coordinator, regatta_types::RunId) {
     let mut agent = Agent::start_with(broker.port, "min_free_mib = 16\nheartbeat_ms = 250");
     agent.stop();
@@ -154,7 +154,7 @@ fn a_flush_that_fails_once_while_loadgen_runs_fails_the_run() {
 fn a_flush_that_takes_its_time_holds_up_neither_heartbeats_nor_commands() {
     let Some(broker) = Mosquitto::start() else { return };
     let Some(strace) = Strace::find() else { return };
-    // Longer than anything here waits.
+    // Longer than any wait in these tests.
     let (agent, coordinator, run) = live_run(&broker, &strace, "fdatasync:delay_enter=600s:when=1");
     let process = agent.run_process(run);
     eventually("the flush to begin", 20, || {
@@ -187,7 +187,7 @@ fn a_flush_that_takes_its_time_holds_up_neither_heartbeats_nor_commands() {
     assert!(coordinator.wait_for_streams(run, 30).contains_key("evidence.sig"));
 }
 
-/// A released run is given up for space that is missing, and not because something else below `runs` cannot be read.
+/// A released run is removed for missing space, and not because something else below `runs` cannot be read.
 #[test]
 fn a_directory_that_cannot_be_read_costs_no_run() {
     let Some(broker) = Mosquitto::start() else { return };
@@ -211,7 +211,7 @@ fn a_directory_that_cannot_be_read_costs_no_run() {
     assert!(agent.file(run, "run.log").exists(), "there was space for both");
 }
 
-/// A run is removed once its directory has another name, whatever is left below that.
+/// A run is removed when its directory has another name, whatever remains below it.
 #[test]
 fn a_run_whose_files_cannot_be_deleted_is_forgotten_and_stops_no_start() {
     let Some(broker) = Mosquitto::start() else { return };
@@ -238,7 +238,7 @@ fn a_run_whose_files_cannot_be_deleted_is_forgotten_and_stops_no_start() {
     assert!(hello.runs.is_empty(), "{:?}", hello.runs);
 }
 
-/// A daemon that comes back could not end a process that it does not know of.
+/// A restarted daemon could not end a process that it does not know.
 #[test]
 fn a_run_process_that_cannot_be_recorded_fails_its_run() {
     let Some(broker) = Mosquitto::start() else { return };
@@ -265,7 +265,7 @@ fn a_run_process_that_cannot_be_recorded_fails_its_run() {
     );
 }
 
-/// What the run process reported is read once more for the evidence, after its hash.
+/// The report of the run process is read again for the evidence, after its hash.
 #[test]
 fn a_report_that_cannot_be_read_once_is_no_missing_report() {
     let Some(broker) = Mosquitto::start() else { return };

@@ -1,4 +1,4 @@
-//! Commands: refused with a reason, idempotent, harmless when broken.
+//! Tests of commands: refusals with a reason, repeated ones and damaged ones.
 
 use regatta_types::{RunId, documents::RunPhase};
 use regatta_wire::{
@@ -79,7 +79,7 @@ fn broken_messages_are_dropped_and_the_daemon_lives() {
         },
     );
     assert_eq!(reason_of(&coordinator, run, RunPhase::Aborted), "before it came");
-    // Its start, late, finds it aborted.
+    // A late start finds the run aborted.
     coordinator.known().states.clear();
     coordinator.command(
         run,
@@ -100,7 +100,7 @@ fn a_run_without_disk_space_is_refused() {
     let reason = reason_of(&coordinator, spec.run, RunPhase::Failed);
     assert!(reason.starts_with("the device cannot keep the run: "), "{reason}");
     assert!(
-        reason.ends_with("1000000000 MiB are wanted (min_free_mib)"),
+        reason.ends_with("1000000000 MiB are needed (min_free_mib)"),
         "{reason}"
     );
 }

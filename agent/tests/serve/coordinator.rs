@@ -1,5 +1,4 @@
-//! A coordinator in a few lines: it assembles streams in memory and acknowledges as the protocol says, and misbehaves
-//! where a test asks for it.
+//! A minimal coordinator: it assembles streams in memory and acknowledges by the protocol. Tests can make it misbehave.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,18 +26,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::eventually;
 
-/// What the coordinator knows, and how it is to misbehave.
+/// The coordinator's knowledge, and how it misbehaves.
 #[derive(Default)]
 pub(crate) struct CoordinatorState {
     /// The last hello and whether it came live.
     pub(crate) hello: Option<Hello>,
     /// Every state of every run, in order.
     pub(crate) states: HashMap<RunId, Vec<StateReport>>,
-    /// When a run was first told to be in a phase.
+    /// When each run's phase was first reported.
     pub(crate) phase_times: HashMap<(RunId, RunPhase), Instant>,
-    /// Runs whose retained state was taken away.
+    /// Runs whose retained state was removed.
     pub(crate) cleared: Vec<RunId>,
-    /// What the device has found of itself, by question.
+    /// The device's examinations of itself, by request.
     pub(crate) examined: Vec<(RunId, Examined)>,
     /// Every page of every inventory.
     pub(crate) inventories: Vec<Inventory>,
@@ -48,13 +47,13 @@ pub(crate) struct CoordinatorState {
     pub(crate) log_messages: Vec<(Instant, RunId, usize)>,
     /// The streams.
     pub(crate) streams: BTreeMap<(RunId, StreamName), Stream>,
-    /// Says nothing about log messages.
+    /// Does not acknowledge log messages.
     pub(crate) silent: bool,
     /// Takes log messages slowly.
     pub(crate) pause: Duration,
-    /// Says everything twice.
+    /// Sends everything twice.
     pub(crate) twice: bool,
-    /// Calls the next whole stream different.
+    /// How many complete streams it declares different.
     pub(crate) doubts: u32,
     connections: u32,
     client: Option<Client>,
@@ -82,7 +81,7 @@ pub(crate) struct Coordinator {
 }
 
 impl Coordinator {
-    /// Connects to the broker at `port`, and again whenever it is lost.
+    /// Connects to the broker at `port`, and again after each loss.
     pub(crate) fn start(port: u16, device: &DeviceId) -> Self {
         let coordinator = Self {
             known: Arc::default(),
@@ -102,7 +101,7 @@ impl Coordinator {
         self.known.lock().unwrap()
     }
 
-    /// Waits until the device's last hello says that it is there, or that it is not; the hello.
+    /// Waits until the device's last hello is online, or offline, and returns it.
     pub(crate) fn wait_for_hello(&self, online: bool) -> Hello {
         let what = if online { "the device" } else { "the device's end" };
         eventually(what, 20, || {
@@ -116,7 +115,7 @@ impl Coordinator {
         self.publish(Leaf::Command(run), command.to_frame().unwrap());
     }
 
-    /// Asks for a run; its spec's exact bytes.
+    /// Requests a run and returns its spec's exact bytes.
     pub(crate) fn start_run(&self, spec: &RunSpec) -> Vec<u8> {
         let spec_json = serde_json::to_vec(spec).unwrap();
         self.command(
@@ -141,7 +140,7 @@ impl Coordinator {
             .unwrap();
     }
 
-    /// Waits until the run is in a phase; its report then.
+    /// Waits until the run is in a phase, and returns the report.
     pub(crate) fn wait_for(&self, run: RunId, phase: RunPhase, seconds: u64) -> StateReport {
         eventually(&format!("the run to be {phase}"), seconds, || {
             let known = self.known();
@@ -156,7 +155,7 @@ impl Coordinator {
         })
     }
 
-    /// Waits until every stream of a final report is whole; the streams.
+    /// Waits until every stream of a final report is complete, and returns the streams.
     pub(crate) fn wait_for_streams(&self, run: RunId, seconds: u64) -> BTreeMap<String, Vec<u8>> {
         eventually("every stream to be whole", seconds, || {
             let known = self.known();
@@ -172,7 +171,7 @@ impl Coordinator {
         })
     }
 
-    /// Bytes that have arrived of a run.
+    /// Returns how many bytes of a run have arrived.
     pub(crate) fn bytes_of(&self, run: RunId) -> usize {
         let known = self.known();
         known
@@ -191,7 +190,7 @@ impl Coordinator {
             .set_keep_alive(5);
         let (client, mut connection) = Client::builder(options).capacity(1000).build();
         for event in connection.iter() {
-            // The test has ended: nobody but this thread knows the coordinator.
+            // The test has ended: only this thread uses the coordinator.
             if Arc::strong_count(&self.known) == 1 {
                 return false;
             }
@@ -221,7 +220,7 @@ impl Coordinator {
         true
     }
 
-    /// Takes a message; what is to be answered.
+    /// Handles a message, and returns the answers to publish.
     fn take(&self, topic: &Topic, payload: &[u8]) -> Vec<(Topic, Vec<u8>)> {
         assert_eq!(topic.device, self.device);
         let mut known = self.known();

@@ -1,4 +1,4 @@
-//! Delivery: complete, exact, bounded in memory, whatever the acknowledgements are like.
+//! Tests of delivery: complete, exact and with bounded memory, whatever the acknowledgements are.
 
 use std::{fs, time::Instant};
 
@@ -106,7 +106,7 @@ fn two_hundred_megabytes_take_little_memory() {
     println!("200 MB in {:.1} s", begin.elapsed().as_secs_f64());
     if let Some(peak) = agent.peak_rss_kib() {
         println!("the daemon's peak RSS {peak} KiB");
-        // More than half of it are pages of the unoptimised program; `tools/lean` measures the released one.
+        // More than half are pages of the unoptimised program; `tools/lean` measures the release build.
         assert!(peak < 32 * 1024, "peak RSS {peak} KiB");
     }
     assert!(

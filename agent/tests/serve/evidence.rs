@@ -1,4 +1,4 @@
-//! What the device proves of a run: hashes that fit, a signature that fits, reasons why it is no measurement.
+//! Tests of a run's evidence: its hashes, its signature, and the reasons why it is not a measurement.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! SIGKILL in the middle of a delivery: to the daemon, to the broker; and damage to what the daemon keeps.
+//! Tests of SIGKILL to daemon and broker during delivery, and of damage to the daemon's files.
 
 use std::{
     fs::{self, OpenOptions},
@@ -38,7 +38,7 @@ fn a_killed_daemon_goes_on_where_it_was() {
         wait_for_bytes(&coordinator, run, part * BIG / 4);
         agent.kill();
         if part == 2 {
-            // The power went while the journal was written.
+            // The power failed while the journal was written.
             let journal = agent.run_dir(run).join("outbox.journal");
             OpenOptions::new()
                 .append(true)
@@ -82,7 +82,7 @@ fn a_killed_broker_without_persistence_costs_nothing() {
     }
     let streams = coordinator.wait_for_streams(run, 120);
     assert!(streams["mlperf_log_accuracy.json"] == big);
-    // Hello and states, which the broker had lost, are there again.
+    // Hello and states, which the broker had lost, are published again.
     assert!(coordinator.known().hello.as_ref().unwrap().online);
 }
 

@@ -1,4 +1,4 @@
-//! A real full disk: the state directory on a small tmpfs.
+//! Tests with a full disk: the state directory is on a small tmpfs.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn a_disk_that_fills_up_fails_the_run_keeps_what_is_there_and_takes_no_other() {
     let report = coordinator.wait_for(spec.run, RunPhase::Failed, 30);
     let reason = report.state.reason.unwrap();
     assert!(reason.contains("No space left on device"), "{reason}");
-    // What was there is delivered, and the reserve gave room to prove it.
+    // Existing files are delivered, and the reserve had room for the evidence.
     let streams = coordinator.wait_for_streams(spec.run, 20);
     assert!(
         streams.contains_key("run.log") && streams.contains_key("evidence.sig"),
@@ -71,7 +71,7 @@ fn a_disk_that_gets_tight_costs_the_extras_and_not_the_log() {
     let says_so =
         || fs::read_to_string(&log).is_ok_and(|log| log.contains("nothing of what follows is kept"));
     eventually("the extras to end", 10, || says_so().then_some(()));
-    // An engine that talks on.
+    // An engine that continues to print.
     let mut chatty = fs::File::options().append(true).open(&log).unwrap();
     std::io::Write::write_all(&mut chatty, &[b'x'; 100_000]).unwrap();
     coordinator.wait_for(spec.run, RunPhase::Done, 60);

@@ -1,18 +1,18 @@
-//! How little memory the daemon holds, as SPECIFICATION.md promises it: the heap stays small and stops growing, however many
-//! runs were done. The whole process in its shipped build is measured by `tools/lean`; an unoptimised program is a larger one.
+//! Tests of the daemon's memory, as SPECIFICATION.md promises it: the heap stays small, whatever the number of runs. `tools/lean`
+//! measures the whole process in its release build.
 
 use regatta_types::documents::RunPhase;
 use regatta_wire::message::Command;
 
 use crate::{agent::Agent, coordinator::Coordinator, mosquitto::Mosquitto};
 
-/// Runs before the first look: by then every buffer has been used.
+/// Runs before the first measurement: by then every buffer has been used.
 const FIRST: usize = 5;
-/// Runs between the looks.
+/// Runs between the measurements.
 const MORE: usize = 20;
-/// Promised for the whole process are 12 MiB; code takes the rest.
+/// The limit of the whole process is 12 MiB; code takes the rest.
 pub(crate) const MOST_HEAP_KIB: u64 = 6 * 1024;
-/// An allocator's unevenness. A leak of a run's logs, or of its 64 KiB chunks, is more than this over 20 runs.
+/// The allowed variation of the allocator. A leak of a run's logs, or of its 64 KiB chunks, is larger over 20 runs.
 const MOST_GROWTH_KIB: u64 = 768;
 
 #[test]

@@ -1,7 +1,7 @@
-//! The daemon from outside: the real binary over a real mosquitto, with a small coordinator played by the test. Faults
-//! are real ones: SIGKILL to daemon, run process and broker, at awkward moments.
+//! Tests of the daemon from outside: the real binary over a real mosquitto, with a minimal coordinator. Faults are real: SIGKILL
+//! to daemon, run process and broker at inconvenient moments.
 
-// Test code says what it expects.
+// Tests state what they expect.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,7 +28,7 @@ mod supervisor;
 
 use std::time::{Duration, Instant};
 
-/// Waits for something that another process does.
+/// Waits for an effect of another process.
 fn eventually<T>(what: &str, seconds: u64, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {

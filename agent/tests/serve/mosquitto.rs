@@ -1,4 +1,4 @@
-//! Debian's mosquitto on a loopback port of its own, without persistence, gone when the test is.
+//! Runs Debian's mosquitto on its own loopback port, without persistence, until the test ends.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ pub(crate) struct Mosquitto {
 }
 
 impl Mosquitto {
-    /// Starts one. `None`, with the reason printed, where mosquitto is not installed; under CI that is a failure.
+    /// Starts a mosquitto. Returns `None`, after printing the reason, where it is not installed; in CI that is a failure.
     pub(crate) fn start() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0")
@@ -49,13 +49,13 @@ impl Mosquitto {
         Some(broker)
     }
 
-    /// Kills it with SIGKILL; everything that it held is lost.
+    /// Kills it with SIGKILL; all its messages are lost.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Lets it stand still for a while, its connections open.
+    /// Stops it for a while with open connections.
     pub(crate) fn stall(&self, time: Duration) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::STOP).unwrap();

@@ -1,5 +1,5 @@
-//! Permission to remove logs: acknowledgements, which have no signature, free nothing; a release does, until the coordinator
-//! asks for files again.
+//! Tests of the permission to remove logs. Acknowledgements, which have no signature, free nothing. A release does, until the
+//! coordinator requests files again.
 
 use std::{
     fs::{self, File},
@@ -16,7 +16,7 @@ use crate::{
     mosquitto::Mosquitto,
 };
 
-/// A device with a small spool, and a run on it that was acknowledged whole.
+/// Returns a device with a small spool, and a completely acknowledged run on it.
 fn acknowledged_run(broker: &Mosquitto) -> (Agent, Coordinator, RunId) {
     let mut agent = Agent::start_with(broker.port, "min_free_mib = 2\nspool_max_mib = 4");
     agent.stop();
@@ -44,7 +44,7 @@ fn is_released(agent: &Agent, run: RunId) -> bool {
 fn only_a_release_frees_disk_space() {
     let Some(broker) = Mosquitto::start() else { return };
     let (agent, coordinator, run) = acknowledged_run(&broker);
-    // The clock jumps forward, as when a board without a battery hears a time server.
+    // The clock jumps forward, as when a board without a battery reaches a time server.
     let job = File::open(agent.run_dir(run).join("job.json")).unwrap();
     job.set_modified(SystemTime::now() - Duration::from_secs(86_400))
         .unwrap();
@@ -57,7 +57,7 @@ fn only_a_release_frees_disk_space() {
         .reason;
     assert_eq!(
         reason.unwrap(),
-        "the device cannot keep the run: logs of other runs take up 3 MiB of 4 (spool_max_mib), and 2 MiB are wanted \
+        "the device cannot keep the run: logs of other runs take up 3 MiB of 4 (spool_max_mib), and 2 MiB are needed \
          (min_free_mib)"
     );
     assert!(agent.file(run, "mlperf_log_detail.txt").exists());
@@ -76,7 +76,7 @@ fn acknowledged_data_is_resent_on_request_also_after_a_crash() {
     coordinator.command(run, &Command::Release);
     eventually("the release", 20, || is_released(&agent, run).then_some(()));
 
-    // The coordinator's store is an older one again.
+    // The coordinator's store was restored from an older copy.
     let resend = streams_of(&coordinator, run);
     coordinator.known().streams.clear();
     coordinator.known().silent = true;
@@ -106,7 +106,7 @@ fn the_state_of_a_queried_run_is_published_and_an_unknown_run_is_not_started() {
     eventually("the state", 20, || (state_count() > before).then_some(()));
     let before = coordinator.bytes_of(run);
 
-    // Answered with what is there; not more than once in ten seconds.
+    // The device sends what it has, at most once in ten seconds.
     let unknown = RunId::now();
     let listed = || coordinator.known().inventories.last().unwrap().clone();
     let first = listed();

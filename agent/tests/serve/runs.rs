@@ -1,4 +1,4 @@
-//! Runs of the real run process, from their start to the last delivered byte, and every way in which they end early.
+//! Tests of runs of the real run process, from the start to the last delivered byte, and of every early end.
 
 use std::{collections::BTreeMap, fs, thread::sleep, time::Duration};
 
@@ -20,7 +20,7 @@ fn evidence(streams: &BTreeMap<String, Vec<u8>>) -> Evidence {
     Evidence::from_json(&streams["evidence.json"]).unwrap()
 }
 
-/// The phases through which a run was told to go, each once.
+/// Returns the reported phases of a run, each once.
 fn phases(coordinator: &Coordinator, run: RunId) -> Vec<RunPhase> {
     let mut phases: Vec<RunPhase> = coordinator.known().states[&run]
         .iter()
@@ -202,7 +202,7 @@ fn in_the_window_the_daemon_sends_heartbeats_alone() {
         "min_free_mib = 16\ndeliver_first_ms = 0\nheartbeat_ms = 500",
     );
     agent.stop();
-    // A backlog that is not delivered when the run begins.
+    // Logs of another run that are not delivered when the run begins.
     let backlog = agent.lay_down_interrupted_run(&[("mlperf_log_accuracy.json", &noise(100_000_000))]);
     let coordinator = Coordinator::start(broker.port, &agent.device);
     agent.launch();
@@ -256,7 +256,7 @@ fn a_live_run_delivers_while_it_runs() {
     coordinator.start_run(&spec);
     coordinator.wait_for(spec.run, RunPhase::Running, 30);
     sleep(Duration::from_millis(500));
-    // Something is logged meanwhile, whatever LoadGen writes and when.
+    // `run.log` grows meanwhile, whatever LoadGen writes.
     let mut log = fs::File::options()
         .append(true)
         .open(agent.file(spec.run, "run.log"))
@@ -307,7 +307,7 @@ fn a_live_run_keeps_to_its_rate_and_the_daemon_off_the_timing_processor() {
     let clocks = attempt.started.unwrap().monotonic_ns..attempt.ended.unwrap().monotonic_ns;
     let seconds = (clocks.end - clocks.start) as f64 / 1e9;
     println!("in {seconds:.2} s: {:?}", attempt.window);
-    // A chunk ahead, and the heartbeats; and what a slow machine takes to hear of the window's end.
+    // One chunk, the heartbeats, and what is sent until a slow machine learns of the window's end.
     let most = (seconds + 1.0) * 102_400.0 + 70_000.0;
     assert!((attempt.window.bytes_sent as f64) < most, "{:?}", attempt.window);
     let cpus = std::thread::available_parallelism().unwrap().get();

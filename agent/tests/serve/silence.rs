@@ -1,5 +1,5 @@
-//! A connection that dies without a word: what is sent is accepted and lost, and nothing is ever reset, as behind a
-//! router that has forgotten the connection.
+//! Tests of a connection that fails silently, as behind a router that has forgotten it: data is accepted and lost, and nothing is
+//! reset.
 
 use std::{
     io::{Read as _, Write as _},
@@ -15,7 +15,7 @@ use regatta_types::documents::RunPhase;
 
 use crate::{agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto};
 
-/// A relay to the broker whose connections can be made deaf.
+/// A relay to the broker whose connections can stop forwarding.
 struct Relay {
     port: u16,
     state: Arc<RelayState>,
@@ -24,7 +24,7 @@ struct Relay {
 #[derive(Default)]
 struct RelayState {
     connections: AtomicUsize,
-    /// Connections up to this number carry nothing any more.
+    /// Connections up to this number forward nothing.
     deaf: AtomicUsize,
 }
 

@@ -1,4 +1,4 @@
-//! How the daemon begins, and how it refuses to: exit codes and one sentence on standard error.
+//! Tests of the daemon's start and of its refusals: exit codes and one sentence on standard error.
 
 use std::{
     fs,

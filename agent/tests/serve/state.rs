@@ -1,5 +1,5 @@
-//! The state guard: the real daemon and the real helper over the root of an AGX Orin (a made-up one, with fakes of nvpmodel
-//! and systemctl). The requested state is set, verified and restored, whichever process dies.
+//! Tests of the state guard: the real daemon and helper over a simulated root of an AGX Orin, with fakes of nvpmodel and
+//! systemctl. The requested state is set, verified and restored, whichever process is killed.
 
 use std::{
     collections::BTreeMap,
@@ -118,7 +118,7 @@ fn a_state_is_set_proven_sampled_and_put_back() {
         "sys/class/devfreq/17000000.gpu/cur_freq",
         "306000000\n",
     );
-    // The next may have been taken in between.
+    // The next sample may have been taken in between.
     samples_beyond(healthy + 1);
     let reason = "seen enough".to_owned();
     lab.coordinator.command(spec.run, &Command::Abort { reason });
@@ -198,7 +198,7 @@ fn a_state_that_does_not_hold_fails_the_run_before_it_measures() {
     let before = bytes_of(lab.root.path());
     let spec = in_state(lab.agent.spec(300), "gpu=lock:612000000");
     let (done, file) = (AtomicBool::new(false), lab.root.path().join(GPU_MIN));
-    // A fake of a service that takes the clock back.
+    // A fake of a service that resets the clock.
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
@@ -259,7 +259,7 @@ fn a_daemon_that_is_killed_leaves_the_board_as_it_was() {
         "what was set is known"
     );
 
-    // Both at once: the journal is what is left.
+    // Both at once: only the journal remains.
     let doomed = in_state(
         lab.agent.spec(60_000),
         "gpu=lock:612000000 memory=lock:2133000000",

@@ -1,4 +1,4 @@
-//! The daemon under a service manager: it says when it is ready, that its loop turns, and that it goes.
+//! Tests of the daemon under a service manager: it reports that it is ready, alive and stopping.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What a test of systemd's side needs: its socket and the daemon that talks to it.
+/// systemd's side of a test: its socket, and the daemon that notifies it.
 struct Managed {
     socket: UnixDatagram,
     daemon: Child,

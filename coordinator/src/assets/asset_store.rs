@@ -54,7 +54,7 @@ pub(crate) enum AssetStoreError {
     Kind(PathBuf),
     /// A tree's manifest is damaged, so the files that the tree needs are unknown.
     #[error(
-        "{} has gone bad, and which files its tree needs is not known: add the tree again with `regatta asset add`, or \
+        "{} is damaged, and the files of its tree are unknown: add the tree again with `regatta asset add`, or \
          remove it with `regatta asset remove`",
         .path.display()
     )]

@@ -30,9 +30,9 @@ use crate::{
 /// Commands about assets.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Keeps copies of files or directories for devices, or of a benchmark's model and samples
+    /// Adds copies of files or directories for devices, or of a benchmark's model and samples
     Add {
-        /// What to keep; below the scratch directory unless --at says where it belongs there
+        /// The file or directory; below the scratch directory, unless --at names its path there
         #[arg(required_unless_present = "benchmark")]
         paths: Vec<PathBuf>,
         /// The model, samples and map of a benchmark, out of the scratch directory
@@ -48,7 +48,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "LAYOUT", requires = "benchmark")]
         layout: Option<Layout>,
     },
-    /// Lists what is kept
+    /// Lists the assets
     List,
     /// Downloads what runs of a benchmark need to devices, before the runs are requested
     Fetch(Box<FetchArgs>),

@@ -156,7 +156,7 @@ pub(super) fn print(text: &str) -> io::Result<()> {
 /// Whether `--quiet` was given.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Switches [`tell`] and progress off for the rest of the process.
+/// Switches off [`tell`] and progress for the rest of the process.
 pub(super) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! Watches the devices of runs that are waited for: whether each is heard, silent or offline. It only reads the store.
+//! Watches the devices of runs that are waited for: whether each is online, silent or offline. It only reads the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     tables,
 };
 
-/// Whether a device is heard.
+/// Whether the coordinator receives messages from a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Heard,
@@ -34,7 +34,7 @@ pub(super) struct DeviceWatch {
 pub(super) struct DeviceReport {
     /// A sentence for each change since the last look.
     pub(super) changes: Vec<String>,
-    /// A few words for each device that is not heard.
+    /// A few words for each device that sends no messages.
     pub(super) absent: BTreeMap<DeviceId, String>,
 }
 

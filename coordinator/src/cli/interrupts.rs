@@ -22,8 +22,8 @@ use tokio::{
 /// The interval for looking at the count.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The number of interrupts since it was made. From then on Ctrl-C no longer ends the process, and the terminal does not echo `^C`: it would
-/// move the cursor, from which lines that change in place are drawn.
+/// The number of interrupts since it was made. From then on Ctrl-C no longer ends the process. The terminal does not echo `^C`,
+/// which would move the cursor of lines that change in place.
 pub(super) struct Interrupts {
     count: Arc<AtomicUsize>,
     /// The terminal's settings before.

@@ -78,7 +78,8 @@ pub(super) struct Args {
     /// The state that the device is set to for the run: MaxP, MaxQ or as-is; a plan may name single clocks [default: as-is]
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
-    /// How long a device may have a run before the coordinator ends it, such as 2h, besides a wait for its gate [default: no limit]
+    /// How long a device may have a run before the coordinator ends it, such as 2h, without its wait for the gate [default: no
+    /// limit]
     #[arg(long, value_name = "T")]
     limit: Option<String>,
     #[command(flatten)]

@@ -8,8 +8,8 @@ pub(super) struct SettingFlags {
     /// The round whose rules apply, such as v6.1 [default: the newest]
     #[arg(long)]
     pub(super) round: Option<String>,
-    /// The system with the settings for the benchmark: its name, a .toml file, auto for the device's own, or none
-    /// [default: the device's own system, where there is one]
+    /// The system with the settings: its name, a .toml file, auto for the device's own, or none [default: the device's own, if it
+    /// has one]
     #[arg(long, value_name = "SYSTEM")]
     pub(super) system: Option<String>,
     /// A setting of the engine, KEY=VALUE

@@ -1,5 +1,5 @@
-//! The page of comparisons: two selections of runs in a form, and what `regatta compare` says about them, as a forest plot and a table for each
-//! benchmark and scenario.
+//! The page of comparisons: two selections of runs in a form, and the result of `regatta compare`. Each benchmark and scenario
+//! has a forest plot and a table.
 
 mod group;
 

@@ -1,5 +1,5 @@
-//! The connections of browsers: their number, their headers and their time are limited. Over TLS, handshakes have slots of their own, and
-//! the address with the most connections loses its oldest one when no slot is free, so that one address cannot take all slots.
+//! The connections of browsers: their number, their headers and their time are limited. Over TLS, handshakes have slots of their
+//! own. When no slot is free, the address with the most connections loses its oldest one, so that one address cannot take all.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 

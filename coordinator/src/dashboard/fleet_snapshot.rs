@@ -1,4 +1,5 @@
-//! The fleet at one moment, read from the store: devices, what each runs, and whether the broker is heard. It does not sort or render.
+//! The fleet at one moment, read from the store: devices, what each runs, and whether the broker is connected. It does not sort
+//! or render.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ pub(crate) struct FleetSnapshot {
     pub(crate) read: Timestamp,
     /// The devices, by name.
     pub(crate) devices: Vec<FleetDevice>,
-    /// The number of devices whose agent speaks another wire version.
+    /// The number of devices whose agent has another wire version.
     pub(crate) refused: usize,
     /// Since when the coordinator has lost the broker, RFC 3339 UTC.
     pub(crate) broker_lost: Option<String>,

@@ -16,7 +16,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
          base-uri 'none'; frame-ancestors 'none'",
     ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    // With `no-referrer`, browsers would not tell whose form they send.
+    // With `no-referrer`, browsers would not send the origin of a form.
     (header::REFERRER_POLICY, "same-origin"),
     (
         HeaderName::from_static("cross-origin-resource-policy"),

@@ -60,7 +60,7 @@ impl Identity {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IdentityError {
     /// The name belongs to a device with another key.
-    #[error("{name} is {known}, and this board is {}: it was set up anew, or is another board", or_nobody(.found))]
+    #[error("{name} is {known}, and this board is {}: it was set up again, or is another board", or_nobody(.found))]
     Changed {
         /// The name.
         name: String,
@@ -78,7 +78,7 @@ pub(crate) enum IdentityError {
         known: String,
     },
     /// The board was removed from the lab.
-    #[error("this board was removed as {known} ({device}), and its key does not come back")]
+    #[error("this board was removed as {known} ({device}), and its key stays refused")]
     Removed {
         /// Its id.
         device: DeviceId,
@@ -94,7 +94,7 @@ pub(crate) enum IdentityError {
         broker: String,
     },
     /// The store failed.
-    #[error("the store cannot tell who is enrolled")]
+    #[error("the enrolled devices cannot be read from the store")]
     Store(#[from] store::StoreError),
 }
 
@@ -258,10 +258,10 @@ mod tests {
         ToEnroll
         Enrolled
         ToEnroll
-        boat is 01010101010101010101010101010101, and this board is 09090909090909090909090909090909: it was set up anew, or is another board
-        boat is 01010101010101010101010101010101, and this board is nobody yet: it was set up anew, or is another board
+        boat is 01010101010101010101010101010101, and this board is 09090909090909090909090909090909: it was set up again, or is another board
+        boat is 01010101010101010101010101010101, and this board is nobody yet: it was set up again, or is another board
         this board is 02020202020202020202020202020202 and already called ship
-        this board was removed as wreck (03030303030303030303030303030303), and its key does not come back
+        this board was removed as wreck (03030303030303030303030303030303), and its key stays refused
         this board is enrolled in another lab, as boat with the broker mqtts://lab:8883
         ToEnroll
         ToEnroll

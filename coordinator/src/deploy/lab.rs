@@ -21,7 +21,7 @@ const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_mins(15);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabError {
     /// No coordinator is running.
-    #[error("no coordinator serves this workspace, so that no board can be enrolled or heard")]
+    #[error("no coordinator serves this workspace, so that no board can enroll or connect")]
     Unserved,
     /// The coordinator listens on loopback only.
     #[error("the coordinator listens on this machine only (`{0}`), and a board elsewhere cannot reach it")]

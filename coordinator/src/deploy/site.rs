@@ -322,12 +322,12 @@ fn try_sudo(root: &Root, board: &dyn Board, survey: &Survey) -> Result<Output, S
     };
     let output = check.run_as(Some(root), board, &mut io::empty())?;
     // The messages of sudo, in older and newer versions.
-    let strangers = [
+    let refusals = [
         "is not in the sudoers file",
         "is not allowed to",
         "may not run sudo",
     ];
-    if strangers.iter().any(|words| output.err.contains(words)) {
+    if refusals.iter().any(|words| output.err.contains(words)) {
         return Err(StepError::NoSudoer {
             user: survey.user.clone(),
         });

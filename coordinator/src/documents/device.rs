@@ -80,7 +80,7 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
     }
 }
 
-/// A device with what its runs tell about it.
+/// A device, with the facts from its runs.
 #[derive(Serialize)]
 pub(crate) struct ShownDevice<'a> {
     #[serde(flatten)]

@@ -26,7 +26,8 @@ const ENROLLMENTS: Rate = Rate {
     burst: 16,
     per_second: 1.0 / 60.0,
 };
-/// The longest wait for another process's write. The device gives up after ten seconds, and must first hear that it should retry.
+/// The longest wait for another process's write. The device gives up after ten seconds, and must first learn that it should
+/// retry.
 const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
 
 /// The state for answering requests.
@@ -199,7 +200,7 @@ fn granted(entry: Entry) -> Result<String, Refusal> {
         Entry::Expired => "the token has expired: make another with `regatta device add`",
         Entry::Used => "the token has been used by another device: make another with `regatta device add`",
         Entry::Removed => {
-            "this device was removed, and its key does not come back: delete device.key in its state directory for a \
+            "this device was removed, and its key stays refused: delete device.key in its state directory for a \
              new identity"
         }
     };

@@ -27,10 +27,10 @@ pub(crate) enum TokenError {
     #[error("there is a device called `{0}`, or a token for one that has not been used yet")]
     Taken(String),
     /// The system provides no random numbers.
-    #[error("the system gave no randomness for a token")]
+    #[error("the system has no random bytes for a token")]
     Randomness,
     /// The store failed.
-    #[error("the token cannot be kept")]
+    #[error("the token cannot be stored")]
     Store(#[from] StoreError),
 }
 

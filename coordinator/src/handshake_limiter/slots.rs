@@ -208,8 +208,9 @@ impl State {
             .map(|(network, _)| *network)
     }
 
-    /// The handshake that loses its slot to one of `network`, if there is one: a stalled one of the network with the most slots, or
-    /// else the newest one of a network that has at least two slots more. An old handshake that makes progress always continues.
+    /// The handshake that loses its slot to one of `network`, if there is one: a stalled one of the network with the most slots.
+    /// Otherwise it is the newest one of a network that has at least two slots more. An old handshake that makes progress always
+    /// continues.
     fn victim(&mut self, network: IpAddr, now: u64) -> Option<(IpAddr, u64)> {
         if let Some(stalled) = self.stalled(now) {
             return Some(stalled);

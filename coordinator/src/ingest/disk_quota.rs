@@ -40,7 +40,7 @@ pub(super) struct NoSpace {
 /// A run exceeds its maximum size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a run may have {max_mib} MiB at most; hint: set `max_run_mib` in regatta.toml and start `regatta serve` anew"
+    "a run may have {max_mib} MiB at most; hint: set `max_run_mib` in regatta.toml and restart `regatta serve`"
 )]
 pub(super) struct RunTooLarge {
     max_mib: u64,

@@ -50,7 +50,7 @@ pub(crate) enum IssueError {
     #[error("the certificate library refused")]
     Library(#[from] rcgen::Error),
     /// The system provides no random numbers.
-    #[error("the system gave no randomness")]
+    #[error("the system has no random bytes")]
     Randomness,
 }
 

@@ -48,7 +48,7 @@ pub(crate) enum KeysError {
         source: io::Error,
     },
     /// Other users can read a private key.
-    #[error("{} can be read by others (mode {mode:o}): run `chmod 600` on it, and think about who may have read it", .path.display())]
+    #[error("{} can be read by others (mode {mode:o}): run `chmod 600` on it, and consider who may have read it", .path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub(crate) enum KeysError {
         mode: u32,
     },
     /// Other users can replace a file.
-    #[error("{} can be written by others (mode {mode:o}): run `chmod go-w` on it, and think about who may have written there", .path.display())]
+    #[error("{} can be written by others (mode {mode:o}): run `chmod go-w` on it, and consider who may have written there", .path.display())]
     Writable {
         /// The file or directory.
         path: PathBuf,
@@ -64,7 +64,7 @@ pub(crate) enum KeysError {
         mode: u32,
     },
     /// A file belongs to another user.
-    #[error("{} belongs to the user with the number {owner}, who can change it: run `chown` on it, and think about what is in it", .path.display())]
+    #[error("{} belongs to the user with the id {owner}, who can change it: run `chown` on it, and check its content", .path.display())]
     Foreign {
         /// The file or directory.
         path: PathBuf,

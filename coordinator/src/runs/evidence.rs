@@ -1,5 +1,4 @@
-//! Compares a delivered run with its evidence: the signature with the device's key, every file with its hash, and the reported final
-//! state with the signed one. It judges no figures.
+//! Compares a delivered run with its evidence: the signature, the hash of every file, and the final state. It judges no figures.
 
 #[cfg(test)]
 mod tests;
@@ -141,7 +140,7 @@ pub(super) fn prove(
         _ => None,
     };
     if signature_valid == Some(false) {
-        contradictions.push(format!("{EVIDENCE_SIGNATURE} does not fit the device's key"));
+        contradictions.push(format!("{EVIDENCE_SIGNATURE} does not match the device's key"));
     }
     let complete = evidence
         .as_ref()

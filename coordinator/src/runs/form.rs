@@ -20,7 +20,7 @@ pub(crate) enum NoForm {
     Form(#[from] FormError),
     /// Devices get the benchmark's samples as assets, but not in this form.
     #[error(
-        "the settings ask for samples of {benchmark} as {requested}, which devices cannot get from here: `{prep}` makes them, then `regatta asset add --benchmark {benchmark} --dtype {} --layout {}`; `--set input_dtype={}` runs without",
+        "the settings need samples of {benchmark} as {requested}, which are not an asset: `{prep}` makes them, then `regatta asset add --benchmark {benchmark} --dtype {} --layout {}`; `--set input_dtype={}` runs without",
         requested.dtype.word(),
         requested.layout,
         own.dtype.word()
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(dir(&int8, &[own, int8_dir]).unwrap(), int8_dir);
         assert_eq!(
             dir(&int8, &[own]).unwrap_err().to_string(),
-            "the settings ask for samples of digits as int8_chw4, which devices cannot get from here: `regatta prep digits \
+            "the settings need samples of digits as int8_chw4, which are not an asset: `regatta prep digits \
              --dtype int8 --layout chw4 --scale SCALE --out SCRATCH` makes them, then `regatta asset add --benchmark digits \
              --dtype int8 --layout chw4`; `--set input_dtype=fp32` runs without"
         );

@@ -60,7 +60,7 @@ pub(crate) fn marker_reasons(row: &RunRow) -> Vec<MarkerReason> {
     reasons
 }
 
-/// Returns the length that a spec's conf files give its run. `requested` tells a test run from a duration of 60 s.
+/// Returns the length that a spec's conf files give its run. `requested` distinguishes a test run from a duration of 60 s.
 pub(super) fn actual_length(spec: &RunSpec, requested: RunLength) -> RunLength {
     let Ok([required, used]) = settings(spec) else {
         return requested;

@@ -6,8 +6,8 @@
 //! [`cause`] determines whose failure a bad end was. [`device_judgement`] draws
 //! the conclusion for its device, and [`device_check`] judges the known runs that test a device. [`mod@markers`] says why a figure is no MLPerf result.
 //!
-//! For readers, [`latencies`] and [`telemetry`] read what a run's page draws, [`repeat_command`] words the command that requests a run again, and
-//! [`run_verdict`] filters lists.
+//! For readers, [`latencies`] and [`telemetry`] read what a run's page draws. [`repeat_command`] words the command that requests
+//! a run again, and [`run_verdict`] filters lists.
 //!
 //! [`mod@rebuild`] restores a lost store from the records, [`removal`] removes runs, and [`staged`] keeps which trees hold them. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
 //! later.

@@ -34,7 +34,7 @@ pub(crate) enum PlanError {
     #[error("the plan has schema {0}; this program reads up to {SCHEMA}: update it")]
     TooNew(u16),
     /// The plan has no `[[run]]`.
-    #[error("the plan holds no [[run]]")]
+    #[error("the plan has no [[run]]")]
     Empty,
 }
 

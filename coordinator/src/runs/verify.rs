@@ -136,7 +136,7 @@ fn check_signature(
         Some(signature) if !signature_fits(&key, evidence, &signature) => {
             verification.find(
                 EVIDENCE,
-                format!("{EVIDENCE_SIGNATURE} does not fit: one of the two was changed"),
+                format!("{EVIDENCE_SIGNATURE} does not match: one of the two was changed"),
             );
         }
         Some(_) => {}

@@ -19,7 +19,7 @@ pub(crate) struct CurrentRun {
     pub(crate) mode: String,
     /// The phase for display: `Done` only once the record is written.
     pub(crate) phase: RunPhase,
-    /// When the coordinator first heard that LoadGen runs, RFC 3339 UTC.
+    /// When the first message arrived that LoadGen runs, RFC 3339 UTC.
     pub(crate) started: Option<String>,
     /// When the run was requested, RFC 3339 UTC.
     pub(crate) created: String,

@@ -53,7 +53,7 @@ pub(crate) struct DeviceRow {
     pub(crate) last_seen: String,
 }
 
-/// What a device does, as far as the coordinator hears.
+/// What a device does, according to its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceActivity {
     /// The coordinator receives nothing from it.
@@ -98,8 +98,8 @@ impl DeviceRow {
         of_heartbeat.or_else(|| facts?.hottest_millicelsius)
     }
 
-    /// Returns after how many seconds without a message the device is silent: three heartbeats by the interval that its agent declares, at
-    /// least ten seconds. Agents that declare none may use the longest interval.
+    /// Returns the seconds without a message after which the device is silent: three of its agent's heartbeats, at least ten
+    /// seconds. Agents that declare none may use the longest interval.
     pub(crate) fn silent_after_s(&self) -> i64 {
         let declared = self.reported_facts().ok().and_then(|facts| facts.heartbeat_ms);
         let interval = declared.unwrap_or(LONGEST_HEARTBEAT_MS).min(LONGEST_HEARTBEAT_MS);

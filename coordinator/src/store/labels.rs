@@ -20,7 +20,7 @@ pub(crate) struct DeviceLabel(String);
 /// A word that cannot be a label.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no label: a label has 1 to {LONGEST} lower-case letters, digits and hyphens, and no hyphen first"
+    "`{0}` is not a label: a label has 1 to {LONGEST} lower-case letters, digits and hyphens, and no hyphen first"
 )]
 pub(crate) struct InvalidLabel(String);
 

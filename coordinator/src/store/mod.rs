@@ -164,8 +164,8 @@ impl Store {
         Ok(self.connection.busy_timeout(patience)?)
     }
 
-    /// Does `work` in one transaction, or within the one that [`Self::begin`] has opened: then only the changes of `work` are undone on an
-    /// error, and [`Self::commit`] makes the others durable.
+    /// Does `work` in one transaction, or within the one that [`Self::begin`] has opened: then an error undoes only the changes
+    /// of `work`, and [`Self::commit`] makes the others durable.
     ///
     /// # Errors
     /// Returns the error of `work` after a rollback, or an error when the transaction fails.

@@ -95,9 +95,9 @@ impl Store {
         Ok(())
     }
 
-    /// Compares a device's removed runs with the runs that it holds. A run that it still holds is forgotten again, and one that it does
-    /// not hold is no longer remembered if the inventory `is_settled`: another agent with the same identity may hold it otherwise. Returns the
-    /// removed runs that the device still holds.
+    /// Compares a device's removed runs with the runs that it holds. A run that it still has is forgotten again. One that it does
+    /// not have is no longer remembered if the inventory `is_settled`; otherwise another agent with the same identity may have
+    /// it. Returns the removed runs that the device still holds.
     ///
     /// # Errors
     /// Returns an error when the store fails.

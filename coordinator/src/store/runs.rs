@@ -32,7 +32,7 @@ pub(crate) struct RunRow {
     pub(crate) known: bool,
     /// The state that the device reported last.
     pub(crate) state: RunState,
-    /// When the coordinator first heard that LoadGen runs, RFC 3339 UTC.
+    /// When the first message arrived that LoadGen runs, RFC 3339 UTC.
     pub(crate) started: Option<String>,
     /// The reason of a requested abort.
     pub(crate) abort: Option<String>,

@@ -1,5 +1,5 @@
-//! What the serving coordinator reports about itself, for commands of other processes: since when it serves, whether it has lost the
-//! broker, and where its live page is.
+//! The state of the serving coordinator, for commands of other processes: since when it serves, whether it has lost the broker,
+//! and where its live page is.
 
 use rusqlite::{OptionalExtension as _, params};
 
@@ -43,7 +43,8 @@ impl Store {
         self.set_service(PAGE, Some(url))
     }
 
-    /// Stores whether the broker is lost. Without it no device is heard, so none counts as online until it is heard again.
+    /// Stores whether the broker is lost. Without it no messages arrive, so a device only counts as online after its next
+    /// message.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -139,7 +139,7 @@ pub(crate) fn device(device: &DeviceRow, ratios: [Option<&WallRatio>; 2]) -> Str
     match device.reported_facts() {
         Ok(facts) => add_facts(&mut table, &facts),
         Err(error) => {
-            table.add_row([cell("facts"), cell(format!("do not read here: {error}"))]);
+            table.add_row([cell("facts"), cell(format!("cannot be parsed here: {error}"))]);
         }
     }
     table.trim_fmt()

@@ -67,8 +67,8 @@ pub(crate) fn state(row: &RunRow) -> &'static str {
     }
 }
 
-/// Returns the figure that the round's checker reports. Without that figure, returns LoadGen's own with a
-/// remark: the percentile of a latency without an estimate by early stopping, or `not judged` for a rate.
+/// Returns the figure that the round's checker reports. Without that figure, returns LoadGen's own with a remark: the percentile
+/// of a latency that has no estimate, or `not judged` for a rate.
 pub(crate) fn figure(row: &RunRow) -> Option<String> {
     let outcome = row.outcome.as_ref()?;
     if let Some(judged) = &outcome.judged {
@@ -96,7 +96,7 @@ pub(crate) fn accuracy(row: &RunRow) -> Option<String> {
     Some(format!("{value} {sign} {target}{unit}"))
 }
 
-/// Returns an accuracy and its target in digits that tell them apart, and their unit.
+/// Returns an accuracy and its target with enough digits to differ, and their unit.
 pub(super) fn with_target(found: &AccuracyResult, target: f64) -> [String; 3] {
     // A fraction has two digits more before it is as exact as a percentage.
     let (least, unit) = if found.is_fraction() { (4, "") } else { (2, " %") };

@@ -406,7 +406,7 @@ fn facts_that_do_not_read_are_no_board_without_processors() {
     };
     let shown = devices::device(&newer, None);
     assert!(
-        shown.contains("do not read here: invalid type: string \"twelve\""),
+        shown.contains("cannot be parsed here: invalid type: string \"twelve\""),
         "{shown}"
     );
     assert!(!shown.contains("CPUs"), "{shown}");

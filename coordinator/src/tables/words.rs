@@ -59,7 +59,7 @@ pub(crate) fn window(cost: &WindowCost) -> String {
     parts.join(", ")
 }
 
-/// Formats two percentages with as many decimals as it takes to tell them apart, two at least. Equal ones have two.
+/// Formats two percentages with as many decimals as it takes to distinguish them, two at least. Equal ones have two.
 pub(super) fn distinct(one: f64, other: f64) -> [String; 2] {
     distinct_from(2, one, other)
 }

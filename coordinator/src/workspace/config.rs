@@ -27,13 +27,13 @@ pub(crate) enum ConfigError {
     Broker(#[source] BrokerAddressError),
     /// The embedded broker would accept anyone on the network.
     #[error(
-        "`listen` is {0}, which other machines reach, and plain TCP knows no device from a stranger: \
+        "`listen` is {0}, which other machines reach, and plain TCP cannot identify devices: \
          listen on 127.0.0.1, or allow it with `plain_tcp_beyond_loopback = true`"
     )]
     Exposed(SocketAddr),
     /// The coordinator would communicate unencrypted.
     #[error(
-        "`broker` is {0}, on another machine and in plain TCP, where anybody on the network reads and forges: \
+        "`broker` is {0}, on another machine and in plain TCP, where everybody on the network can read and forge: \
          use mqtts://, or allow it with `plain_tcp_beyond_loopback = true`"
     )]
     InTheOpen(BrokerAddress),

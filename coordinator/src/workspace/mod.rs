@@ -47,7 +47,7 @@ pub(crate) const KEYS: &str = "keys";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkspaceError {
     /// The directory has no configuration file.
-    #[error("{} is not a Regatta workspace: it holds no {CONFIG_FILE}", .0.display())]
+    #[error("{} is not a Regatta workspace: it has no {CONFIG_FILE}", .0.display())]
     NotOne(PathBuf),
     /// The directory already is a workspace.
     #[error("{} is a Regatta workspace already", .0.display())]

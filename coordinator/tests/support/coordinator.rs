@@ -1,4 +1,4 @@
-//! `regatta serve` as a process, and `regatta` commands in its workspace.
+//! Runs `regatta serve` as a process, and `regatta` commands in its workspace.
 
 use std::{
     fs::{self, File},
@@ -146,7 +146,7 @@ impl Coordinator {
         self.serve_by(command);
     }
 
-    /// The same, by a command of the caller's that starts it.
+    /// As [`Self::serve`], by a command of the caller.
     pub fn serve_by(&mut self, mut command: Command) {
         let log = File::options()
             .create(true)
@@ -218,12 +218,12 @@ impl Coordinator {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Asks for one run of the null engine and returns its id.
+    /// Requests a run of the null engine and returns its id.
     pub fn request_run(&self, mode: &str) -> String {
         self.request_run_on("null", mode)
     }
 
-    /// Asks for one run and returns its id.
+    /// Requests a run and returns its id.
     pub fn request_run_on(&self, engine: &str, mode: &str) -> String {
         let requested = self.json(&[
             "run",
@@ -259,7 +259,7 @@ impl Coordinator {
         self.dir.path().join(below)
     }
 
-    /// What a whole stream holds.
+    /// Returns the content of a complete stream.
     pub fn file(&self, run: &str, name: &str) -> Option<Vec<u8>> {
         fs::read(self.path(&format!("runs/{run}/files/{name}"))).ok()
     }

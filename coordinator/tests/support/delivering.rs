@@ -1,4 +1,4 @@
-//! How the simulated device delivers: chunk by chunk, with losses, doubles, flipped bits and a wrong order where a test wants them.
+//! Delivery by the simulated device: chunk by chunk, with the losses, doubles, flipped bits and wrong order of a test.
 
 use std::{
     collections::BTreeMap,
@@ -37,7 +37,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Everything at once.
+    /// All faults at once.
     pub const ALL: Self = Self {
         lose: 6,
         double: 5,
@@ -104,8 +104,8 @@ impl SimulatedDevice {
         }
     }
 
-    /// Sends one long stream as fast as acknowledgements within a window allow, and repeats from the acknowledged offset
-    /// when they stay away. Returns how often that was.
+    /// Sends one long stream as fast as acknowledgements within a window allow. Without them it repeats from the acknowledged
+    /// offset, and returns how often.
     pub fn pour(&self, run: RunId, stream: &str, content: &[u8], window: usize) -> u32 {
         let (mut committed, mut sent, mut repeats) = (0, 0, 0);
         loop {
@@ -138,7 +138,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// A few chunks from where the coordinator is, and the end when it has all, with what goes wrong on the way.
+    /// Sends a few chunks from the committed offset, and the end after the last one, with faults.
     fn send_some(
         &self,
         run: RunId,
@@ -188,7 +188,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Plays a whole run honestly: accepted, run, sealed, delivered, done. Returns its files.
+    /// Plays a complete honest run: accepted, executed, sealed, delivered, done. Returns its files.
     pub fn play(&mut self, faults: Faults, dice: &mut Dice) -> (RunId, BTreeMap<String, Vec<u8>>) {
         let (run, spec_json) = self.next_start();
         for phase in [

@@ -1,5 +1,5 @@
-//! The simulated device: the agent's part of the protocol, honest unless told otherwise. It measures nothing; its files
-//! are what a test gives it, and `delivering.rs` sends them.
+//! The simulated device: the agent's part of the protocol, honest by default. It measures nothing; tests provide its files, and
+//! `delivering.rs` sends them.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use rumqttc::{Client, Event, IncomingPacketSizeLimit, MqttOptions, Packet, PublishOptions, QoS};
 use sha2::{Digest as _, Sha256};
 
-/// A device that exists in a test only.
+/// A simulated device.
 pub struct SimulatedDevice {
     pub id: DeviceId,
     key: Ed25519KeyPair,
@@ -34,7 +34,7 @@ pub struct SimulatedDevice {
 }
 
 impl Drop for SimulatedDevice {
-    /// Goes without a word: the connection ends, as when the power does.
+    /// Ends the connection silently, as a power cut does.
     fn drop(&mut self) {
         self.gone.store(true, Ordering::Relaxed);
         let _ = self.client.try_disconnect_now();
@@ -42,7 +42,7 @@ impl Drop for SimulatedDevice {
 }
 
 impl SimulatedDevice {
-    /// Connects. The seed makes the key, so that a device can come back as itself.
+    /// Connects. The seed makes the key, so that a device can return with its identity.
     pub fn connect(port: u16, seed: u8) -> Self {
         let key = Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap();
         let id: DeviceId = hex(&Sha256::digest(key.public_key().as_ref()))[..DeviceId::DIGITS]
@@ -77,7 +77,7 @@ impl SimulatedDevice {
                         }
                     }
                     Ok(_) => {}
-                    // The broker is away: try again.
+                    // There is no broker: try again.
                     Err(_) => std::thread::sleep(Duration::from_millis(50)),
                 }
             }
@@ -116,7 +116,7 @@ impl SimulatedDevice {
         );
     }
 
-    /// What it says of itself.
+    /// Returns its hello.
     pub fn hello(&self, runs: Vec<RunId>) -> Hello {
         Hello {
             device: self.id.clone(),
@@ -130,13 +130,13 @@ impl SimulatedDevice {
         }
     }
 
-    /// Says hello, with the runs that it holds, and lists them completely.
+    /// Publishes its hello with its runs, and their complete inventory.
     pub fn say_hello(&self, runs: Vec<RunId>) {
         self.say(Leaf::Hello, self.hello(runs.clone()).to_frame().unwrap(), true);
         self.say_inventory(1, &runs);
     }
 
-    /// Lists the runs that it holds as the agent's process of this session.
+    /// Publishes the inventory of its runs for a session.
     pub fn say_inventory(&self, session: u64, runs: &[RunId]) {
         let runs = runs.iter().map(|run| HeldRun {
             run: *run,
@@ -181,7 +181,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Waits until a run is released, or is to be forgotten; which.
+    /// Waits until a run is released or forgotten, and returns its id.
     pub fn next_release(&self) -> RunId {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -197,7 +197,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Waits for a question what this device is; the question's id.
+    /// Waits for a request to examine the device, and returns the request's id.
     pub fn next_examination(&self) -> RunId {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -210,7 +210,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Whether an acknowledgement about a run lies in the inbox.
+    /// Returns whether the inbox has an acknowledgement of a run.
     pub fn has_heard_of(&self, run: RunId) -> bool {
         let is_ack = |(topic, _): (Topic, Vec<u8>)| topic.leaf == Leaf::Ack(run);
         self.inbox.try_iter().any(is_ack)
@@ -223,7 +223,7 @@ impl SimulatedDevice {
             .ok()
     }
 
-    /// Tells a state of a run.
+    /// Publishes a state of a run.
     pub fn tell(&mut self, run: RunId, phase: RunPhase, streams: &[&str]) {
         self.revision += 1;
         let reason = matches!(phase, RunPhase::Failed | RunPhase::Aborted).then(|| "simulated".to_owned());
@@ -245,7 +245,7 @@ impl SimulatedDevice {
         self.seal_as((RunPhase::Draining, None), run, spec_json, files);
     }
 
-    /// The same, of a run that ended in `phase` for a reason.
+    /// As [`Self::seal`], for a run that ended in `phase` for a reason.
     pub fn seal_as(
         &self,
         (phase, reason): (RunPhase, Option<&str>),
@@ -259,7 +259,7 @@ impl SimulatedDevice {
         });
     }
 
-    /// The same, with evidence that is changed before it is signed.
+    /// As [`Self::seal`], with evidence that is changed before it is signed.
     pub fn seal_with(
         &self,
         run: RunId,

@@ -1,5 +1,5 @@
-//! What the coordinator's tests share: the real `regatta` binary in a workspace of its own, a real mosquitto, and the
-//! simulated device, which speaks the wire protocol and forges, loses and doubles whatever a test wants.
+//! Shared code of the coordinator's tests: the real `regatta` binary in its own workspace, a real mosquitto, and a simulated
+//! device. The device follows the wire protocol, and forges, loses and doubles messages for a test.
 
 // `allow` and not `expect`: each test file uses its own share of this.
 #![allow(

@@ -1,4 +1,4 @@
-//! Debian's mosquitto on a port of its own, without persistence.
+//! Runs Debian's mosquitto on its own port, without persistence.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ pub struct Mosquitto {
 }
 
 impl Mosquitto {
-    /// Starts one; `None`, saying so, where mosquitto is not installed and nothing demands it.
+    /// Starts a mosquitto. Returns `None`, after printing the reason, where it is not installed and not required.
     pub fn start() -> Option<Self> {
         let port = free_port();
         let dir = tempfile::tempdir().unwrap();
@@ -42,7 +42,7 @@ impl Mosquitto {
         Some(broker)
     }
 
-    /// Kills it and starts it again: all that it held is lost.
+    /// Kills it and starts it again: all its messages are lost.
     pub fn restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -1,4 +1,5 @@
-//! A client of the live page, over TLS with the lab's certificate or without: one request per connection, any header.
+//! A client of the live page, over TLS with the lab's certificate or without. It sends one request per connection, with any
+//! header.
 
 use std::{
     fs,

@@ -1,7 +1,7 @@
-//! Facts about the board and its state, from the kernel's files, and the judgement whether it is fit to measure. Reading
-//! needs no rights and no library; facts that a machine does not provide are empty. [`FactsReader`] reads the few facts
-//! of every hello and every run's evidence; [`examination`] reads the rest, for `doctor`. The crate starts no process
-//! and does not ask CUDA: the caller provides the GPUs.
+//! Facts about the board and its state, from the kernel's files, and the judgement whether it is fit to measure. Reading needs no
+//! rights and no library; facts that a machine does not provide are empty. [`FactsReader`] reads the few facts of every hello and
+//! every run's evidence; [`examination`] reads the rest, for `doctor`. The crate starts no process and does not query CUDA: the
+//! caller provides the GPUs.
 
 mod board;
 pub mod examination;

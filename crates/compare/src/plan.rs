@@ -12,9 +12,9 @@ pub const POWER: f64 = 0.98;
 /// The most pairs that a plan has.
 pub const MOST_PAIRS: usize = 1000;
 
-/// Returns the fewest pairs, more than `after`, that find an effect with a probability of at least [`POWER`]: the interval is without 0,
-/// and the median is beyond the floor. All are log-ratios; `deviation` is the standard deviation of a pair. `None` when the effect is not
-/// beyond the floor, or needs more than [`MOST_PAIRS`].
+/// Returns the fewest pairs, more than `after`, that find an effect with a probability of at least [`POWER`]. An effect has an
+/// interval without 0 and a median beyond the floor. All are log-ratios; `deviation` is the standard deviation of a pair. `None`
+/// when the effect is not beyond the floor, or needs more than [`MOST_PAIRS`].
 #[must_use]
 pub fn pairs_for_effect(effect: f64, deviation: f64, floor: f64, after: usize) -> Option<usize> {
     let effect = effect.abs();

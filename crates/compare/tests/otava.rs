@@ -1,4 +1,4 @@
-//! Change points are those of Apache Otava, on short series with one step and on random ones.
+//! Tests that change points equal Apache Otava's, on short series with one step and on random ones.
 //!
 //! `tests/oracles/otava` installs it; `REGATTA_SERIES=N` sets the number of random series.
 

@@ -1,4 +1,4 @@
-//! Settings that make no run, or one that does not end, are refused with key, value, bound and hint.
+//! Tests of impossible and endless settings: they are refused with key, value, bound and hint.
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 
 use regatta_conf::{Conf, ConfKind, SettingSources, TestSettings};

@@ -27,7 +27,7 @@ pub const MAXQ: &str = include_str!("../../../configs/states/maxq.toml");
 
 /// The error for a built-in configuration file that does not parse.
 #[derive(Debug, thiserror::Error)]
-#[error("the built-in file {file} does not read")]
+#[error("the built-in file {file} cannot be parsed")]
 pub struct KnownFileError {
     file: &'static str,
     #[source]

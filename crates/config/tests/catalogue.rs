@@ -1,4 +1,4 @@
-//! Which benchmark and round a name selects: built-in files, the user's own, and the errors for the others.
+//! Tests of the names of benchmarks and rounds: built-in files, the user's own, and the errors for unknown ones.
 
 use std::{error::Error as _, fs};
 

@@ -1,5 +1,5 @@
-//! Engine settings through the public functions: every setting reads back what it writes, alone, together and from a systems
-//! file; what is refused, with which words; and the table in docs/harness.md is the declaration's.
+//! Tests of engine settings through the public functions. Every setting reads back what it writes, alone, together and from a
+//! systems file. Errors have golden texts, and the table in docs/harness.md is the declaration's.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -9,12 +9,12 @@ use regatta_config::{
     known,
     system::System,
 };
-use regatta_types::{Scenario, documents::EngineKind};
+use regatta_types::documents::EngineKind;
 
 /// Valid values of a setting as text.
 fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
     match setting.value_type {
-        // Fields are at most as wide as a processor's word.
+        // Fields have at most 64 bits.
         ValueType::Integer { min, max, .. } => (min..=max).prop_map(|number| number.to_string()).boxed(),
         ValueType::Number { min, max, .. } => (min..=max).prop_map(|number| number.to_string()).boxed(),
         ValueType::Boolean => any::<bool>().prop_map(|value| value.to_string()).boxed(),
@@ -63,7 +63,7 @@ proptest! {
         prop_assert!(settings.check_engine(engine).is_ok());
     }
 
-    /// TOML has no integers above those of 64 bits with a sign.
+    /// TOML's largest integer has 63 bits.
     #[test]
     fn a_systems_file_holds_the_same_settings((engine, values) in several()) {
         let settings = EngineSettings::read(engine, &values).unwrap();
@@ -215,7 +215,7 @@ fn the_documents_table_is_the_declarations() {
     let page = fs::read_to_string(&path).unwrap();
     let begin = page.find(BEGIN).expect("docs/harness.md has the begin mark") + BEGIN.len();
     let end = page.find(END).expect("docs/harness.md has the end mark");
-    let declared = table();
+    let declared = declared_table();
     if std::env::var_os("REGATTA_UPDATE_DOCS").is_some() {
         fs::write(&path, format!("{}{declared}{}", &page[..begin], &page[end..])).unwrap();
         return;
@@ -256,40 +256,19 @@ fn the_documents_example_is_in_the_code() {
     }
 }
 
-fn table() -> String {
-    let mut table = String::from(
-        "| name | what it does | values | default | engines | scenarios |\n|---|---|---|---|---|---|\n",
-    );
+/// The names of all settings, by the engines that they act on.
+fn declared_table() -> String {
+    let mut names: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
     for setting in SETTINGS {
-        let words = |list: &[&str]| list.join(", ");
-        let engines: Vec<&str> = setting.engines.iter().map(|engine| engine.as_str()).collect();
-        let engines = if setting.engines.len() == EngineKind::ALL.len() {
-            "all".to_owned()
-        } else {
-            words(&engines)
-        };
-        let scenarios: Vec<&str> = setting
-            .scenarios
-            .iter()
-            .map(|scenario| scenario.as_str())
-            .collect();
-        let scenarios = if setting.scenarios.len() == Scenario::ALL.len() {
-            "all".to_owned()
-        } else {
-            words(&scenarios)
-        };
-        let values = match setting.value_type {
-            ValueType::Integer { .. } | ValueType::Number { .. }
-                if !setting.value_type.range().is_empty() =>
-            {
-                setting.value_type.range()
-            }
-            _ => setting.value_type.to_string(),
-        };
-        table.push_str(&format!(
-            "| `{}` | {} | {values} | {} | {engines} | {scenarios} |\n",
-            setting.name, setting.doc, setting.default
-        ));
+        let engines = setting.engines.iter().map(|engine| engine.as_str()).collect();
+        names
+            .entry(engines)
+            .or_default()
+            .push(format!("`{}`", setting.name));
+    }
+    let mut table = String::from("| engines | settings |\n|---|---|\n");
+    for (engines, names) in names {
+        table.push_str(&format!("| {} | {} |\n", engines.join(", "), names.join(", ")));
     }
     table
 }

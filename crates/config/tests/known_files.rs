@@ -1,4 +1,4 @@
-//! The configuration files that come with the program: they read, they agree with themselves, and each is carried.
+//! Tests of the built-in configuration files: each is readable, consistent and in the binary.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

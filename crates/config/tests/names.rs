@@ -1,4 +1,4 @@
-//! Names that people type: any case means the same, and the canonical spelling comes out.
+//! Tests of names that people type: any case means the same, and the canonical spelling results.
 
 use regatta_config::known;
 use regatta_types::{

@@ -1,4 +1,4 @@
-//! What the round files say about submissions: complete, and in agreement with itself and with known figures.
+//! Tests of the round files' rules for submissions: they are complete, consistent, and agree with known figures.
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 

@@ -1,4 +1,4 @@
-//! Which system's file applies to a run: by name, by path, by the device's module, and by the generic rule; and what is refused.
+//! Tests of the choice of a run's system: by name, by path, by the device's module, by the generic rule, and the refusals.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
     let systems = SystemCatalogue::read(Some(own.path())).unwrap();
     let (tensorrt, facts) = (EngineKind::Tensorrt, orin("p3701-0005"));
 
-    // Nobody has published digits.
+    // There are no published settings for digits.
     assert_eq!(
         of_device(&systems, &facts, &benchmark, tensorrt).unwrap().1,
         "generic"
@@ -88,7 +88,7 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
     assert_eq!((by_path.from.system.as_str(), by_path.from.file), ("boat", file));
 }
 
-/// On a device they start CUDA.
+/// On a device this starts CUDA.
 #[test]
 fn facts_are_read_only_for_the_generic_rule() {
     let systems = SystemCatalogue::read(None).unwrap();

@@ -1,4 +1,4 @@
-//! The systems' files: held against the published configurations and results, and what is refused with which words.
+//! Tests of the systems' files: they agree with published configurations and results, and errors have golden texts.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 
@@ -188,7 +188,7 @@ fn every_jetson_of_the_two_generations_has_exactly_one_file() {
     }
 }
 
-/// Whoever runs a board in its other state finds values that were meant for it.
+/// A board in its other state gets the values for that state.
 #[test]
 fn every_file_has_both_states_of_the_board_for_all_that_it_has() {
     for system in known::systems().unwrap() {

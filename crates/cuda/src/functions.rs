@@ -1,8 +1,8 @@
 //! The driver's functions that this crate uses, as pointers into the library.
 //!
-//! The compiler checks each type against cudarc's bindings of CUDA 11.4, so that no function is newer and no argument
-//! differs. The calls do not use those bindings: their result is an enum of the codes in 11.4, and a code of a later driver
-//! would be undefined behaviour. Here a result is a number (docs/decisions/0050-cuda-by-cudarc-types.md).
+//! The compiler checks each type against cudarc's bindings of CUDA 11.4, so that no function is newer and no argument differs.
+//! The calls do not use those bindings, whose result is an enum of the codes in 11.4. A code of a later driver would be undefined
+//! behaviour. Here a result is a number (docs/decisions/0050-cuda-by-cudarc-types.md).
 
 #![expect(non_snake_case, reason = "the driver's own names")]
 

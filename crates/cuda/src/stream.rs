@@ -1,4 +1,4 @@
-//! Streams, which execute their work in order, and events, which tell when a point in a stream is reached.
+//! Streams, which execute their work in order, and events, which signal that a point in a stream is reached.
 
 use std::{ffi::c_void, hint, ptr};
 

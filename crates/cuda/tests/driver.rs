@@ -1,5 +1,5 @@
-//! The crate with a fake CUDA driver (crates/test-support/fakes/cuda_driver.c): streams execute their work in order, failures are
-//! errors with the driver's names, and everything that was allocated is freed.
+//! Tests of the crate with a fake CUDA driver (crates/test-support/fakes/cuda_driver.c). Streams execute their work in order,
+//! failures are errors with the driver's names, and everything allocated is freed.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 
@@ -99,7 +99,7 @@ extern "C" fn increment(argument: *mut Increment) {
 fn compile(directory: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
     let file = directory.path().join(name);
     // Compiled beforehand for boards, which have no compiler, as in crates/test-support/src/fake_tensorrt.rs.
-    if let Some(directory) = std::env::var_os("REGATTA_TWINS") {
+    if let Some(directory) = std::env::var_os("REGATTA_FAKES") {
         let compiled = Path::new(&directory).join(format!("cuda_driver{}.so", flags.concat()));
         assert!(
             std::fs::copy(&compiled, &file).is_ok(),

@@ -1,5 +1,5 @@
-//! The orientation in EXIF data, read as OpenCV's `ExifReader` does: it takes the first APP1 segment, whatever its name, and stops at
-//! the first entry whose data is out of range.
+//! The orientation in EXIF data, read as OpenCV's `ExifReader` does. It takes the first APP1 segment, whatever its name, and
+//! stops at the first entry with data out of range.
 
 /// Bytes before the TIFF header: `Exif` and two zeros.
 const TIFF_OFFSET: usize = 6;

@@ -1,8 +1,8 @@
-//! What the Rust side costs per query.
+//! Measures the cost of the Rust side per query.
 //!
-//! First the bridge alone, under a LoadGen that only asks (`fake_loadgen.c`): against a SUT in C that it calls itself. Then
-//! under the official LoadGen 6.0.17, against a SUT in C that talks to the C interface (`driver.c`). Rounds alternate; minima are
-//! shown, as whatever else runs on the machine only ever adds, and the first column again shows the noise.
+//! First it measures the bridge alone, under a fake LoadGen that only issues (`fake_loadgen.c`), against a SUT in C. Then it
+//! measures under the official LoadGen 6.0.17, against a SUT in C behind the C interface (`driver.c`). Rounds alternate. Minima
+//! are shown, because other load only adds time; the repeated first column shows the noise.
 //!
 //! `cargo bench -p regatta-loadgen-official`; queries and rounds may be given after `--`.
 
@@ -40,7 +40,7 @@ fn main() {
     .unwrap();
     let itself = std::env::current_exe().unwrap();
     if std::env::var_os("FAKE_DIRECT").is_some() {
-        // The child below: one round with the SUT in C, its figure on standard output.
+        // The child process: one round with the SUT in C, with its figure on standard output.
         for scenario in [Scenario::SingleStream, Scenario::MultiStream] {
             println!("{}", alone(&fake, logs, scenario, queries));
         }

@@ -119,7 +119,7 @@ cp "$here/shim.cc" "$here/settings.cc" "$here/settings.h" "$here/regatta_loadgen
 # ---- Compiled where they lie, by bare names: LoadGen writes __FILE__ into its log.
 cd "$work/src"
 compile_one() {
-    local warnings=-w # LoadGen's own are upstream's affair
+    local warnings=-w # LoadGen's own warnings are upstream's
     case $1 in shim.cc | settings.cc) warnings="-Wall -Wextra -Werror" ;; esac
     # shellcheck disable=SC2086
     "$cxx" "${flags[@]}" -pthread $warnings -I. -c "$1" -o "${1%.cc}.o"

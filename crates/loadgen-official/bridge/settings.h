@@ -11,7 +11,7 @@
 struct rlg_settings {
   mlperf::TestSettings test = mlperf::TestSettings();  // value-initialised: LoadGen leaves some fields unset
   mlperf::LogSettings log = mlperf::LogSettings();
-  // Never LoadGen's default, which would pick up an audit.config that lies about in the working directory.
+  // Never LoadGen's default, which would pick up an audit.config that is in the working directory.
   std::string audit_config;
 };
 

@@ -155,7 +155,7 @@ bool ran_before = false;     // LoadGen sends issue threads home for good at the
     on_run_thread = pthread_equal(pthread_self(), run_thread) != 0;
     spent = true;
   }
-  if (run == nullptr) std::abort();  // nobody to tell
+  if (run == nullptr) std::abort();  // no caller to report to
   if (on_run_thread) mlperf::AbortTest();
   run->callbacks.ended(run->callbacks.context, RLG_THREW, words.c_str());
   WaitForEver();

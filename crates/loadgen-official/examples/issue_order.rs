@@ -17,7 +17,7 @@ use regatta_loadgen::{
 };
 use regatta_loadgen_official::Plugin;
 
-/// Answers at once and writes down what it was asked.
+/// A SUT that answers at once and records the issued samples.
 #[derive(Default)]
 struct Scribe(Mutex<Vec<u8>>);
 

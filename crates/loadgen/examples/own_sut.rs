@@ -1,4 +1,4 @@
-//! A system under test of one's own, measured in SingleStream: `cargo run --release --example own_sut [LOG_DIR]`.
+//! Measures your own system under test in SingleStream: `cargo run --release --example own_sut [LOG_DIR]`.
 
 use regatta_loadgen::{NativeLoadGen, load_gen::*, request::*, sut::*};
 use regatta_types::{Mode, Scenario};

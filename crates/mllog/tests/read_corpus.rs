@@ -1,4 +1,4 @@
-//! The readers on published results, which are not part of the repository.
+//! Tests of the readers on published results, which are not part of the repository.
 
 #![expect(clippy::print_stderr, reason = "a test says how much it read")]
 
@@ -62,7 +62,7 @@ fn every_published_summary_reads() {
     eprintln!("{} summaries", files.len());
 }
 
-/// A performance summary has nothing that the reader does not know, and a verdict that its requirements bear out.
+/// Checks that the reader knows everything in a performance summary, and that the verdict agrees with its requirements.
 fn assert_complete(summary: &Summary, path: &Path) {
     assert!(
         summary.scenario.is_some() && summary.mode.is_some(),

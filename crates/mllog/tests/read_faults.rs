@@ -1,4 +1,4 @@
-//! Every way in which a log can be wrong gets one sentence with its place, and its cause beneath.
+//! Tests of wrong logs: each error is one sentence with its position, followed by its cause.
 
 use std::{
     error::Error,
@@ -83,12 +83,12 @@ fn a_source_that_fails_is_no_broken_log() {
     let within = accuracy_fault(TWO.as_bytes()[..70].chain(Failing));
     assert_eq!(
         within,
-        "the accuracy log cannot be read on after byte 70: the disk is gone"
+        "the accuracy log cannot be read after byte 70: the disk is gone"
     );
     let between = accuracy_fault(TWO.as_bytes()[..60].chain(Failing));
     assert_eq!(
         between,
-        "the accuracy log cannot be read on after byte 60: the disk is gone"
+        "the accuracy log cannot be read after byte 60: the disk is gone"
     );
 }
 

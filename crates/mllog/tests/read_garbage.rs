@@ -1,4 +1,4 @@
-//! No bytes make a reader panic or run for ever: neither noise, nor a real log with pieces of it changed.
+//! Tests that no bytes make a reader panic or run for ever: neither noise, nor a changed real log.
 
 use proptest::prelude::*;
 use regatta_mllog::read::{AccuracyReader, DetailReader, Summary, TraceReader};
@@ -19,7 +19,7 @@ fn read_with_all(bytes: &[u8]) {
     assert!(TraceReader::new(bytes).count() <= bytes.len() + 1);
 }
 
-/// A change to a log: where (as a share of its length), how many bytes go, and what comes in their place.
+/// A change to a log: its position (as a share of the length), the number of removed bytes, and their replacement.
 fn change() -> impl Strategy<Value = (prop::sample::Index, usize, Vec<u8>)> {
     let hostile = prop::sample::select(vec![
         &b"\""[..],
@@ -54,7 +54,7 @@ fn change() -> impl Strategy<Value = (prop::sample::Index, usize, Vec<u8>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What Python reads, and so what the official scripts print: the nearest double, to the last bit.
+    /// Numbers are read as by Python, and so by the official scripts: as the nearest double, to the last bit.
     #[test]
     fn a_float_reads_as_the_double_that_was_written(value in any::<f64>().prop_filter("finite", |value| value.is_finite())) {
         for text in [format!("{value:?}"), format!("{value:e}"), format!("{value:.17e}")] {

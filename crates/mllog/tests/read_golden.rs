@@ -1,4 +1,4 @@
-//! What the readers make of small logs in the official form, departures from JSON included.
+//! Tests of the readers' results for small logs in the official form, with its departures from JSON.
 
 use insta::assert_debug_snapshot;
 use regatta_mllog::read::{AccuracyReader, DetailLog, Summary, TraceReader};

@@ -1,4 +1,4 @@
-//! The accuracy log's grammar against a JSON library's, wherever reads and entries meet.
+//! Tests of the accuracy log's grammar against a JSON library's, with any boundary between reads and entries.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 
@@ -7,7 +7,7 @@ use std::io::Read;
 use proptest::prelude::*;
 use regatta_mllog::read::{AccuracyEntry, AccuracyLogError, AccuracyReader, AccuracyScanner};
 
-/// Gives its bytes in the portions that the test wants, so that entries fall across the scanner's reads.
+/// A reader that returns its bytes in portions of the test, so that entries cross the scanner's reads.
 struct Portions<'a> {
     bytes: &'a [u8],
     size: usize,
@@ -22,7 +22,7 @@ impl Read for Portions<'_> {
     }
 }
 
-/// What both give of an entry: numbers, response, first token, number of tokens.
+/// An entry as both return it: numbers, response, first token, number of tokens.
 type ReadEntry = (u64, u64, Vec<u8>, Option<Vec<u8>>, Option<i64>);
 
 fn read(log: &[u8], size: usize) -> Result<Vec<ReadEntry>, AccuracyLogError> {
@@ -31,7 +31,7 @@ fn read(log: &[u8], size: usize) -> Result<Vec<ReadEntry>, AccuracyLogError> {
     entries.map(|entry| entry.map(taken)).collect()
 }
 
-/// The entries without the reader: what they are, where they stand, and that their digits come in pairs.
+/// Returns the entries and their positions by the scanner alone, with digits in pairs.
 fn scanned(log: &[u8], size: usize) -> Result<Vec<(u64, u64, u64)>, AccuracyLogError> {
     let mut scanner = AccuracyScanner::new(Portions { bytes: log, size });
     let mut entries = Vec::new();

@@ -1,5 +1,5 @@
-//! MLPerf power sessions: what the official programs of mlcommons/power-dev need and do, a PTDaemon to rehearse with, and a client and server
-//! of our own that speak the same protocol.
+//! MLPerf power sessions with the official programs of mlcommons/power-dev, or with a client and server of our own. A simulated
+//! PTDaemon serves rehearsals.
 //!
 //! Only sessions of the official client and server are valid; ours name themselves in every session. This package does not judge sessions
 //! (`regatta-submission` does).

@@ -210,7 +210,7 @@ fn unfinished_samples_are_not_converted() {
     );
     assert_eq!(
         message,
-        "the samples in DIR/images/fp32 are not whole: `regatta prep` was broken off there or is still at it; run it again"
+        "the samples in DIR/images/fp32 are incomplete: `regatta prep` was interrupted there or is still running; run it again"
     );
     fs::remove_file(unfinished).unwrap();
     convert(&benchmark, dir.path(), half, None).unwrap();

@@ -105,8 +105,8 @@ impl BoardModel {
         1.0 + others.map(|other| self.units[other].slows_others).sum::<f64>()
     }
 
-    /// Returns the model with every time, copy and slowdown changed by its own random factor of at most `spread`: the board
-    /// that an inaccurate table might describe. The times of one unit still do not fall with the batch size.
+    /// Returns the model with every time, copy and slowdown changed by its own random factor of at most `spread`, as for an
+    /// inaccurate table. The times of one unit still do not fall with the batch size.
     #[must_use]
     pub fn perturbed(&self, spread: f64, seed: u64) -> Self {
         let mut random = SplitMix::new(seed, 0);

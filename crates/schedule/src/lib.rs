@@ -1,5 +1,5 @@
-//! Scheduling policies, which share the samples of a query among the units of a chip (a GPU, DLA cores), and board models
-//! on which policies are compared without hardware.
+//! Scheduling policies, which share the samples of a query among the units of a chip (a GPU, DLA cores). Board models compare
+//! policies without hardware.
 //!
 //! The crate has pure functions and state machines over times in seconds, and uses no clock, thread or engine. The agent's
 //! harness runs a [`policy`] with the real clock; [`virtual_time`] simulates the same policy on a [`board_model`]. A board

@@ -32,8 +32,8 @@ pub enum DeviceControl {
 }
 
 impl DeviceControl {
-    /// Returns the control that decides whether the board itself changes this one: the fan's speed while the automatic
-    /// fan control is active, the memory clock while it is not locked. The value may then change at any time.
+    /// Returns the control that decides whether the board itself changes this one: the automatic control of the fan's speed, the
+    /// lock of the memory clock. The value may then change at any time.
     #[must_use]
     pub const fn overridden_by(self) -> Option<Self> {
         match self {

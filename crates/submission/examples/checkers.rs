@@ -1,11 +1,11 @@
-//! Times the checker beside the official one on the same submission, each in a process of its own, files warm, in turns.
+//! Times the checker beside the official one on the same submission, in turns, each in its own process with warm files.
 //!
 //! ```text
 //! tests/oracles/inference/checkouts.sh CLONE DIR          checkouts of mlcommons/inference, out of a clone of it
 //! cargo run --release -p regatta-submission --example checkers -- TREE v2.1 DIR      a line for docs/METHODOLOGY.md
 //! cargo run --release -p regatta-submission --example checkers -- one TREE v2.1 official|strict
 //! ```
-//! Whether both say the same is the tests' business.
+//! The tests compare their results.
 
 use std::{
     env,

@@ -1,4 +1,4 @@
-//! Measures audits and truncation on logs of any size: makes the logs, runs one part alone, prints time and memory.
+//! Measures audits and truncation on logs of any size. It makes the logs, runs one part alone, and prints time and memory.
 //!
 //! ```text
 //! cargo run --release -p regatta-submission --example measure -- make DIR 300 4      300 MB log, responses of 4 bytes

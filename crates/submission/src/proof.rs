@@ -46,7 +46,7 @@ pub enum ProofError {
     #[error("the public key of the run's device is not known: there is no {}", .0.display())]
     NoKey(PathBuf),
     /// The key file does not contain a key.
-    #[error("{} holds no public key", .0.display())]
+    #[error("{} has no public key", .0.display())]
     MalformedKey(PathBuf),
     /// The key belongs to another device.
     #[error("the evidence names device {device}, and the public key is that of device {fingerprint}")]
@@ -60,7 +60,7 @@ pub enum ProofError {
     #[error("its evidence is not signed by the device: there is no {EVIDENCE_SIGNATURE}")]
     NoSignature,
     /// The signature was not made with this key over these bytes.
-    #[error("its evidence is not signed by the device: {EVIDENCE_SIGNATURE} does not fit")]
+    #[error("its evidence is not signed by the device: {EVIDENCE_SIGNATURE} does not match")]
     Signature,
     /// The evidence cannot be parsed.
     #[error("{path} cannot be used", path = path.display())]

@@ -1,4 +1,4 @@
-//! Submissions of datacenter systems: what is in order is accepted in both modes, and what comes too late is not.
+//! Tests of submissions of datacenter systems: correct ones are accepted in both modes, too slow ones are not.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use regatta_test_support::{round, synthetic_submission};
 #[test]
 fn what_is_in_order_is_accepted_in_the_datacenter() {
     let mut judged = 0;
-    // One round of each kind of checker and layout; all of them in all categories are the official checkers' test.
+    // One round of each kind of checker and layout; the test of the official checkers has all.
     for round in ["v2.1", "v5.1", "v6.1"].map(round) {
         for (name, rules) in &round.submission.benchmarks {
             if rules.scenarios("datacenter").is_none() {
@@ -54,7 +54,7 @@ fn interactive_has_bounds_of_its_own() {
     };
     assert!(finding.rule.starts_with("latency"), "{}", finding.rule);
     assert!(finding.path.contains(scenario), "{}", finding.path);
-    // The official checker of v6.0 goes by what LoadGen ran, which is Server.
+    // The official checker of v6.0 uses LoadGen's scenario, which is Server.
     let official = as_official(&tree, &round, None).unwrap();
     assert_eq!(official.verdict, Verdict::Accept);
     let interactive = SubmittedScenario::Interactive.as_str();

@@ -1,4 +1,4 @@
-//! Published submissions, judged as their official checkers judged them: every row, to the letter.
+//! Tests that published submissions are judged as by their official checkers: every row, to the letter.
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
@@ -24,7 +24,7 @@ fn compare(round_name: &str, revision: &str, expected_rows: usize) {
         return;
     };
     let round = round(round_name);
-    // The official outputs lie beside the trees; a submission root has neither.
+    // The official outputs are beside the trees; a submission root has neither.
     let root = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(directory.join("closed"), root.path().join("closed")).unwrap();
     let tree = Tree::scan(root.path()).unwrap();
@@ -68,7 +68,7 @@ fn v6_0_as_the_package() {
     compare("v6.0", "head-b66003e1", 8);
 }
 
-/// What the strict check holds against a round's published trees: rule and path of each error, number of warnings.
+/// Returns the strict check's findings in a round's published trees: rule and path of each error, number of warnings.
 fn strict_errors(round_name: &str) -> Option<(Vec<String>, usize)> {
     let directory = published_results(round_name)?;
     let root = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Damaged submissions: whatever happens to the files of a tree, both checks end with a verdict, and never with a panic.
+//! Tests of damaged submissions: whatever happens to the files of a tree, both checks end with a verdict, never with a panic.
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
@@ -19,7 +19,7 @@ use regatta_test_support::{round, synthetic_submission};
 
 const ROUNDS: [&str; 5] = ["v2.1", "v4.0", "v5.1", "v6.0", "v6.1"];
 
-/// Writes the round's submission; that of the endpoints harness where it takes one and `odd` says so.
+/// Writes the round's submission, or with `odd` that of the endpoints harness if the round has one.
 fn write(root: &Path, round: &Round, odd: bool) {
     if odd && round.submission.endpoints.is_some() {
         synthetic_submission::endpoints(root, round);
@@ -150,7 +150,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Does the damage to one of the paths; what the file system refuses is not done.
+/// Damages one of the paths, as far as the file system permits.
 fn apply(paths: &[PathBuf], target: &prop::sample::Index, damage: &Damage) -> io::Result<()> {
     use std::os::unix::ffi::OsStrExt as _;
     let path = target.get(paths);
@@ -187,7 +187,7 @@ fn apply(paths: &[PathBuf], target: &prop::sample::Index, damage: &Damage) -> io
     }
 }
 
-/// How many damaged submissions; `.ci/long` asks for more.
+/// Returns the number of damaged submissions; `.ci/long` sets more.
 fn cases() -> u32 {
     std::env::var("REGATTA_DAMAGE_CASES").map_or(150, |text| text.parse().unwrap())
 }
@@ -209,7 +209,7 @@ proptest! {
             if paths.is_empty() {
                 break;
             }
-            // What cannot be done, such as cutting a directory, leaves the tree as it is.
+            // An impossible damage, such as cutting a directory, leaves the tree unchanged.
             drop(apply(&paths, target, damage));
         }
         let first = judge(root.path(), &round);

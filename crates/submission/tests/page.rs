@@ -1,4 +1,4 @@
-//! The page of a report in a real browser: nothing runs in it or is fetched for it, hostile names stay text, and it fits a
+//! Tests of the page of a report in a real browser. It runs no script and fetches nothing, hostile names stay text, and it fits a
 //! laptop's window and a telephone's.
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
@@ -14,7 +14,7 @@ use regatta_submission::{
 use regatta_test_support::{published_results, synthetic_submission};
 use serde_json::Value;
 
-/// Asks a page, laid out `width` pixels wide, what it has become; `None` without a browser.
+/// Evaluates a page that is `width` pixels wide; `None` without a browser.
 fn evaluate(page: &str, width: u32) -> Option<Value> {
     let there = Command::new("chromium").arg("--version").output().is_ok();
     if !there {

@@ -141,7 +141,7 @@ int32_t regatta_trt_context_open(regatta_trt_engine* engine, int32_t profile, vo
 void regatta_trt_context_close(regatta_trt_context* context);
 /* Sets the shape of an input whose first dimension is free. */
 int32_t regatta_trt_context_shape(regatta_trt_context* context, const char* input, const int64_t* dims, int32_t rank);
-/* Where a tensor lies on the device. */
+/* The location of a tensor on the device. */
 int32_t regatta_trt_context_address(regatta_trt_context* context, const char* tensor, void* address);
 /* Gives the work to the stream and returns. With shapes and addresses as in the last call it allocates nothing. */
 int32_t regatta_trt_context_enqueue(regatta_trt_context* context, void* stream);

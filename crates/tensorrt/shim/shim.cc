@@ -80,7 +80,7 @@ using CreateParser = void* (*)(void*, void*, int);
 using LibraryVersion = int32_t (*)();
 
 // What one of TensorRT's functions made, or nothing. Without a driver the lean runtime of 11.4 answers with an offset into no object
-// instead of a null pointer; no object lies in the first page.
+// instead of a null pointer; no object is in the first page.
 template <class Made>
 std::unique_ptr<Made> made(void* object) {
     return std::unique_ptr<Made>(reinterpret_cast<uintptr_t>(object) < 4096 ? nullptr : static_cast<Made*>(object));
@@ -112,7 +112,7 @@ struct regatta_trt_context {
 namespace {
 
 #if REGATTA_HAS_PROGRESS
-// Counts the steps of nested phases; a caller that wants to stop is obeyed at the next step.
+// Counts the steps of nested phases; a caller can stop at the next step.
 class Progress final : public nvinfer1::IProgressMonitor {
 public:
     Progress(regatta_trt_progress report, void* user) : report_(report), user_(user) {}
@@ -289,7 +289,7 @@ int32_t add_profiles(nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& 
 int32_t place_on_dla(regatta_trt_library& library, nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilderConfig& config, regatta_trt_settings const& settings) {
     int32_t const cores = builder.getNbDLACores();
     if (settings.dla_core >= cores)
-        return fail(REGATTA_TRT_UNSUPPORTED, "DLA core " + std::to_string(settings.dla_core) + " was asked for, but TensorRT " + regatta_trt_headers() + " finds " + std::to_string(cores) + " here; it drives DLA up to 10.7 and, on AGX Orin, again from 11.4.1");
+        return fail(REGATTA_TRT_UNSUPPORTED, "DLA core " + std::to_string(settings.dla_core) + " was requested, but TensorRT " + regatta_trt_headers() + " finds " + std::to_string(cores) + " here; it drives DLA up to 10.7 and, on AGX Orin, again from 11.4.1");
     config.setDefaultDeviceType(nvinfer1::DeviceType::kDLA);
     config.setDLACore(settings.dla_core);
     if (settings.gpu_fallback) config.setFlag(nvinfer1::BuilderFlag::kGPU_FALLBACK);
@@ -303,14 +303,14 @@ int32_t place_on_dla(regatta_trt_library& library, nvinfer1::IBuilder& builder, 
     return REGATTA_TRT_OK;
 }
 
-// Type and layout of one input or output, where they were asked for.
+// Type and layout of one input or output, where they were requested.
 int32_t set_io(nvinfer1::ITensor& tensor, char const* kind, int32_t type, int32_t format) {
     if (type >= 0 && static_cast<int32_t>(tensor.getType()) != type) {
 #if !REGATTA_STRONG_ONLY
         tensor.setType(static_cast<nvinfer1::DataType>(type));
 #endif
         if (static_cast<int32_t>(tensor.getType()) != type)
-            return fail(REGATTA_TRT_UNSUPPORTED, std::string("the ") + kind + " " + tensor.getName() + " is of another type than was asked for, and TensorRT " + regatta_trt_headers() + " takes types from the network alone: give an ONNX file where it has that type");
+            return fail(REGATTA_TRT_UNSUPPORTED, std::string("the ") + kind + " " + tensor.getName() + " is of another type than was requested, and TensorRT " + regatta_trt_headers() + " takes types from the network alone: give an ONNX file where it has that type");
     }
     if (format >= 0) tensor.setAllowedFormats(1u << static_cast<uint32_t>(format));
     return REGATTA_TRT_OK;
@@ -331,7 +331,7 @@ int32_t configure(regatta_trt_library& library, nvinfer1::IBuilder& builder, nvi
 #if REGATTA_HAS_LEVEL
         config.setBuilderOptimizationLevel(settings.optimization_level);
 #else
-        return fail(REGATTA_TRT_UNSUPPORTED, "an optimisation level was asked for, which TensorRT " + std::string(regatta_trt_headers()) + " does not know");
+        return fail(REGATTA_TRT_UNSUPPORTED, "an optimisation level was requested, which TensorRT " + std::string(regatta_trt_headers()) + " does not know");
 #endif
     }
 #if REGATTA_STRONG_ONLY

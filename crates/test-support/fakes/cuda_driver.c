@@ -80,9 +80,9 @@ __attribute__((constructor)) static void begin(void) {
     fake_cuda_faults(list ? list : FAKE_FAULTS);
 }
 
-/* Streams, events, graphs, memories and contexts that nobody has given back. */
+/* Streams, events, graphs, memories and contexts that were not freed. */
 long fake_cuda_live(void) { return live; }
-/* Memories that were ever asked for. */
+/* Memories that were ever requested. */
 long fake_cuda_allocations(void) { return allocations; }
 
 /* Which device the calling thread uses, -1 for none. */

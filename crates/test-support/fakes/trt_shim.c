@@ -37,7 +37,7 @@
 enum { FP32, FP16, INT8, INT32, INT64 = 8 };
 enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
 enum { PIXELS = 64, CLASSES = 10, TENSORS = 5, VOXEL_CLASSES = 3 };
-#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d"
+#define PLAN "a fake's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d"
 #define TIMINGS "timings of TensorRT %d after %d build(s)"
 
 static char error_words[512];
@@ -177,7 +177,7 @@ static int32_t calibrate(const regatta_trt_settings* settings) {
 /* What headers do not have, as the shim that was compiled against them says it. */
 static int32_t check_headers(const regatta_trt_settings* settings) {
     char words[256];
-    const char* reason = settings->optimization_level >= 0 && headers() < 806 ? "an optimisation level was asked for, which TensorRT %s does not know"
+    const char* reason = settings->optimization_level >= 0 && headers() < 806 ? "an optimisation level was requested, which TensorRT %s does not know"
                          : settings->precision != REGATTA_TRT_AS_IN_NETWORK && headers() >= 1100 ? "TensorRT %s takes types from the network alone"
                                                                                                   : NULL;
     if (!reason) return REGATTA_TRT_OK;

@@ -103,10 +103,10 @@ impl FakeTensorrt {
     }
 }
 
-/// Compiles one of `crates/test-support/fakes`. A board needs no compiler: with `REGATTA_TWINS` set, the compiled library is copied from
+/// Compiles one of `crates/test-support/fakes`. A board needs no compiler: with `REGATTA_FAKES` set, the compiled library is copied from
 /// there. Its name consists of the source's name and the macros (cross/test-archive.sh).
 fn compile(fake: &str, library: &Path, flags: &[&str]) {
-    if let Some(made) = env::var_os("REGATTA_TWINS") {
+    if let Some(made) = env::var_os("REGATTA_FAKES") {
         let macros: String = flags
             .iter()
             .copied()

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 /// A fake nvpmodel. It sets a mode's clock bounds and cores, and writes its status file.
 const NVPMODEL: &str = r#"#!/bin/sh
-# TWIN of nvpmodel for tests: nvpmodel -f FILE -m ID
+# FAKE of nvpmodel for tests: nvpmodel -f FILE -m ID
 root=${0%/usr/sbin/nvpmodel}
 while [ -e "$root/nvpmodel-is-slow" ]; do sleep 0.05; done
 case $4 in
@@ -42,7 +42,7 @@ exit 255
 
 /// A fake systemctl with one service, whose state is a file.
 const SYSTEMCTL: &str = r#"#!/bin/sh
-# TWIN of systemctl for tests: systemctl is-active|start|stop nvfancontrol.service
+# FAKE of systemctl for tests: systemctl is-active|start|stop nvfancontrol.service
 state=${0%/usr/bin/systemctl}/fan-service
 case $1 in
     is-active) read -r word <"$state"; echo "$word" ;;

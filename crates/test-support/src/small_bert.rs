@@ -1,5 +1,5 @@
-//! A small network with BERT's inputs and outputs: the names, types and shapes of the reference's ONNX file, and one layer of
-//! self-attention with random weights between them.
+//! A small network with the names, types and shapes of BERT's inputs and outputs in the reference's ONNX file. It has one layer
+//! of self-attention with random weights.
 
 use tract_onnx::pb::{GraphProto, TensorProto, tensor_proto::DataType};
 

@@ -39,9 +39,9 @@ impl Topology {
     }
 }
 
-/// Returns the network in ONNX. Like an exported YOLO, it takes `images` with values between 0 and 1, and its output `output0` has, for
-/// each sample, rows of all predictions: centres from the left and from the top, widths, heights, and the scores of each class. It leaves
-/// the batch free.
+/// Returns the network in ONNX. Like an exported YOLO, it takes `images` with values between 0 and 1. Its output `output0` has,
+/// for each sample, rows of all predictions: centres from the left and from the top, widths, heights, and the scores of each
+/// class. It leaves the batch free.
 pub fn model(topology: &Topology) -> Vec<u8> {
     let Topology { side, classes, width } = *topology;
     let mut random = RandomWeights::new();

@@ -96,7 +96,7 @@ impl fmt::Display for ManifestLine {
 
 /// The error for a line that is not in the form of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no line of a manifest")]
+#[error("`{0}` is not a line of a manifest")]
 pub struct NotALine(String);
 
 impl FromStr for ManifestLine {

@@ -36,7 +36,7 @@ pub enum ResponseUnitsError {
     #[error("does not begin with `{MAGIC}`")]
     Magic,
     /// A unit's name is invalid.
-    #[error("unit {0} has a name that is too long, or is no UTF-8, or has no line end")]
+    #[error("unit {0} has a name that is too long, or is not UTF-8, or has no line end")]
     Name(usize),
     /// There are more units than numbers.
     #[error("has more than {MOST_UNITS} units")]

@@ -228,7 +228,7 @@ pub struct OtherSamples {
 pub enum NotWhole {
     /// `prep` was interrupted or still runs.
     #[error(
-        "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
+        "the samples in {} are incomplete: `regatta prep` was interrupted there or is still running; run it again",
         .0.display()
     )]
     HalfMade(PathBuf),

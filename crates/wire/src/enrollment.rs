@@ -1,8 +1,8 @@
 //! Enrollment: a device gets its certificate, and its private key never leaves it.
 //!
-//! The coordinator issues an [`EnrollmentToken`], which a person copies, scans or types. The device connects over TLS 1.3
-//! to the address in the token and only accepts a certificate from the authority whose fingerprint is in the token. It
-//! sends one [`EnrollRequest`]; the coordinator answers with one [`EnrollResponse`]. Both are ordinary frames.
+//! The coordinator issues an [`EnrollmentToken`], which a person copies, scans or types. The device connects over TLS 1.3 to the
+//! address in the token. It only accepts a certificate from the authority whose fingerprint is in the token. It sends one
+//! [`EnrollRequest`]; the coordinator answers with one [`EnrollResponse`]. Both are ordinary frames.
 //!
 //! The request contains the device's signature over the token, the public key, and bytes that both ends derive from this
 //! TLS connection. The token without the key, or a recorded request, is therefore useless to an attacker. This file opens

@@ -1,5 +1,5 @@
-//! Conf files from anyone: whatever they hold, reading them ends in settings or in an error that names a line there is.
-//! Does not issue anything: absurd durations are allowed, and would only take long.
+//! Checks conf files from anyone: reading them gives settings, or an error that names an existing line. It issues nothing,
+//! because absurd durations are allowed and would take long.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! The delivery's journal as a power cut or a sick disk may leave it: opening takes the whole records at its beginning,
-//! opening again takes the same, and what is appended then is there.
+//! Checks the delivery journal after a power cut or disk fault: opening finds the complete records at its beginning. Opening
+//! again finds the same, and the records that were appended.
 
 use std::{fs, path::Path};
 
@@ -7,8 +7,8 @@ use regatta_agent::journal::{Journal, Record};
 
 const MAGIC: &[u8] = b"RGTJ\x01\x00";
 
-/// Opens the bytes as a journal. After a first byte of 1 they are the bodies of records, each with its length before it,
-/// and get headers with right checksums, so that the fuzzer reaches what lies behind those.
+/// Opens the bytes as a journal. After a first byte of 1 they are the bodies of records, each with its length before it. They get
+/// headers with right checksums, so that the fuzzer reaches the code behind those.
 pub fn journal(bytes: &[u8]) {
     match bytes.split_first() {
         Some((1, bodies)) => open_twice_and_append(&framed(bodies)),

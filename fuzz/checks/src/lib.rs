@@ -1,5 +1,5 @@
-//! What is checked of bytes from outside: each check takes any bytes and panics when a promise does not hold. The fuzz
-//! targets call them with what libFuzzer makes up, the test beside them with what it has kept. No fuzzer is linked here.
+//! Checks of bytes from outside: each takes any bytes and panics when a promise does not hold. The fuzz targets call them with
+//! libFuzzer's inputs, the test beside them with stored ones. No fuzzer is linked here.
 
 // A broken promise panics, which the fuzzer reports.
 #![expect(clippy::expect_used, reason = "this crate is test code throughout")]

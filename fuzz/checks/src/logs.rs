@@ -1,4 +1,4 @@
-//! LoadGen's logs from anyone's machine: no bytes make a reader panic, run for ever or contradict the other reader.
+//! Checks LoadGen's logs from any machine: no bytes make a reader panic, run for ever or contradict the other reader.
 
 use regatta_mllog::read::{AccuracyReader, AccuracyScanner, DetailLog, DetailReader, Summary, TraceReader};
 
@@ -33,7 +33,7 @@ pub fn detail(bytes: &[u8]) {
     assert!(TraceReader::new(bytes).count() <= bytes.len() + 1);
 }
 
-/// Reads an accuracy log, and scans it: where both find it sound, they find the same in it.
+/// Reads an accuracy log, and scans it: where both accept it, they find the same.
 pub fn accuracy(bytes: &[u8]) {
     let read: Result<Vec<_>, _> = AccuracyReader::new(bytes)
         .map(|entry| entry.map(|entry| (entry.seq_id, entry.qsl_idx, entry.data)))

@@ -1,4 +1,4 @@
-//! Payloads, topics and tokens from the network: refused, or read and then written and read again as the same.
+//! Checks payloads, topics and tokens from the network: they are refused, or read, written and read again as the same.
 
 use std::fmt::Debug;
 
@@ -63,7 +63,7 @@ fn read(kind: FrameKind, payload: &[u8]) {
 
 fn comes_back<M: Message + Debug + PartialEq>(payload: &[u8]) {
     if let Ok(message) = M::from_frame(payload) {
-        // A non-canonical number may take fewer bytes than it came in, so that messages are held together, not bytes.
+        // A non-canonical number may take fewer bytes when it is written again, so messages are compared, not bytes.
         let frame = message.to_frame().expect("what was read can be written");
         assert_eq!(M::from_frame(&frame), Ok(message));
     }

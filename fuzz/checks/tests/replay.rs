@@ -1,4 +1,4 @@
-//! Replays what the fuzzer has kept: every input that once reached something new, at the cost of a plain test.
+//! Replays the fuzzer's stored inputs as an ordinary test.
 
 use std::{fs::File, io::Read as _, path::Path};
 

@@ -1,8 +1,8 @@
-//! How fast a large log crosses from a device to the coordinator's disk, beside `scp` and beside a bare mosquitto pipeline.
+//! Measures how fast a large log gets from a device to the coordinator's disk, beside `scp` and a bare mosquitto pipeline.
 //!
-//! `cargo bench -p regatta-tests --bench throughput`. Each round takes every contestant in turn on the same file and file
-//! system. `REGATTA_BENCH_MIB` (1024), `REGATTA_BENCH_ROUNDS` (3) and `REGATTA_BENCH_DIR` (the system's temporary directory)
-//! set size, number and place. Wants Debian's openssh-server and, as root, iproute2; says what is left out without them.
+//! `cargo bench -p regatta-tests --bench throughput`. Each round runs every candidate in turn on the same file and file system.
+//! `REGATTA_BENCH_MIB` (1024), `REGATTA_BENCH_ROUNDS` (3) and `REGATTA_BENCH_DIR` (the system's temporary directory) set size,
+//! number and place. It needs Debian's openssh-server and, as root, iproute2, and reports what it omits without them.
 
 mod memory;
 mod ours;
@@ -46,7 +46,7 @@ fn main() -> Result<(), AnyError> {
     let directory = tempfile::tempdir_in(&parent)?;
     let log = directory.path().join("the.log");
     write_accuracy_log(&log, mib << 20)?;
-    // Everybody reads it from memory.
+    // Every candidate reads it from memory.
     let hash_seconds = seconds(|| ours::sha256(&log).map(drop))?;
     println!("{mib} MiB, {rounds} rounds; medians, ratios with 95 % bootstrap intervals\n");
     on_loopback(&log, directory.path(), mib, rounds, hash_seconds)?;
@@ -73,7 +73,7 @@ fn on_loopback(
     let sshd = sshd.transpose()?;
     let pipeline = Pipeline::start(directory)?;
     let (mut ours, mut plain, mut scp, mut parts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    // Each round begins with another one: what one leaves behind (dirty pages, free memory) meets every one of them.
+    // Each round begins with another candidate, so that dirty pages and free memory of one affect all of them equally.
     for turn in (0..rounds).flat_map(|round| (0..4).map(move |turn| (round + turn) % 4)) {
         match (turn, &sshd, &pipeline) {
             (0, ..) => ours.push(ours::deliver(log, directory, &place)?),
@@ -108,7 +108,7 @@ fn on_loopback(
     Ok(())
 }
 
-/// What one delivery is spent on. The share of TLS is what the same delivery in plain TCP, in the same rounds, does without.
+/// Prints the processor time of a delivery by its parts. The share of TLS is the difference to the same delivery over plain TCP.
 fn print_shares(ours: &[Delivery], plain: &[Delivery], hash_seconds: f64) {
     let median_of = |deliveries: &[Delivery], figure: fn(&Delivery) -> f64| {
         median(&deliveries.iter().map(figure).collect::<Vec<_>>())

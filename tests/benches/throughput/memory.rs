@@ -1,6 +1,6 @@
-//! Memory for a contestant's copy that the machine has at hand. A virtual machine may give pages back to its host seconds after they
-//! were freed; whoever writes into them next then pays, in kernel time, up to ten times what the others pay. So files of the copy's
-//! size are laid down beforehand and removed a little ahead of the growing copy, which gets their pages. It measures nothing itself.
+//! Reserves memory for a candidate's copy. A virtual machine may return freed pages to its host within seconds. The next program
+//! that writes into them then takes up to ten times the kernel time. So files of the copy's size are written before, and removed
+//! a little ahead of the growing copy, which gets their pages. This module measures nothing.
 
 use std::{
     fs, io,
@@ -17,14 +17,14 @@ const PIECE: u64 = 64 << 20;
 /// How far the removed files are ahead of the copy: the pages wait for well under a second.
 const AHEAD: u64 = 4 * PIECE;
 
-/// Files whose pages go to a copy. What is left of them is removed when it is dropped.
+/// Files whose pages go to a copy. Dropping it removes the rest of them.
 pub(crate) struct Reserve {
     done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Reserve {
-    /// Lays down as many bytes as `copy` will get, beside it on the same file system, and gives them up as it grows.
+    /// Writes as many bytes as `copy` will have, on the same file system, and frees them as the copy grows.
     pub(crate) fn for_copy(copy: PathBuf, bytes: u64, directory: &Path) -> io::Result<Self> {
         let content = vec![1; usize::try_from(PIECE).map_err(io::Error::other)?];
         let pieces = (0..bytes.div_ceil(PIECE) + AHEAD / PIECE)

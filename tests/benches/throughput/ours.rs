@@ -1,5 +1,5 @@
-//! Our side: a device that comes back with a finished run delivers it to `regatta serve`. Timed from the agent's start, so
-//! that hashing and sealing on the device are in it, to the moment that the coordinator's store has the log whole.
+//! Our side: a device that connects with a finished run delivers it to `regatta serve`. The time begins with the agent's start,
+//! so that it includes hashing and sealing. It ends when the coordinator's store has the complete log.
 
 use std::{
     fs,
@@ -13,22 +13,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{AnyError, memory::Reserve, place::Place};
 
-/// What one delivery took.
+/// The cost of one delivery.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivery {
-    /// Seconds from the agent's start to a whole log.
+    /// Seconds from the agent's start to a complete log.
     pub(crate) seconds: f64,
     /// Processor seconds of the agent.
     pub(crate) agent_cpu: f64,
-    /// Processor seconds of the coordinator, its broker among them.
+    /// Processor seconds of the coordinator, including its broker.
     pub(crate) coordinator_cpu: f64,
     /// Seconds that the coordinator's flushing thread waited for the disk.
     pub(crate) flushing: f64,
     /// The agent's largest resident size in MiB.
     pub(crate) agent_peak_mib: f64,
-    /// The coordinator's.
+    /// The coordinator's largest resident size in MiB.
     pub(crate) coordinator_peak_mib: f64,
-    /// Bytes that the device put on the line, headers among them; 0 on loopback.
+    /// Bytes that the device sent over the line, including headers; 0 on loopback.
     pub(crate) line_bytes: u64,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn deliver(log: &Path, directory: &Path, place: &Place) -> Result<Del
     deliver_in(lab, log, directory, place)
 }
 
-/// Delivers `log` once in plain TCP on loopback: what is left without TLS.
+/// Delivers `log` once over plain TCP on loopback, for the share of TLS.
 pub(crate) fn deliver_plain(log: &Path, directory: &Path) -> Result<Delivery, AnyError> {
     let lab = Lab::plain_in(directory, Broker::Embedded);
     let lab = lab.ok_or("the embedded broker needs nothing")?;
@@ -83,7 +83,7 @@ fn deliver_in(mut lab: Lab, log: &Path, directory: &Path, place: &Place) -> Resu
     Ok(delivery)
 }
 
-/// What the coordinator says of a whole stream in its debug log: `... stream=NAME ... flushing_ms=N`.
+/// Returns the seconds from the coordinator's debug log about a complete stream: `... stream=NAME ... flushing_ms=N`.
 fn flushing_seconds(printed: &str, stream: &str) -> f64 {
     let of_stream = printed
         .lines()

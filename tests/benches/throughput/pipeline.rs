@@ -1,6 +1,6 @@
-//! What a careful user would build from parts: mosquitto with TLS 1.3, a publisher that sends the file in chunks of 64 KiB at
-//! QoS 1, and a subscriber that writes, hashes and fsyncs them. The same client library as ours, and as few fsyncs as ours:
-//! one for every 8 MiB. It has no acknowledgement of its own, so that a restart of the broker would lose chunks.
+//! A pipeline that a careful user would build from parts. A publisher sends the file to mosquitto over TLS 1.3, in chunks of 64
+//! KiB at QoS 1, and a subscriber writes, hashes and fsyncs them. It has our client library and as few fsyncs as ours, one for
+//! every 8 MiB. Without its own acknowledgements, a restart of the broker would lose chunks.
 
 use std::{
     fs::{self, File},
@@ -32,7 +32,7 @@ const FLUSH_EVERY: u64 = 8 << 20;
 const TOPIC: &str = "log";
 const HOST: &str = "127.0.0.1";
 
-/// A broker, and where its papers lie.
+/// A broker, and the directory of its certificates.
 pub(crate) struct Pipeline {
     directory: PathBuf,
     broker: Mosquitto,
@@ -59,7 +59,7 @@ impl Pipeline {
         Ok(broker.map(|broker| Self { directory, broker }))
     }
 
-    /// Moves `log` once; the seconds from the publisher's start until all of it is written, hashed and flushed.
+    /// Transfers `log` once. Returns the seconds from the publisher's start until all of it is written, hashed and flushed.
     pub(crate) fn deliver(&self, log: &Path) -> Result<f64, AnyError> {
         let copy = self.directory.join("copy");
         let _ = fs::remove_file(&copy);

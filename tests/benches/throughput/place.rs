@@ -1,6 +1,6 @@
-//! Where the two sides stand: both on loopback, or each in a network namespace with a shaped veth pair between them.
+//! The places of the two sides: both on loopback, or each in a network namespace with a shaped veth pair between them.
 //!
-//! Everything is made by the bench and goes with it. Namespaces and `tc` want root.
+//! The bench makes and removes them. Namespaces and `tc` need root.
 
 use std::{
     fs,
@@ -12,12 +12,12 @@ use regatta_tests::succeed_output;
 
 use crate::AnyError;
 
-/// Addresses of the two ends of the pair: a net that RFC 5737 keeps for examples.
+/// Addresses of the two ends of the pair, from a network that RFC 5737 reserves for examples.
 const ADDRESSES: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
 /// Bits per second of the shaped line.
 pub(crate) const LINE: u64 = 1_000_000_000;
 
-/// A place.
+/// The place of both sides.
 pub(crate) enum Place {
     /// Both sides on 127.0.0.1.
     Loopback,
@@ -29,7 +29,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Makes two namespaces and the line between them. `None` without the right to.
+    /// Makes two namespaces and the line between them. Returns `None` without root.
     pub(crate) fn line() -> Result<Option<Self>, AnyError> {
         let id = std::process::id();
         let namespaces = [format!("regatta-lab-{id}"), format!("regatta-boat-{id}")];
@@ -73,12 +73,12 @@ impl Place {
         }
     }
 
-    /// The words before a command that put it on the coordinator's side.
+    /// Returns the prefix that runs a command on the coordinator's side.
     pub(crate) fn coordinator_prefix(&self) -> Vec<String> {
         self.prefix(0)
     }
 
-    /// The words before a command that put it on the device's side.
+    /// Returns the prefix that runs a command on the device's side.
     pub(crate) fn device_prefix(&self) -> Vec<String> {
         self.prefix(1)
     }
@@ -92,20 +92,19 @@ impl Place {
         }
     }
 
-    /// A program on the coordinator's side.
+    /// Returns a command on the coordinator's side.
     pub(crate) fn coordinator_side(&self, program: &Path) -> Command {
         regatta_tests::prefixed(&self.coordinator_prefix(), program)
     }
 
-    /// A program on the device's side.
+    /// Returns a command on the device's side.
     pub(crate) fn device_side(&self, program: &Path) -> Command {
         regatta_tests::prefixed(&self.device_prefix(), program)
     }
 
-    /// Bytes that the device has put on the line, with the headers of every packet on it. 0 on loopback.
+    /// Returns the bytes that the device has sent over the line, with all headers; 0 on loopback.
     ///
-    /// The shaper counts them, and shapes by them. The interface's own counter takes what the kernel hands over in one piece for
-    /// one packet, and leaves out nearly all headers.
+    /// The shaper counts them. The interface's own counter takes a large buffer for one packet, and omits nearly all headers.
     pub(crate) fn bytes_sent(&self) -> Result<u64, AnyError> {
         let Self::Line { namespaces } = self else {
             return Ok(0);
@@ -122,7 +121,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         if let Self::Line { namespaces } = self {
             for namespace in namespaces {
-                // The pair goes with either end.
+                // Removing either end removes the pair.
                 let _ = ip(&["netns", "del", namespace]).status();
                 let _ = fs::remove_file(Path::new("/run/netns").join(namespace));
             }

@@ -1,5 +1,5 @@
-//! The yardstick: `scp` of the same file to the same file system through a real sshd on loopback, and `sync` of the copy.
-//! Keys and configuration are the bench's own.
+//! The reference: `scp` of the same file to the same file system through a real sshd, and `sync` of the copy. Keys and
+//! configuration are the bench's own.
 
 use std::{
     fs,
@@ -43,7 +43,7 @@ impl<'a> Sshd<'a> {
             place.coordinator_address()
         );
         fs::write(directory.join("sshd_config"), config)?;
-        // Where sshd goes to be safe from its own guests.
+        // The empty directory that sshd needs for privilege separation.
         fs::create_dir_all("/run/sshd")?;
         let mut command = place.coordinator_side(Path::new("/usr/sbin/sshd"));
         command

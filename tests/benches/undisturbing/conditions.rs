@@ -13,14 +13,14 @@ use serde_json::Value;
 
 use crate::AnyError;
 
-/// What is going on beside the measurement.
+/// What the daemon does during the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
     /// No daemon at all.
     Off,
-    /// The daemon, which says that it lives.
+    /// The daemon sends heartbeats.
     Heartbeat,
-    /// The daemon, which sends logs.
+    /// The daemon sends logs.
     Live,
 }
 
@@ -56,25 +56,25 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// A count of the window, where it was made.
+    /// Returns a count of the measurement window, if there is one.
     pub(crate) fn cost(&self, name: &str) -> Option<f64> {
         self.window[name].as_f64()
     }
 
-    /// The same per second.
+    /// As [`Self::cost`], per second.
     pub(crate) fn per_second(&self, name: &str) -> Option<f64> {
         // Without a daemon there is nothing to count.
         Some(self.cost(name)? / self.seconds)
     }
 
-    /// Wake-ups of the daemon on the issuing thread's processor: none where it was kept off it.
+    /// Returns the daemon's wake-ups on the issuing thread's processor, which it should avoid.
     pub(crate) fn daemon_on_timing_cpu(&self) -> Option<f64> {
         let wakeups = self.cost("daemon_wakeups")?;
         let kept_off = self.window["daemon_kept_off_cpu"].as_u64() == Some(TIMING_CPU);
         Some(if kept_off { 0.0 } else { wakeups })
     }
 
-    /// The modelled accelerator sleeps once a query; a wait for a lock would be one more.
+    /// Returns the sleeps beyond the modelled accelerator's, one per query. A wait for a lock would be one more.
     pub(crate) fn extra_sleeps(&self) -> Option<f64> {
         Some(self.cost("timing_sleeps")? - self.queries)
     }
@@ -95,7 +95,7 @@ impl Bench {
         };
         let first = bench.through_the_daemon(Condition::Heartbeat)?;
         bench.spec = first.with_file_name("spec.json");
-        // The log of a bare run goes where nobody delivers it.
+        // The log of a run without daemon is in a directory that nothing delivers.
         let alone = bench.lab.workspace().with_file_name("alone");
         fs::create_dir_all(&alone)?;
         fs::copy(&bench.spec, alone.join("spec.json"))?;
@@ -124,7 +124,7 @@ impl Bench {
         }
     }
 
-    /// Runs `exec` by itself, behind other words; where its files lie.
+    /// Runs `exec` without a daemon, behind a prefix, and returns the directory of its files.
     pub(crate) fn alone(&self, prefix: &[String]) -> Result<PathBuf, AnyError> {
         let files = self.spec.with_file_name("files");
         let _ = fs::remove_dir_all(&files);

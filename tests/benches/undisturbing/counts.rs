@@ -1,12 +1,12 @@
-//! What the issuing thread asks of the kernel while LoadGen measures, by `strace`: a wait for a lock is a futex call without
-//! a time limit (the modelled accelerator's sleep has one), memory is asked for by brk and mmap. Strace slows the run down and
-//! changes nothing about what it calls.
+//! Counts the issuing thread's system calls while LoadGen measures, by `strace`. A wait for a lock is a futex call without a time
+//! limit; the modelled accelerator's sleep has one. Memory is requested by brk and mmap. strace slows the run down, and does not
+//! change its calls.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::{AnyError, conditions::Bench};
 
-/// Prints a table of the calls, or what is missing for it.
+/// Prints a table of the calls, or why there is none.
 pub(crate) fn print_system_calls(bench: &Bench, strace: &Path) -> Result<(), AnyError> {
     println!();
     if !strace.exists() {
@@ -47,10 +47,10 @@ pub(crate) fn print_system_calls(bench: &Bench, strace: &Path) -> Result<(), Any
     Ok(())
 }
 
-/// The accelerator's sleep among the counted names.
+/// The name that counts the accelerator's sleeps.
 const SLEEP: &str = "sleep";
 
-/// The calls of the process's first thread between its first and its last sleep: LoadGen issues from there, and the
+/// Returns the calls of the first thread between its first and its last sleep. LoadGen issues from this thread, and the
 /// accelerator sleeps in every query.
 fn calls_in_the_window(trace: &str) -> BTreeMap<String, u64> {
     let first = trace.split_whitespace().next().unwrap_or_default();

@@ -1,13 +1,11 @@
-//! What the agent's daemon does to a measurement: SingleStream over the modelled accelerator of 0.6 ms, in four conditions.
+//! Measures how the agent's daemon affects a measurement: SingleStream over a modelled accelerator of 0.6 ms, in four conditions.
 //!
-//! `cargo bench -p regatta-tests --bench undisturbing`. Each alternation runs all four, beginning with another one each
-//! time: **off** (`regatta-agent exec` alone, no daemon), **off again**, **heartbeat** (the daemon, as runs are delivered by
-//! default) and **live** (logs leave the device while LoadGen runs; the bench writes into the run's `run.log` what there is to
-//! send). The two series without a daemon show how much of a difference is noise. `REGATTA_BENCH_ROUNDS` (20) and
-//! `REGATTA_BENCH_MS` (3000) set how often and how long.
+//! `cargo bench -p regatta-tests --bench undisturbing`. Each alternation runs all four, beginning with another one each time.
+//! **off** and **off again** are `regatta-agent exec` alone. **heartbeat** is the daemon with default delivery. In **live** it
+//! sends logs while LoadGen runs; the bench writes them into the run's `run.log`. The two series without a daemon show the noise.
+//! `REGATTA_BENCH_ROUNDS` (20) and `REGATTA_BENCH_MS` (3000) set how often and how long.
 //!
-//! Hard counts come from the runs' own evidence, and from `strace` where it is installed: what the issuing thread asked of
-//! the kernel in the window.
+//! Exact counts come from the runs' own evidence, and from `strace` where it is installed.
 
 mod conditions;
 mod counts;

@@ -1,5 +1,5 @@
-//! What lies between the device and the coordinator's assets: a relay on an address of its own that counts, cuts and holds back.
-//! It sees TLS records, and nothing in them.
+//! A relay between the device and the coordinator's assets, on its own address. It counts, cuts and delays bytes, and sees only
+//! TLS records.
 
 use std::{
     io::{Read as _, Write as _},
@@ -16,14 +16,14 @@ use regatta_tests::{Lab, eventually};
 
 use crate::support::assets_port;
 
-/// Counts what goes down, cuts connections, holds bytes back.
+/// A relay that counts bytes downstream, cuts connections and holds bytes back.
 pub(crate) struct Between {
     down: Arc<AtomicU64>,
     hold_at: Arc<AtomicU64>,
 }
 
 impl Between {
-    /// Begins to relay. Connections are cut after this number of bytes downstream in all.
+    /// Starts a relay. It cuts connections after these numbers of bytes downstream.
     pub(crate) fn start(lab: &Lab, cut_at: &'static [u64]) -> Self {
         let port = assets_port(lab);
         let listener = TcpListener::bind(("127.0.0.2", port)).expect("an address of loopback");
@@ -52,7 +52,7 @@ impl Between {
         between
     }
 
-    /// Bytes that went down.
+    /// Returns the bytes sent downstream.
     pub(crate) fn down(&self) -> u64 {
         self.down.load(Ordering::Relaxed)
     }
@@ -69,7 +69,7 @@ impl Between {
     }
 }
 
-/// Passes bytes on, until there are no more or it is time to cut: then `true`.
+/// Forwards bytes until the end, or until a cut. Returns whether it is a cut.
 fn pass_down(
     mut server: TcpStream,
     mut device: TcpStream,

@@ -1,5 +1,5 @@
-//! Models and data that the device lacks come from the coordinator over HTTPS: cut, killed, forged, refused and shared. Real
-//! binaries in a lab as a user makes it.
+//! Tests of models and data that the device downloads from the coordinator over HTTPS: cut, killed, forged, refused and shared.
+//! Real binaries run in a lab as a user makes it.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -47,7 +47,7 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
         "AccuracyOnly",
     ];
     let first = lab.request_run(&words);
-    // No server answers there yet: the run's reason names what it waits for.
+    // No server answers yet: the run's reason names what it waits for.
     eventually("the run to say so", 60, || {
         let shown = lab.show(&first);
         let reason = shown["reason"].as_str().unwrap_or_default();
@@ -71,7 +71,7 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
         accuracy(&first)
     );
     assert!(kept(&lab, "part").is_empty());
-    // Labels that have gone at the coordinator take the accuracy with them, and the run says so.
+    // Without labels at the coordinator there is no accuracy, and the run says so.
     let labels = lab.scratch().join("preprocessed_data/digits/val_map.txt");
     fs::remove_file(labels).expect("the labels");
     let common = [
@@ -96,7 +96,7 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
         why.contains("no accuracy: the labels of benchmark digits cannot be read"),
         "{shown}"
     );
-    // What no run needs goes at the coordinator; the device keeps its copy.
+    // The coordinator removes what no run needs; the device keeps its copy.
     for asset in lab.json(&["asset", "list"])["assets"].as_array().expect("assets") {
         let path = asset["path"].as_str().expect("a path");
         let _ = lab.json(&["asset", "remove", path]);
@@ -185,7 +185,7 @@ fn a_cut_link_and_a_killed_agent_cost_nothing_that_was_here() {
     lab.start_device();
     let (phase, reason) = end_of(&lab, &run);
     assert_eq!(phase, "done", "{reason}");
-    // A handshake for each connection, TLS records around the bytes, and what was in the sockets of the killed agent.
+    // A handshake for each connection, TLS records, and the bytes in the sockets of the killed agent.
     let most = BULK_BYTES + BULK_BYTES / 100 + (4 << 20);
     assert!(
         between.down() < most,
@@ -215,7 +215,7 @@ fn wrong_bytes_are_not_kept_and_a_good_copy_replaces_them() {
         "{reason}"
     );
     assert!(kept(&lab, "file").is_empty());
-    // Gone altogether.
+    // Missing altogether.
     fs::remove_file(&object).expect("the coordinator's copy");
     let (phase, reason) = end_of(&lab, &request_bulk_run(&lab));
     assert_eq!(phase, "failed");
@@ -298,7 +298,7 @@ fn nobody_else_is_served_and_a_removed_device_no_longer() {
             "{address} {header}: {printed}"
         );
     }
-    // Removed in the middle of what it gets.
+    // Removed during its download.
     lab.start_device();
     lab.wait_for_device();
     between.hold_at(1 << 20);

@@ -1,4 +1,4 @@
-//! A lab whose device has nothing yet, a large file to bring there, and what both sides keep.
+//! A lab whose device has no assets, a large file for it, and the assets of both sides.
 
 use std::{
     fs,
@@ -9,15 +9,14 @@ use std::{
 use regatta_tests::{Broker, Lab, eventually, left_out};
 use serde_json::Value;
 
-/// A file that takes a moment to move.
+/// A file whose transfer takes a moment.
 pub(crate) const BULK: &str = "bulk.bin";
 pub(crate) const BULK_BYTES: u64 = 12 << 20;
 
 /// A lab whose device has an empty scratch directory, served and enrolled but not started.
 pub(crate) fn lab_of_a_bare_device() -> Lab {
     let mut lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
-    // Everything but the assets is reached by another address than the coordinator listens at: what lies between is the
-    // test's.
+    // The device reaches all services except the assets by another address, where the test can relay.
     edit(
         &lab.workspace().join("regatta.toml"),
         &[
@@ -35,7 +34,7 @@ pub(crate) fn lab_of_a_bare_device() -> Lab {
     lab
 }
 
-/// Changes words of a configuration, all of which must stand there.
+/// Replaces texts of a configuration, which must contain all of them.
 pub(crate) fn edit(path: &Path, changes: &[(&str, &str)]) {
     let mut text = fs::read_to_string(path).expect("a configuration");
     for (from, to) in changes {
@@ -45,7 +44,7 @@ pub(crate) fn edit(path: &Path, changes: &[(&str, &str)]) {
     fs::write(path, text).expect("a configuration");
 }
 
-/// Keeps a large file for devices; its SHA-256.
+/// Adds a large file as an asset and returns its SHA-256.
 pub(crate) fn add_bulk(lab: &Lab) -> String {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut noise = || {
@@ -60,7 +59,7 @@ pub(crate) fn add_bulk(lab: &Lab) -> String {
     added["assets"][0]["sha256"].as_str().expect("a hash").to_owned()
 }
 
-/// A run that needs the large file and nothing else.
+/// Requests a run that only needs the large file.
 pub(crate) fn request_bulk_run(lab: &Lab) -> String {
     let words = [
         "--engine",
@@ -75,7 +74,7 @@ pub(crate) fn request_bulk_run(lab: &Lab) -> String {
     lab.request_run(&words)
 }
 
-/// Waits for a run's end; its phase and reason.
+/// Waits for a run's end and returns its phase and reason.
 pub(crate) fn end_of(lab: &Lab, run: &str) -> (String, String) {
     let mut last = Value::Null;
     eventually(&format!("run {run} to end"), 90, || {
@@ -86,7 +85,7 @@ pub(crate) fn end_of(lab: &Lab, run: &str) -> (String, String) {
     (text("phase"), text("reason"))
 }
 
-/// Where the coordinator serves assets.
+/// Returns the port of the coordinator's assets.
 pub(crate) fn assets_port(lab: &Lab) -> u16 {
     let config = fs::read_to_string(lab.workspace().join("regatta.toml")).expect("regatta.toml");
     let line = config
@@ -96,7 +95,7 @@ pub(crate) fn assets_port(lab: &Lab) -> u16 {
         .expect("a port")
 }
 
-/// What the device keeps of a kind: `file`, `tree`, or a `part` of either.
+/// Returns the device's assets of a kind: `file`, `tree`, or a `part` of either.
 pub(crate) fn kept(lab: &Lab, kind: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(lab.state().join("assets").join(kind));
     entries
@@ -106,16 +105,16 @@ pub(crate) fn kept(lab: &Lab, kind: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Where a file lies at the coordinator.
+/// Returns the path of a file at the coordinator.
 pub(crate) fn object(lab: &Lab, sha256: &str) -> PathBuf {
     lab.workspace().join("assets").join(&sha256[..2]).join(sha256)
 }
 
-/// A small disk for the device's assets, gone with the test.
+/// A small disk for the device's assets, until the test ends.
 pub(crate) struct SmallDisk(pub(crate) PathBuf);
 
 impl SmallDisk {
-    /// `None`, with the reason printed, without the right to mount.
+    /// Mounts a disk. Returns `None`, after printing the reason, without root.
     pub(crate) fn mount(place: PathBuf, mib: u64) -> Option<Self> {
         fs::create_dir_all(&place).expect("a directory of the lab");
         let mounted = Command::new("mount")
@@ -133,7 +132,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: the agent may still have a file open there.
+        // A lazy unmount: the agent may still have a file open there.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

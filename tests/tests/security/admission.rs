@@ -1,4 +1,4 @@
-//! Admission: only devices with a certificate of the lab, and no removed device.
+//! Tests of admission: only devices with a certificate of the lab, and no removed device.
 
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
 use regatta_tests::{
@@ -96,14 +96,14 @@ fn only_good_certificates_are_let_in(broker: Broker) {
         );
     }
     if broker == Broker::Embedded {
-        // Somebody who looks why a device stays away finds it in the log.
+        // The log says why a device is not admitted.
         let log = lab.coordinator.as_ref().expect("it runs").output();
         assert!(
             log.contains("the TLS handshake with the broker failed: invalid peer certificate"),
             "{log}"
         );
     }
-    // Signed by the lab's own authority, but over a key that never enrolled: at best it talks to itself.
+    // A certificate of the lab's authority over a key that never enrolled: at best it receives its own messages.
     let (certificates, device) = ours.issue(None, ClientAuth, FUTURE);
     let mut unknown = RawClient::reach(lab.port, &ours.certificate, Some(&certificates)).expect("TLS");
     let code = unknown.connect(&client_id(&device), None).expect("CONNACK");
@@ -157,7 +157,7 @@ fn a_removed_device_is_cut_off_at_once_and_does_not_come_back() {
         "{}",
         printed(&enrolled)
     );
-    // The real agent keeps trying, and says why it may not.
+    // The real agent continues to try, and says why it is refused.
     lab.start_device();
     eventually("the agent to say that it is refused", 20, || {
         lab.device

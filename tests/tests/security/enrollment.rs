@@ -1,4 +1,4 @@
-//! How a device joins: once, with a token, by a key of its own; and how it stays, by certificates that renew themselves.
+//! Tests of enrollment, once per token and with the device's own key, and of the renewal of certificates.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
     eventually("the first device to enroll", 20, || {
         enroll(&token, "one").0 == Some(0)
     });
-    // An answer may get lost: the same device may ask again.
+    // An answer may get lost: the same device may repeat its request.
     assert_eq!(enroll(&token, "one").0, Some(0));
     let (code, text) = enroll(&token, "two");
     assert!(
@@ -61,7 +61,7 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
     let short = lab.json(&["device", "add", "late", "--lifetime", "1ms"]);
     let (code, text) = enroll(short["token"].as_str().expect("a token"), "two");
     assert!(code == Some(3) && text.contains("expired"), "{code:?} {text}");
-    // A token with another authority's fingerprint: the coordinator at that address is not believed.
+    // A token with another authority's fingerprint: the device does not trust the coordinator at that address.
     let fresh = lab.token("third");
     let mut parts: Vec<String> = fresh.split('/').map(str::to_owned).collect();
     parts[3] = "ab".repeat(32);
@@ -77,7 +77,7 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
     );
     assert_eq!(enroll("regatta-enroll://x", "two").0, Some(2));
     assert_eq!(enroll(&fresh, "two").0, Some(0));
-    // The key is on the device alone, and the secret of a token nowhere at the coordinator.
+    // Only the device has the key, and the coordinator does not have the secret of a token.
     let key = fs::read(lab.device_directory().join("one/device.key")).expect("the device's key");
     let secret = token.rsplit('/').next().expect("a secret");
     for file in files_below(&lab.workspace()) {
@@ -117,7 +117,7 @@ fn a_certificate_is_renewed_by_itself_before_it_ends_unless_the_device_was_remov
     let Some(mut lab) = lab(Broker::Embedded) else {
         return;
     };
-    // What the device believes of its certificate's end; the coordinator knows better.
+    // The end of the certificate according to the device, which differs from the coordinator's.
     let path = lab.state().join("enrolment.json");
     let soon = "2026-12-01T00:00:00Z";
     let enrollment =
@@ -153,7 +153,7 @@ fn a_certificate_is_renewed_by_itself_before_it_ends_unless_the_device_was_remov
     });
 }
 
-/// A fault of the coordinator's that passes, while a token waits on a board: a disk that is full, say.
+/// A token on a board survives a temporary fault of the coordinator, such as a full disk.
 #[test]
 fn a_passing_fault_of_the_coordinator_leaves_an_images_token_good() {
     let Some(mut lab) = Lab::secure(Broker::Embedded) else {

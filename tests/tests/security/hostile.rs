@@ -1,4 +1,4 @@
-//! An enrolled device that has turned hostile: its frames, names and floods change nothing, and cost nobody else anything.
+//! Tests of a hostile enrolled device: its frames, names and floods change nothing and do not affect others.
 
 use std::{
     path::PathBuf,
@@ -47,7 +47,7 @@ fn frames_and_names_of_a_hostile_device_change_nothing() {
             "{name}"
         );
     }
-    // Frames: truncated, with every kind, with wrong lengths, with flipped bits, again and again.
+    // Repeated frames: truncated, of every kind, with wrong lengths, with flipped bits.
     let frame = [b"RGTA".as_slice(), &[1, 0, 5, 13, 0, 0, 0], &[0; 12], b"x"].concat();
     for leaf in [
         "hello",
@@ -65,7 +65,7 @@ fn frames_and_names_of_a_hostile_device_change_nothing() {
             assert_eq!(device.publish(&topic, &flipped).expect("PUBACK"), SUCCESS);
         }
     }
-    // A NUL in a topic and a packet beyond the limit end the connection, and that alone.
+    // A NUL in a topic and a packet beyond the limit only end the connection.
     device
         .bytes(&[0x30, 7, 0, 3, b'a', 0, b'b', 0, b'x'])
         .expect("bytes");
@@ -74,7 +74,7 @@ fn frames_and_names_of_a_hostile_device_change_nothing() {
     device.bytes(&[0x32, 0xff, 0xff, 0xff, 0x7f]).expect("bytes");
     assert!(device.is_cut_off(), "a packet of 256 MiB");
     drop(device);
-    // A hello of another device, word for word, on its own topic is no longer possible: and the real device goes on.
+    // A copied hello of another device on its topic is refused, and the real device continues.
     lab.start_device();
     lab.wait_for_device();
     let run = request_run(&lab, "500ms");
@@ -111,7 +111,7 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
     assert!(peak < 384 << 10, "the coordinator took {} MiB", peak >> 10);
 }
 
-/// Sends as much as it can for some seconds: chunks of runs that do not exist, and retained states of ever new runs.
+/// Sends as much as it can for some seconds: chunks of runs that do not exist, and retained states of new runs.
 fn flood(port: u16, authority: &[u8], certificates: &ClientIdentity, id: &str) -> u64 {
     let mut sent = 0;
     let begun = Instant::now();

@@ -1,6 +1,6 @@
-//! A stranger on the lab's network can neither read, forge nor disturb: each hostile case against the real binaries, over
-//! the embedded broker and over a mosquitto with the configuration that `regatta init` writes. docs/security.md lists what
-//! each case gets. Here is what the cases share.
+//! Tests of attacks on a lab's network: nobody without access can read, forge or disturb. Each attack is on the real binaries,
+//! over the embedded broker and over a mosquitto with the configuration of `regatta init`. docs/security.md lists the results.
+//! This file has the shared code.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -28,7 +28,7 @@ use regatta_tests::{
 
 const RUN: &str = "01930e7a-6f00-7000-8000-000000000001";
 const OTHER: &str = "fedcba9876543210fedcba9876543210";
-/// A year that is over, and one that is not for a while.
+/// A year in the past, and one in the future.
 const PAST: i32 = 2020;
 const FUTURE: i32 = 2090;
 
@@ -48,7 +48,7 @@ fn client_id(device: &str) -> String {
     format!("regatta-agent-{device}")
 }
 
-/// Whether the broker admits this certificate.
+/// Returns whether the broker admits this certificate.
 fn is_let_in(lab: &Lab, certificates: Option<&ClientIdentity>, client_id: &str) -> bool {
     let authority = authority(lab).certificate;
     RawClient::reach(lab.port, &authority, certificates)
@@ -56,7 +56,7 @@ fn is_let_in(lab: &Lab, certificates: Option<&ClientIdentity>, client_id: &str) 
         .is_ok_and(|code| code == SUCCESS)
 }
 
-/// The lab's device, played by the test.
+/// The test's client with the identity of the lab's device.
 fn own_device(lab: &Lab) -> (RawClient, String) {
     let (certificates, id) = certificates::of_device(&lab.state());
     let mut device =
@@ -65,7 +65,7 @@ fn own_device(lab: &Lab) -> (RawClient, String) {
     (device, id)
 }
 
-/// Asks for a run of so long; its id.
+/// Requests a run of this duration and returns its id.
 fn request_run(lab: &Lab, duration: &str) -> String {
     lab.request_run(&[
         "--engine",
@@ -86,7 +86,7 @@ fn wait_until_done(lab: &Lab, run: &str) {
     assert!(coordinator.contains_key("evidence.sig"));
 }
 
-/// Enrolls one more device; its state directory.
+/// Enrolls another device and returns its state directory.
 fn enroll_another(lab: &Lab, name: &str) -> PathBuf {
     let config = lab.device_directory().join(format!("{name}.toml"));
     fs::write(&config, format!("name = \"{name}\"\nstate_dir = \"{name}\"\n")).expect("a configuration");
@@ -112,7 +112,7 @@ fn port_of(lab: &Lab, name: &str) -> u16 {
     digits.parse().expect("a port")
 }
 
-/// More half-open handshakes than a waiting room has places, each with the beginning of a ClientHello.
+/// Opens more handshakes than the limiter admits, each with the beginning of a ClientHello.
 fn stall(port: u16) -> Vec<TcpStream> {
     let begin = |_| {
         let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("a socket");

@@ -1,4 +1,4 @@
-//! Nobody uses up what all share: descriptors, connections, memory, processor time. Neither strangers nor a device.
+//! Tests that neither clients without identity nor a device can use up descriptors, connections, memory or processor time.
 
 use std::{
     io,
@@ -42,7 +42,7 @@ fn stalled_connections_on_every_port_leave_descriptors_for_the_others() {
         port_of(&lab, "assets_listen"),
     ];
     let stalled: Vec<TcpStream> = ports.iter().flat_map(|port| stall(*port)).collect();
-    // And a device that shakes hands, and then says nothing more.
+    // A device that completes its handshake and is silent afterwards.
     let silent: Vec<_> = [lab.port, port_of(&lab, "assets_listen")]
         .iter()
         .flat_map(|port| (0..150).filter_map(|_| RawClient::reach(*port, &ca, Some(&certificates)).ok()))
@@ -87,7 +87,7 @@ fn a_removed_device_and_a_hostile_one_leave_assets_to_the_others() {
             std::thread::spawn(move || crowd(port, &ca, &certificates, &model, &is_over))
         })
         .collect();
-    // The crowds stand there.
+    // All connections are open.
     std::thread::sleep(Duration::from_secs(3));
     let own = certificates::of_device(&lab.state()).0;
     for _ in 0..5 {
@@ -108,7 +108,7 @@ fn a_removed_device_and_a_hostile_one_leave_assets_to_the_others() {
         .for_each(|crowd| crowd.join().expect("it ends"));
 }
 
-/// Sixty-four connections that are kept open: each asks, reads nothing, and asks again, and is replaced when it ends.
+/// Keeps sixty-four connections open. Each requests without reading, and is replaced when it ends.
 fn crowd(port: u16, ca: &[u8], certificates: &ClientIdentity, model: &str, is_over: &AtomicBool) {
     let address = format!("/v1/file/{model}");
     let mut connections: Vec<Option<RawClient>> = (0..64).map(|_| None).collect();
@@ -158,7 +158,7 @@ fn a_will_and_properties_leave_nothing_in_the_brokers_memory() {
             .say_with_property(&topic, b"x", true, &value)
             .expect("it is taken");
     }
-    // Everything before has been taken when this is.
+    // All earlier messages have been processed when this one is.
     let last = device.publish(&format!("regatta/v1/{id}/telemetry"), b"x");
     assert_eq!(last.expect("PUBACK"), SUCCESS);
     let grown = lab.coordinator.as_ref().expect("it runs").peak_kib() - before;
@@ -172,7 +172,7 @@ fn a_will_and_properties_leave_nothing_in_the_brokers_memory() {
 }
 
 #[test]
-fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
+fn clients_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     let Some(mut lab) = lab(Broker::Embedded) else {
         return;
     };
@@ -180,7 +180,7 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     lab.wait_for_device();
     let port = port_of(&lab, "enroll_listen");
     let ca = authority(&lab).certificate;
-    // Somebody else holds the store's write lock: a look needs none.
+    // Another process has the store's write lock, which a reader does not need.
     let store = rusqlite::Connection::open(lab.workspace().join("regatta.db")).expect("the store");
     store.busy_timeout(Duration::from_secs(10)).expect("SQLite");
     store.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
@@ -191,16 +191,16 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     );
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     store.execute_batch("ROLLBACK").expect("given back");
-    // `REGATTA_STRANGERS=10000` for the long form.
-    let strangers = std::env::var("REGATTA_STRANGERS").ok();
-    let strangers = strangers.and_then(|count| count.parse().ok()).unwrap_or(300_u64);
+    // `REGATTA_UNKNOWN_CLIENTS=10000` for the long form.
+    let clients = std::env::var("REGATTA_UNKNOWN_CLIENTS").ok();
+    let clients = clients.and_then(|count| count.parse().ok()).unwrap_or(300_u64);
     let requested = Arc::new(AtomicU64::new(0));
     let crowd: Vec<_> = (0..4)
         .map(|_| {
             let (requested, ca) = (Arc::clone(&requested), ca.clone());
             std::thread::spawn(move || {
-                while requested.fetch_add(1, Ordering::Relaxed) < strangers {
-                    // The port lets an address in only so often.
+                while requested.fetch_add(1, Ordering::Relaxed) < clients {
+                    // The port limits how often an address may connect.
                     while enroll_with_unknown_token(port, &ca).is_err() {
                         std::thread::sleep(Duration::from_millis(50));
                     }
@@ -211,7 +211,10 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     let begun = Instant::now();
     let run = request_run(&lab, "1s");
     wait_until_done(&lab, &run);
-    println!("the run took {:?} beside {strangers} strangers", begun.elapsed());
+    println!(
+        "the run took {:?} beside {clients} clients with unknown tokens",
+        begun.elapsed()
+    );
     crowd
         .into_iter()
         .for_each(|raw_client| raw_client.join().expect("it ends"));
@@ -226,7 +229,7 @@ fn unknown() -> EnrollResponse {
     EnrollResponse::Refused("the coordinator knows no such token".to_owned())
 }
 
-/// A request that is in order but for its token.
+/// Sends a request that is correct except for its token.
 fn enroll_with_unknown_token(port: u16, ca: &[u8]) -> io::Result<EnrollResponse> {
     let key = KeyPair::generate_for(&PKCS_ED25519).map_err(io::Error::other)?;
     let public_key: [u8; 32] = key.public_key_raw().try_into().map_err(io::Error::other)?;
@@ -276,7 +279,7 @@ fn one_address_with_thousands_of_connections_a_second_keeps_no_other_out() {
     );
 }
 
-/// Connects from an address of its own, and goes on at once, for as long as it may.
+/// Connects from its own address again and again until the test ends.
 fn knock(port: u16, is_over: &AtomicBool, opened: &AtomicU64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -285,7 +288,7 @@ fn knock(port: u16, is_over: &AtomicBool, opened: &AtomicU64) {
         while !is_over.load(Ordering::Relaxed) {
             let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
             socket.bind(([127, 0, 0, 9], 0).into()).expect("its address");
-            // A reset at the end: ports are not to run out.
+            // A reset at the end, so that ports do not run out.
             let _ = socket.set_zero_linger();
             if let Ok(stream) = socket.connect(to).await {
                 opened.fetch_add(1, Ordering::Relaxed);
@@ -310,9 +313,9 @@ fn a_device_keeps_its_newest_connections_and_loses_the_others_at_once() {
         let ended = ended.clone();
         std::thread::spawn(move || connection.is_cut_off().then(|| ended.send(())));
     }
-    // Which two end is the broker's decision: handshakes that overlap end there in any order.
+    // The broker decides which two end: overlapping handshakes end in any order.
     for _ in 0..2 {
-        // One that says nothing is also ended after ten seconds.
+        // A silent one is also ended after ten seconds.
         let end = ends.recv_timeout(Duration::from_secs(8));
         end.expect("a connection more than a device may have ends at once");
     }

@@ -1,5 +1,5 @@
-//! Topics that an admitted device may publish and subscribe to: its own. Commands are the coordinator's alone, whoever runs the
-//! broker.
+//! Tests of the topics of an admitted device: it may only publish and subscribe to its own. Only the coordinator can command,
+//! whatever the broker does.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ fn a_device_has_its_own_topics_only_in_mosquitto() {
             NOT_AUTHORIZED,
             "{topic}"
         );
-        // mosquitto answers 0x10, nobody listens, where nobody does.
+        // mosquitto answers 0x10 when nobody subscribes.
         let topic = format!("regatta/v1/{id}/{leaf}");
         assert!(device.publish(&topic, b"x").expect("PUBACK") < 0x80, "{topic}");
     }
@@ -109,7 +109,7 @@ fn a_device_has_its_own_topics_only_in_mosquitto() {
             "{topic}"
         );
     }
-    // mosquitto grants any filter, and brings nothing that the access rules forbid.
+    // mosquitto grants any filter, and delivers nothing that the access rules forbid.
     for filter in [
         "#",
         "regatta/v1/#",
@@ -138,7 +138,7 @@ fn nobody_but_the_coordinator_commands_a_device() {
     let Some(mut lab) = lab(Broker::Mosquitto) else {
         return;
     };
-    // Somebody on the broker with all rights: whoever runs it, or has stolen the coordinator's certificate but not its key.
+    // A client with all rights on the broker: its operator, or a thief of the coordinator's certificate without its signing key.
     let (certificates, _) = authority(&lab).issue(Some("coordinator"), ClientAuth, FUTURE);
     let (_, id) = certificates::of_device(&lab.state());
     lab.start_device();

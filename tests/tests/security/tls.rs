@@ -1,4 +1,4 @@
-//! What the coordinator's three ports speak: TLS 1.3 and nothing older, and no session twice. OpenSSL's client asks.
+//! Tests of the coordinator's three ports with OpenSSL's client: TLS 1.3 only, and no resumed session.
 
 use std::{
     fs,
@@ -50,8 +50,8 @@ fn tls_1_2_is_refused_and_no_session_is_resumed() {
     }
 }
 
-/// Runs a client, says `begin` to it, and closes its input once it has had time to hear an answer; whether it ended well, and
-/// what it said.
+/// Runs a client with `begin` as input, and closes the input after an answer could arrive. Returns whether it succeeded, and its
+/// output.
 fn talk(mut client: Command, begin: &[u8]) -> (bool, String) {
     let mut client = client
         .stdin(Stdio::piped())
@@ -74,7 +74,7 @@ fn talk(mut client: Command, begin: &[u8]) -> (bool, String) {
     (output.status.success(), printed(&output))
 }
 
-/// An MQTT 5 CONNECT of nobody in particular.
+/// Returns an MQTT 5 CONNECT of an arbitrary client.
 fn mqtt_connect() -> Vec<u8> {
     let body = [b"\0\x04MQTT\x05\x02\0\x3c\0".as_slice(), b"\0\x01x"].concat();
     [

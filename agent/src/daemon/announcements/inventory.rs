@@ -33,7 +33,7 @@ impl InventoryPages {
         let mut session = [0; 8];
         SystemRandom::new()
             .fill(&mut session)
-            .map_err(|_| io::Error::other("the system gave no randomness"))?;
+            .map_err(|_| io::Error::other("the system has no random bytes"))?;
         Ok(Self {
             pages: VecDeque::new(),
             session: u64::from_le_bytes(session),

@@ -121,8 +121,8 @@ impl Delivery {
         runs.for_each(|run| run.delivery_mut().restart());
     }
 
-    /// Returns the time at which [`Self::handle_deadline`] must be called: an acknowledgement is overdue, the rate
-    /// limit permits the next chunk, or files are flushed next.
+    /// Returns the time at which [`Self::handle_deadline`] must be called. Then an acknowledgement is overdue, the rate limit
+    /// permits the next chunk, or files must be flushed.
     pub(crate) fn deadline<'a>(&self, runs: impl Iterator<Item = &'a Run>, now: Instant) -> Option<Instant> {
         let permitted = runs.filter(|run| self.may_send(run, now));
         let acknowledgement = permitted.filter_map(|run| run.delivery().deadline()).min();

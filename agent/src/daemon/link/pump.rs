@@ -1,9 +1,9 @@
 //! The connections of an MQTT link. The pump makes one connection at a time, each with a new client, and serves it
 //! until it is lost. It knows MQTT, not runs.
 //!
-//! **Dead connections are detected here.** The client library sends a ping only when it has nothing else to send, but
-//! heartbeats are sent all the time. So after one keep-alive interval of silence, publications use QoS 1, which the
-//! broker must acknowledge. After two intervals of silence, the pump drops the connection.
+//! **Dead connections are detected here.** The client library only sends a ping when it has nothing else to send, and heartbeats
+//! always are. So after one keep-alive interval of silence, publications use QoS 1, which the broker must acknowledge. After two
+//! intervals of silence, the pump drops the connection.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! What the run queue and other components tell each other about a run. The event loop routes these values.
+//! The events of a run that the run queue and other components exchange. The event loop routes these values.
 
 use std::collections::BTreeSet;
 

@@ -9,9 +9,9 @@
 //! is flushed before the state becomes `done`. `Committed` is never flushed: losing one only causes duplicates. So a
 //! power cut can only cost time.
 //!
-//! **Torn tail.** A record that is incomplete, has a wrong CRC or does not decode is cut off when the journal is
-//! opened, with everything after it. Earlier records remain valid. The lost records are recovered elsewhere: seals from
-//! the evidence and the files, commitments from the coordinator's next acknowledgement.
+//! **Torn tail.** Opening the journal cuts off a record that is incomplete, has a wrong CRC or does not decode, with everything
+//! after it. Earlier records remain valid. The lost records are recovered elsewhere: seals from the evidence and the files,
+//! commitments from the coordinator's next acknowledgement.
 
 use std::{
     fs::{File, OpenOptions},

@@ -1,6 +1,6 @@
-//! A run on the device: its directory, its job and its delivery. This type enforces the rules of the state machine and
-//! keeps the disk consistent with memory: a stream is in the journal before the run's state depends on it. It does not
-//! start processes or send messages.
+//! A run on the device: its directory, its job and its delivery. This type enforces the rules of the state machine. It keeps the
+//! disk consistent with memory: a stream is in the journal before the run's state depends on it. It does not start processes or
+//! send messages.
 
 use std::time::Instant;
 

@@ -67,7 +67,7 @@ pub(crate) enum SealError {
     #[error(transparent)]
     Unflushed(#[from] Unflushed),
     /// The spec cannot be read.
-    #[error("the run's spec is gone")]
+    #[error("the run's spec is missing")]
     Spec(#[source] RunDirError),
     /// The sealing thread panicked or could not be started.
     #[error("{}", end_reason::SEALING_ENDED)]

@@ -19,7 +19,7 @@ use regatta_types::RunId;
 pub(super) enum NoSpace {
     /// The disk has too little free space.
     #[error(
-        "{} MiB are free where its logs would lie, {} MiB are wanted (min_free_mib)", .free >> 20, .required >> 20
+        "{} MiB are free for its logs, {} MiB are needed (min_free_mib)", .free >> 20, .required >> 20
     )]
     Disk {
         /// Free bytes.
@@ -29,7 +29,7 @@ pub(super) enum NoSpace {
     },
     /// The spool has reached its limit.
     #[error(
-        "logs of other runs take up {} MiB of {} (spool_max_mib), and {} MiB are wanted (min_free_mib)",
+        "logs of other runs take up {} MiB of {} (spool_max_mib), and {} MiB are needed (min_free_mib)",
         .used >> 20, .limit >> 20, .required >> 20
     )]
     Spool {
@@ -141,7 +141,7 @@ mod tests {
         check(1 << 20, 4 << 20).unwrap();
         assert_eq!(
             check(2 << 20, 4 << 20).unwrap_err(),
-            "logs of other runs take up 3 MiB of 4 (spool_max_mib), and 2 MiB are wanted (min_free_mib)"
+            "logs of other runs take up 3 MiB of 4 (spool_max_mib), and 2 MiB are needed (min_free_mib)"
         );
         assert!(
             check(u64::MAX, u64::MAX)

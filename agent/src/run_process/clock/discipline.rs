@@ -1,7 +1,7 @@
 //! The kernel's state of clock synchronisation (`adjtimex`, read only).
 //!
-//! All time daemons set the same synchronisation flag. The offset is only known if the daemon uses the kernel's own
-//! loop, as ntpd and systemd-timesyncd do. chrony adjusts the frequency and leaves that field at 0.
+//! All time daemons set the same synchronisation flag. The offset is only known if the daemon uses the kernel's own loop, as ntpd
+//! and systemd-timesyncd do. With chrony, which adjusts the frequency, that field is 0.
 
 use std::mem;
 

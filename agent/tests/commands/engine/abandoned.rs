@@ -1,4 +1,4 @@
-//! Builds that are given up: by a signal, at TensorRT's next step where it asks, at once where it does not. Nothing of them stays.
+//! Tests of builds that a signal cancels: at TensorRT's next step if it reports steps, otherwise at once. They leave no files.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::Place;
 
-/// A build under way, of which this much was said.
+/// A running build, and its output so far.
 struct Build {
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -33,7 +33,7 @@ impl Build {
         }
     }
 
-    /// Waits for words on standard error, and sends a signal.
+    /// Waits for a text on standard error, then sends a signal.
     fn signal_after(&mut self, words: &str, signal: Signal) {
         while !self.output_text.contains(words) {
             assert_ne!(
@@ -47,7 +47,7 @@ impl Build {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    /// Ends with the exit code of what could not be done, and leaves nothing.
+    /// Checks that the build ends with the exit code of a failure and leaves no files.
     fn ends_with_nothing(mut self, place: &Place) {
         self.stderr.read_to_string(&mut self.output_text).unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(3), "{}", self.output_text);
@@ -73,7 +73,7 @@ fn a_cancelled_build_leaves_nothing() {
         build.signal_after("fake build", signal);
         build.ends_with_nothing(&place);
     }
-    // In a step that lasts, and in a version that tells of none.
+    // A long step, and a version that does not report steps.
     let lasts = ("FAKE_TRT_SLOW", "600000");
     let mut build = Build::start(&place, &[asks, lasts]);
     build.signal_after("building with", Signal::INT);

@@ -1,4 +1,5 @@
-//! Engines that lie in the cache: refused where they are of elsewhere, built again where they are damaged, whole or not at all.
+//! Tests of engines in the cache. Those of another chip are refused, damaged ones are built again, and an entry is complete or
+//! absent.
 
 use std::{
     fs,
@@ -76,7 +77,7 @@ fn an_engine_that_was_damaged_is_built_again() {
         );
         assert_eq!(place.json(&["list"], 0)[0]["plan_sha256"], built["plan_sha256"]);
     }
-    // An entry that lost its plan, one that never had a manifest, and what a killed builder left.
+    // An entry that lost its plan, one that never had a manifest, and the files of a killed build.
     let engines = engine.parent().unwrap();
     fs::create_dir(engines.join("0123456789abcdef")).unwrap();
     fs::create_dir(engines.join(".new-killed")).unwrap();

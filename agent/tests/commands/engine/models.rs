@@ -1,4 +1,4 @@
-//! Networks that the real TensorRT-RTX builds, and what it makes of them.
+//! Tests of networks that the real TensorRT-RTX builds, and of the reports about them.
 
 #![cfg(feature = "tract")]
 
@@ -8,7 +8,7 @@ use regatta_test_support::fixture::onnx;
 
 use super::Place;
 
-/// Weights beside the ONNX file are part of the model: other ones make another engine.
+/// Weights beside the ONNX file are part of the model: other weights make another engine.
 #[test]
 fn weights_in_a_file_of_their_own_are_part_of_the_key() {
     let Some(place) = Place::real() else { return };

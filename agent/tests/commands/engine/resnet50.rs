@@ -1,5 +1,5 @@
-//! A network of ResNet50's layers, a quarter as wide, as `crates/tensorrt/shim/resnet50_shaped.py` writes it at full width: what the real
-//! TensorRT-RTX makes of it, and the report of its placement on a DLA, of which a fake knows which layers NVIDIA lists.
+//! Tests with a network of ResNet50's layers, a quarter as wide as the one of `crates/tensorrt/shim/resnet50_shaped.py`. The real
+//! TensorRT-RTX builds it. A fake, which knows the layers that NVIDIA lists, reports its placement on a DLA.
 
 #![cfg(feature = "tract")]
 
@@ -20,7 +20,7 @@ const CLASSES: i64 = 1000;
 struct Network {
     nodes: Vec<NodeProto>,
     weights: Vec<TensorProto>,
-    /// Bytes of the floats that every weight is made of: what the network computes means nothing.
+    /// Bytes of the floats of every weight. The network's results mean nothing.
     values: Vec<u8>,
 }
 

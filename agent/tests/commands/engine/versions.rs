@@ -1,4 +1,4 @@
-//! Differences between versions of TensorRT, over fakes of several versions; shims and libraries that do not match.
+//! Tests of the differences between versions of TensorRT, over fakes, and of shims and libraries that do not match.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -45,7 +45,7 @@ fn what_a_version_lacks_is_refused_by_name() {
     };
     let alone = "DLA only computes in fp16 and int8, so the whole network would run on the GPU";
     for (version, flags, reason) in [
-        ("8502", "--level 3", "an optimisation level was asked for, which TensorRT 8.5.2 does not know".to_owned()),
+        ("8502", "--level 3", "an optimisation level was requested, which TensorRT 8.5.2 does not know".to_owned()),
         ("8502", "--dla-core 0", format!("{alone}; hint: use --precision fp16 or int8")),
         ("100300", "--dla-core 0", format!("{alone}; hint: use --precision fp16 or int8")),
         ("110401", "--dla-core 0", format!("{alone}; hint: use an ONNX file in fp16 or with Q/DQ layers")),
@@ -65,7 +65,7 @@ fn what_a_version_lacks_is_refused_by_name() {
         let message = refused(version, flags);
         assert!(message.contains(&reason), "{version} {flags}: {message}");
     }
-    // What a version has comes to it as it was asked for.
+    // A version gets the flags that it has, with the requested values.
     let flags = "--level 3 --dla-core 1 --dla-sram 1024 --precision fp16";
     let flags: Vec<&str> = flags.split_ascii_whitespace().collect();
     place.json_with(&[("FAKE_TRT_VERSION", "8601")], &[&BUILD[..], &flags].concat(), 0);
@@ -135,7 +135,7 @@ fn every_layer_of_fp32_falls_back() {
     );
 }
 
-/// What its shim does with one is what it does in a board's hands.
+/// The shim behaves as on a board.
 #[test]
 fn the_real_tensorrt_takes_no_timing_cache_that_is_none() {
     let Some(place) = Place::real() else { return };

@@ -1,4 +1,4 @@
-//! What the tests of the agent's commands share: the benchmark fixture, and runs of the real binary.
+//! Shared code of the tests of the agent's commands: the benchmark fixture, and runs of the real binary.
 
 pub(crate) mod place;
 
@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output},
 };
 
-/// What the binary did.
+/// The result of a run of the binary.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// Exit code.
@@ -18,7 +18,7 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// Runs `regatta-agent` in `directory` with nothing of the caller's MLPerf environment.
+/// Runs `regatta-agent` in `directory` without the caller's MLPerf environment.
 pub(crate) fn agent(directory: &Path, arguments: &[&str]) -> Ended {
     let output = Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
         .args(arguments)
@@ -30,7 +30,7 @@ pub(crate) fn agent(directory: &Path, arguments: &[&str]) -> Ended {
     Ended::from(output)
 }
 
-/// As a flag's value: the flag is left out.
+/// A flag's value that removes the flag.
 pub(crate) const LEFT_OUT: &str = "\0";
 
 /// Returns the arguments of a short `bench` on a fixture's files, with `more` instead of or after the usual flags.
@@ -88,8 +88,8 @@ pub(crate) const MLPERF_CONF: &str = "\
 *.Offline.min_query_count = 24576
 ";
 
-/// Tuning for null and tract on any machine: LoadGen makes no more queries than these latencies and rates call for, so a
-/// guess that is too slow ends a run before its time. They are several times what any machine of ours does.
+/// Tuning for null and tract on any machine: LoadGen makes no more queries than these latencies and rates need, so a slow guess
+/// would end a run early. They are several times faster than any machine.
 pub(crate) const USER_CONF: &str = "\
 *.SingleStream.target_latency = 0.000001
 *.MultiStream.target_latency = 0.000004

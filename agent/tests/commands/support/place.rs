@@ -74,7 +74,7 @@ impl Place {
         self.bench_with(scenario, mode, settings, &[], environment)
     }
 
-    /// As `bench`, with further flags.
+    /// As [`Self::bench`], with further flags.
     pub(crate) fn bench_with(
         &self,
         scenario: &str,
@@ -107,7 +107,7 @@ impl Place {
             .collect()
     }
 
-    /// The same, as the log has them.
+    /// As [`Self::answers`], in the hexadecimal form of the log.
     pub(crate) fn raw_answers(&self) -> Vec<String> {
         let log = fs::read(self.fixture.path("logs/mlperf_log_accuracy.json")).unwrap();
         let log: Vec<serde_json::Value> = serde_json::from_slice(&log).unwrap();
@@ -119,7 +119,7 @@ impl Place {
         answers
     }
 
-    /// What an accuracy pass ends with when something fails: no result, one line that says why, and the logs.
+    /// Runs an accuracy pass that fails: it has no result, one line with the reason, and the logs.
     pub(crate) fn fault(&self, settings: &[&str], environment: &[(&str, &str)]) -> String {
         let ended = self.bench("SingleStream", "AccuracyOnly", settings, environment);
         assert_eq!(ended.code, 3, "{ended:?}");

@@ -1,4 +1,4 @@
-//! INT8 over samples: every sample comes once, each input gets its own, and what is found is kept.
+//! Tests of INT8 calibration over samples: every sample is read once, each input gets its own, and the scales are kept.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn int8_is_calibrated_over_samples_once() {
             .map(|path| fs::read_to_string(path).unwrap())
             .collect::<Vec<_>>()
     };
-    // Every sample has one bright pixel, so their number is the sum of all that came.
+    // Every sample has one bright pixel, so the sum of all pixels is the number of samples.
     assert_eq!(caches(), ["TRT-8502-EntropyCalibration2\nbatches: 10\nsum: 40\n"]);
     let again = build(&four, &[]);
     assert!(again.stderr.contains("found in "), "{}", again.stderr);
@@ -78,7 +78,7 @@ fn int8_is_calibrated_over_samples_once() {
         2,
         "do not fill one batch of 3",
     );
-    // A making that was broken off: some samples may be of another kind.
+    // An interrupted preparation: some samples may be of another kind.
     let unfinished = place.fixture.path("samples/samples.unfinished");
     fs::write(&unfinished, "").unwrap();
     refused(
@@ -123,7 +123,7 @@ fn int8_is_calibrated_over_samples_once() {
     );
 }
 
-/// Over samples of several inputs, as `regatta prep` leaves them: each input gets its own, whatever its type.
+/// With samples of several inputs, as `regatta prep` writes them, each input gets its own, whatever its type.
 #[test]
 fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {
     let place = Place::new();
@@ -141,7 +141,7 @@ fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {
         let words: Vec<&str> = words.split(' ').chain(flags.split_ascii_whitespace()).collect();
         place.agent(&words, &[("FAKE_TRT_INPUTS", "3")])
     };
-    // In another order than the network has them.
+    // In another order than the network's.
     document(&["segment_ids", "input_ids", "input_mask"]);
     let built = build("--batch 4");
     assert_eq!(built.code, 0, "{built:?}");

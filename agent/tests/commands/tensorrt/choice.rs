@@ -1,4 +1,4 @@
-//! Which engine a run takes, and every engine that it refuses.
+//! Tests of the choice of a run's engine, and of every refusal.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     );
     let message = offline(&["max_dlas=1", &format!("dla_engine={key}")]);
     assert!(message.contains("was built for the GPU"), "{message}");
-    // Two that fit equally well are not chosen between.
+    // Two engines that match equally well are ambiguous.
     place.build(&["--batch", "4", "--precision", "fp16"], &[]);
     let message = offline(&[]);
     assert!(
@@ -70,7 +70,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     let named = format!("gpu_engine={key}");
     let ended = place.bench("Offline", "AccuracyOnly", &[&named], &[]);
     assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
-    // Every cause is reported, not the last one alone.
+    // The error has every cause, not only the last one.
     place.build(&["--batch", "4", "--precision", "fp16", "--dla-core", "0"], &[]);
     fs::write(&manifest, text.replace("\"8.5.2\"", "\"8.6.1\"")).unwrap();
     let message = offline(&["precision=fp32"]);
@@ -114,7 +114,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     );
     fs::write(&manifest, &text).unwrap();
     fs::write(engine.join("engine.plan"), &plan).unwrap();
-    // What TensorRT says of a plan that the manifest was wrong about.
+    // TensorRT's error for a plan with a wrong manifest.
     let wrong = "The engine plan file is generated on an incompatible device, expecting compute 8.7 got compute 7.2, please rebuild.";
     let ended = place.bench(
         "Offline",

@@ -1,4 +1,4 @@
-//! A driver or a device that fails, each told by its own words.
+//! Tests of faults of driver and device, each with its own message.
 
 use std::fs;
 
@@ -44,11 +44,11 @@ fn a_failing_driver_or_device_is_reported_with_its_own_message() {
         message.contains("stream 1 of gpu cannot be created: without its tensors it needs 1 KiB of the device's memory, of which 0 KiB are free"),
         "{message}"
     );
-    // The log of a run that ended so is kept, and says that it is no result.
+    // Such a run keeps its log, which says that it is not a result.
     let detail = fs::read_to_string(place.fixture.path("logs/mlperf_log_detail.txt")).unwrap();
     assert!(detail.contains("\"is_error\": true"), "{detail}");
 
-    // What cannot be captured is enqueued, unless graphs are asked for by name.
+    // Work that cannot be captured is enqueued, unless the settings require graphs.
     let capture = [("FAKE_CUDA_FAULTS", "capture")];
     let ended = place.bench("SingleStream", "AccuracyOnly", &[], &capture);
     assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");

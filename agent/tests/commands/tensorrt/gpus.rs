@@ -1,4 +1,4 @@
-//! Several GPUs in one run: each has a share of the work, under our LoadGen and under the official one.
+//! Tests of several GPUs in one run: each has a share of the work, under both LoadGens.
 
 use std::{env, fs, io::BufReader};
 
@@ -44,8 +44,8 @@ fn several_gpus_share_the_work() {
         "*.Offline.target_qps = 2000\n*.Server.target_qps = 2000\n",
     )
     .unwrap();
-    // Whoever is free: what is learnt of fakes on a busy machine may well leave one out. Kernels of 10 ms leave either GPU work
-    // for half a second, so that both get some where threads wait long for a processor.
+    // The next free GPU takes a batch: times of fakes on a busy machine might leave one out. With kernels of 10 ms there is work
+    // for half a second, so both get some although threads wait for a processor.
     for scenario in ["Offline", "Server"] {
         let settings = ["gpu_batch_size=4", "sharing=first-free"];
         let engine = report(scenario, &settings, "discrete,devices=2,slow=10000");
@@ -98,7 +98,7 @@ fn several_gpus_share_the_work() {
         message.contains("there is no CUDA device 5: the driver reports 2 devices"),
         "{message}"
     );
-    // So many batches learning takes of every GPU, however short the warm-up.
+    // The number of batches of each GPU in the shortest warm-up.
     let message = refused(&["use_graphs=false"], "discrete,devices=2,device=1,lost=8");
     assert!(
         message.contains("on gpu1: ") && message.contains("CUDA_ERROR_ECC_UNCORRECTABLE (214)"),
@@ -106,7 +106,7 @@ fn several_gpus_share_the_work() {
     );
 }
 
-/// Each of two GPUs has answers of the last run.
+/// Checks that each of two GPUs has answers in the last run.
 fn both_took_part(place: &Place, scenario: &str) {
     let file = fs::File::open(place.fixture.path("logs/response_units.bin")).unwrap();
     let units = ResponseUnits::read(&mut BufReader::new(file)).unwrap();
@@ -140,7 +140,7 @@ fn the_official_loadgens_server_is_shared_by_two_gpus() {
     let settings = ["gpu_batch_size=4", "gpu_copy_streams=2", "deque_timeout_usec=500"];
     let accuracy = place.bench("Server", "AccuracyOnly", &settings, &with("discrete,devices=2"));
     assert_eq!((accuracy.code, place.answers()), (0, expected()), "{accuracy:?}");
-    // Kernels of 10 ms: behind the first batches there is work for either.
+    // With kernels of 10 ms, both have work after the first batches.
     let slow = with("discrete,devices=2,slow=10000");
     let ended = place.bench("Server", "PerformanceOnly", &settings, &slow);
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! How an engine was made, where the settings ask for it: its workspace, its very batch, profiles for the streams.
+//! Tests of settings that require how an engine was built: its workspace, its exact batch, profiles for the streams.
 
 use crate::support::place::{Place, expected};
 
@@ -17,7 +17,7 @@ fn runs(place: &Place, settings: &[&str]) {
 fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
     let place = Place::new();
     place.build(&["--batch", "8"], &[]);
-    // A whole number of bytes in the settings, of MiB in the command.
+    // The settings have bytes, the command MiB.
     let workspace = "workspace_size=4000000000";
     let message = refused(&place, &[workspace]);
     assert!(
@@ -37,7 +37,7 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
     place.build(&["--batch", "4"], &[]);
     runs(&place, &exact);
 
-    // The same with more profiles stands beside it, and is taken where they are needed.
+    // An engine with more profiles is beside it, and is used where they are needed.
     let streams = [default, "gpu_batch_size=4", "gpu_copy_streams=2"];
     let message = refused(&place, &streams);
     assert!(message.contains("--batch 4 --profiles 2"), "{message}");
@@ -47,7 +47,7 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
     runs(&place, &exact);
 }
 
-/// For programs: the arguments of the command that the error's text contains.
+/// JSON has the arguments of the command that the error's text contains.
 #[test]
 fn the_missing_engine_is_in_the_json() {
     let place = Place::new();

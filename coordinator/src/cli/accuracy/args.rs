@@ -14,7 +14,7 @@ pub(in crate::cli) struct Args {
     /// Accuracy logs; each is judged by itself
     #[arg(long, value_name = "mlperf_log_accuracy.json", required = true, num_args = 1..)]
     pub(super) log: Vec<PathBuf>,
-    /// Where the labels lie [default: the workspace's scratch directory, or MLPERF_SCRATCH_PATH]
+    /// The directory of the labels [default: the workspace's scratch directory, or MLPERF_SCRATCH_PATH]
     #[arg(long, value_name = "DIR")]
     pub(super) scratch: Option<PathBuf>,
     /// Type of the answers, as the official scripts spell it [default: the benchmark's]
@@ -23,10 +23,10 @@ pub(in crate::cli) struct Args {
     /// Runs this reference script and keeps its output: a run's beside the run, for staging; another's beside the log
     #[arg(long, value_name = "SCRIPT")]
     pub(super) official: Option<PathBuf>,
-    /// Where its output is kept instead, as accuracy.txt
+    /// Another directory for its output, accuracy.txt
     #[arg(long, value_name = "DIR", requires = "official")]
     pub(super) keep: Option<PathBuf>,
-    /// What runs scripts that end in .py
+    /// The interpreter of scripts that end in .py
     #[arg(
         long,
         value_name = "PYTHON",

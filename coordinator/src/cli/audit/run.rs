@@ -17,7 +17,7 @@ use crate::{
 /// Flags of `audit run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The audits [default: all that the round asks of the benchmark]
+    /// The audits [default: all that the round requires of the benchmark]
     #[arg(value_name = "TEST01|TEST04|TEST05")]
     tests: Vec<String>,
     /// The benchmark

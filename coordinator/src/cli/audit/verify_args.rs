@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// Gets the directory TESTxx
     #[arg(long, value_name = "DIR", required_unless_present = "run")]
     pub(super) output: Option<PathBuf>,
-    /// In the place of those three: an audit's run of the workspace; its record gets the verdict
+    /// In place of those three: an audit's run of the workspace, whose record gets the verdict
     #[arg(long, value_name = "RUN", conflicts_with_all = ["results", "compliance", "output"])]
     pub(super) run: Option<String>,
     /// How TEST01 reads the first element of a response [default: byte; of a run, as its benchmark says]
@@ -28,13 +28,13 @@ pub(crate) struct Args {
     /// The round whose audits apply [default: the newest; of a run, its own]
     #[arg(long, value_name = "vX.Y")]
     pub(super) round: Option<String>,
-    /// The benchmark: where TEST01's responses differ, its accuracies are compared in their place
+    /// The benchmark, whose accuracies are compared where TEST01's responses differ
     #[arg(long)]
     pub(super) benchmark: Option<String>,
-    /// The reference accuracy script with its arguments; the log's path is put behind them
+    /// The reference accuracy script with its arguments, which the log's path follows
     #[arg(long, value_name = "COMMAND")]
     pub(super) accuracy_script: Option<String>,
-    /// Where the labels of a bundled benchmark lie [default: the workspace's scratch directory]
+    /// The directory of a bundled benchmark's labels [default: the workspace's scratch directory]
     #[arg(long, value_name = "DIR")]
     pub(super) scratch: Option<PathBuf>,
 }

@@ -27,7 +27,7 @@ pub(in crate::cli) struct NameArgs {
 pub(in crate::cli) struct AbortArgs {
     /// The campaign
     name: String,
-    /// Do not ask
+    /// Do not prompt
     #[arg(long)]
     yes: bool,
 }

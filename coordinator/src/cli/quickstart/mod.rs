@@ -1,5 +1,5 @@
-//! `regatta quickstart`: a coordinator and a device agent on this machine, the bundled benchmark through every scenario and its
-//! audits, and a rehearsal of the submission: staged, truncated, checked, packed. On request it rehearses a power session, too. It is `serve`, `run`, `audit run` and
+//! `regatta quickstart`: runs coordinator and agent on this machine. The bundled benchmark goes through every scenario, its
+//! audits, and a rehearsal of the submission. On request it rehearses a power session, too. It is `serve`, `run`, `audit run` and
 //! `submission` with the steps between them done. It measures nothing itself.
 
 mod agent;

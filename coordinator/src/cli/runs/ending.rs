@@ -30,7 +30,7 @@ pub(in crate::cli) struct GiveUpArgs {
     /// Ids, their beginnings or ends, or `last`
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// Do not ask
+    /// Do not prompt
     #[arg(long)]
     yes: bool,
 }

@@ -30,7 +30,7 @@ pub(in crate::cli) struct RemoveArgs {
     /// Remove runs too that a submission tree or an audit needs, or that are not delivered completely
     #[arg(long)]
     force: bool,
-    /// Do not ask
+    /// Do not prompt
     #[arg(long)]
     yes: bool,
     /// Show what would be removed
@@ -50,7 +50,7 @@ pub(in crate::cli) struct PruneArgs {
     failed: bool,
     #[command(flatten)]
     devices: RunDevices,
-    /// Do not ask
+    /// Do not prompt
     #[arg(long)]
     yes: bool,
     /// Show what would be removed

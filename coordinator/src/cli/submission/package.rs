@@ -26,7 +26,7 @@ pub(crate) struct PackArgs {
     /// Where mlperf_submission_NAME.tar.gz and .sha1 go
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
-    /// Replace a package that is there already
+    /// Replace an existing package
     #[arg(long)]
     force: bool,
     /// A file whose first line is the password [default: openssl prompts on the terminal]
@@ -37,7 +37,7 @@ pub(crate) struct PackArgs {
 /// Flags of `submission unpack`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnpackArgs {
-    /// Where mlperf_submission_NAME.tar.gz and .sha1 lie
+    /// The directory of mlperf_submission_NAME.tar.gz and .sha1
     #[arg(long, value_name = "DIR")]
     input: PathBuf,
     /// The name in the package's file names
@@ -102,7 +102,7 @@ pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// The answer is no: the tree cannot be uploaded, and here is all that stands against it.
+/// Prints why the tree cannot be uploaded: every reason against it.
 fn refused(findings: Vec<PackFinding>, context: &Context) -> CommandResult {
     let sentences: Vec<_> = findings.iter().map(ToString::to_string).collect();
     context.print(&json!({ "tarball": null, "flaws": sentences }), || {

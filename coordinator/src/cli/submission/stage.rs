@@ -46,7 +46,7 @@ pub(crate) struct Args {
         default_value_if("rehearsal", "true", "open")
     )]
     division: Option<Division>,
-    /// What the runs do not tell: submitter, systems, models (see configs/examples/submission-answers.toml)
+    /// What the runs do not know: submitter, systems, models (see configs/examples/submission-answers.toml)
     #[arg(long, value_name = "ANSWERS.toml")]
     answers: Option<PathBuf>,
     /// The tree that is made, a new directory
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// A power session's id, or the directory with power/, ranging/ and run_1/ that the power client left; again for each
     #[arg(long = "power", value_name = "SESSION|DIR")]
     power: Vec<String>,
-    /// Stage what is no measurement too, into a tree that says so
+    /// Also stage runs that are not measurements, into a tree that says so
     #[arg(long)]
     rehearsal: bool,
 }
@@ -181,8 +181,8 @@ fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {
     })
 }
 
-/// Asks for what only the operator knows, where somebody sits at a terminal and answers are all that is missing; whether
-/// anything was answered. An empty line leaves a question open.
+/// Prompts for what only the operator knows, at a terminal where only answers are missing; whether anything was answered. An
+/// empty line leaves a question open.
 fn prompt_for_answers(findings: &[StagingFinding], answers: &mut Answers) -> Result<bool, Failure> {
     let questions: Option<Vec<&Question>> =
         findings.iter().map(|finding| finding.question.as_ref()).collect();
@@ -222,7 +222,7 @@ fn words(question: &Question) -> String {
     }
 }
 
-/// Answers as they stand in the file. A TOML text has JSON's escapes.
+/// Answers as they are in the file. A TOML text has JSON's escapes.
 fn as_file(new_answers: &[(&Question, String)]) -> String {
     let (mut top, mut systems) = (String::new(), BTreeMap::<&str, String>::new());
     // Writing to a String cannot fail.

@@ -72,7 +72,7 @@ pub(super) fn run(context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// Reads the fleet. Without a coordinator no device is heard.
+/// Reads the fleet. Without a coordinator no device's messages arrive.
 fn read(workspace: &Workspace, store: &Store) -> store::Result<view::Fleet> {
     let mut snapshot = FleetSnapshot::read(store)?;
     let is_served = workspace.is_served();

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::store::{PageToken, Store};
 
-/// How often the store is asked for new and revoked tokens.
+/// The interval at which new and revoked tokens are read from the store.
 const REFRESH: Duration = Duration::from_millis(500);
 
 /// The tokens, sessions and attempts of one listener.

@@ -11,7 +11,7 @@ const BYTES: usize = 32;
 
 /// The system provides no random numbers.
 #[derive(Debug, thiserror::Error)]
-#[error("the system gave no randomness for a secret")]
+#[error("the system has no random bytes for a secret")]
 pub(crate) struct NoRandomness;
 
 /// A secret. It is not printed by accident.

@@ -23,7 +23,7 @@ pub(crate) enum PageTokenError {
     #[error("no token could be made")]
     Randomness(#[from] NoRandomness),
     /// The store failed.
-    #[error("the token cannot be kept")]
+    #[error("the token cannot be stored")]
     Store(#[from] StoreError),
 }
 

@@ -252,7 +252,7 @@ mod tests {
         let refused = odd.access(&to, &AccessOptions::default()).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "`ssh`, the Port of `odd` in ~/.ssh/config, is none"
+            "`ssh`, the Port of `odd` in ~/.ssh/config, is not a port"
         );
         let over = AccessOptions {
             port: Some(2222),

@@ -11,10 +11,10 @@ pub(crate) enum DestinationError {
     #[error("`{0}` is not written user@host or user@host:port; put an IPv6 address in brackets")]
     Written(String),
     /// The jump hosts form a circle.
-    #[error("the ProxyJump of `{0}` in ~/.ssh/config leads in circles")]
+    #[error("the ProxyJump of `{0}` in ~/.ssh/config is circular")]
     Circle(String),
     /// The port is not a number.
-    #[error("`{0}`, the Port of `{1}` in ~/.ssh/config, is none")]
+    #[error("`{0}`, the Port of `{1}` in ~/.ssh/config, is not a port")]
     Port(String, String),
 }
 

@@ -64,7 +64,7 @@ pub(crate) enum SshError {
         place: String,
     },
     /// The host closed the connection during the login.
-    #[error("{to} has ended the connection before anybody was logged in: {why}")]
+    #[error("{to} has ended the connection before the login: {why}")]
     Ended {
         /// The host.
         to: String,
@@ -72,7 +72,7 @@ pub(crate) enum SshError {
         why: String,
     },
     /// The login failed.
-    #[error("{to} does not let us in; tried: {tried}")]
+    #[error("{to} refuses the login; tried: {tried}")]
     Login {
         /// The host.
         to: String,

@@ -1,5 +1,5 @@
-//! What `doctor` says about a board: its facts, the findings that make a measurement unrepresentative, and a draft of the
-//! official system description, as JSON and as text. `findings.rs` judges the facts.
+//! The report of `doctor` about a board, as JSON and as text: its facts, the findings that make a measurement unrepresentative,
+//! and a draft of the official system description. `findings.rs` judges the facts.
 
 mod description;
 mod findings;

@@ -169,7 +169,7 @@ const fn on_tract(
 }
 
 declare! {
-    /// Most samples in a batch; `tensorrt` takes it where `gpu_batch_size` or `dla_batch_size` is not set.
+    /// Most samples in a batch; on `tensorrt` where `gpu_batch_size` or `dla_batch_size` is not set.
     batch_size: usize {
         value_type: BATCH,
         default: "by scenario",
@@ -181,7 +181,7 @@ declare! {
         ],
     }
 
-    /// Most windows of a volume in a batch, for a benchmark with sliding windows; `tensorrt` takes it where `gpu_batch_size` is not set.
+    /// Most windows of a volume in a batch; on `tensorrt` where `gpu_batch_size` is not set.
     window_batch: usize {
         value_type: integer(1, 1024, "a whole number"),
         default: "1",
@@ -189,7 +189,7 @@ declare! {
         ignored_by: &[Null, Sim],
     }
 
-    /// Batches that are computed at the same time, each on a thread of its own.
+    /// Batches that are computed at the same time, each on its own thread.
     inference_streams: usize {
         value_type: integer(1, 256, "a whole number"),
         default: "1; `sim`: all that its units have, in MultiStream one per unit",
@@ -211,7 +211,7 @@ declare! {
         ],
     }
 
-    /// Batches in flight on each GPU, each with buffers of its own.
+    /// Batches in flight on each GPU, each with its own buffers.
     gpu_copy_streams: usize {
         value_type: STREAMS,
         default: "`inference_streams`, else 1; a modelled board's own",
@@ -231,7 +231,7 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// DLA cores that take part at most.
+    /// Most DLA cores that take part.
     max_dlas: usize {
         value_type: CORES,
         default: "all of a modelled board; `tensorrt`: 2 where `dla_batch_size` or `dla_engine` is given, else 0",
@@ -285,7 +285,7 @@ declare! {
         search: &[on_dla(&[Offline], SearchValues::Numbers(&[1, 2, 4]), &[Number(1)])],
     }
 
-    /// That DLA core alone computes, without the GPU.
+    /// The DLA core that computes alone, without the GPU.
     dla_core: usize {
         value_type: CORES,
         default: "none",
@@ -294,7 +294,7 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// Whether the usual batches of the GPU (1; in MultiStream the query, and each portion where units share it) are launched as CUDA graphs.
+    /// Whether batches of 1, and in MultiStream a query or its portions, are launched as CUDA graphs.
     use_graphs: bool {
         default: "true in SingleStream and MultiStream where the engine allows it, else false",
         engines: &[Tensorrt],
@@ -321,7 +321,7 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// Whether each batch in flight is computed on a stream of its own, whatever `gpu_inference_streams` and `dla_inference_streams` say.
+    /// Whether each batch in flight has its own stream, in place of `gpu_inference_streams` and `dla_inference_streams`.
     run_infer_on_copy_streams: bool {
         default: "false",
         engines: &[Tensorrt],
@@ -330,7 +330,7 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// The GPUs that take part; `all` are all of the first one's kind.
+    /// The GPUs that take part; `all` means those of the first one's kind.
     gpus: GpuSelection {
         value_type: Text("`all`, or CUDA's numbers of GPUs separated by commas, such as 0,2"),
         default: "`all`; in SingleStream the first of them",
@@ -354,7 +354,7 @@ declare! {
         ignored_by: &[Sim],
     }
 
-    /// An engine that the device lacks is built before the run (`missing`), or the run fails with the command (`never`, and for a named engine).
+    /// Whether the device builds a `missing` engine before the run, or `never`.
     engine_build: EngineBuild {
         value_type: Word(EngineBuild::WORDS),
         default: "`missing`",
@@ -362,7 +362,7 @@ declare! {
         ignored_by: &[Sim],
     }
 
-    /// Engines must have been built with this workspace, in bytes, compared to the MiB.
+    /// The workspace in bytes that engines must have been built with, compared to the MiB.
     workspace_size: u64 {
         value_type: integer(0, u64::MAX, "a whole number of bytes"),
         default: "any",
@@ -378,7 +378,7 @@ declare! {
         ignored_by: &[Sim],
     }
 
-    /// Engines must have been built for this precision.
+    /// The precision that engines must have been built for.
     precision: EnginePrecision {
         value_type: Word(EnginePrecision::WORDS),
         default: "any",
@@ -387,7 +387,7 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// Engines must take an input of this type, and samples of it are used where they were made.
+    /// The type of input that engines must take; samples of it are used where they were made.
     input_dtype: InputType {
         value_type: Word(InputType::WORDS),
         default: "any",
@@ -396,7 +396,7 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// Engines must take an input of this layout, and samples of it are used where they were made.
+    /// The layout of input that engines must take; samples of it are used where they were made.
     input_format: Layout {
         value_type: Word(&Layout::WORDS),
         default: "any",
@@ -405,13 +405,13 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// `direct`: LoadGen's thread computes; `worker`: a thread per stream, behind a queue.
+    /// Whether LoadGen's thread computes (`direct`), or a thread per stream behind a queue (`worker`).
     dispatch: Dispatch {
         value_type: Word(Dispatch::WORDS),
         default: "by scenario; `null` with one stream `direct`",
     }
 
-    /// Several units: `together` has all of them finish together, `first-free` gives each the next batch as in NVIDIA's harness.
+    /// How units share samples: so that they finish `together`, or `first-free` as in NVIDIA's harness.
     sharing: Sharing {
         value_type: Word(Sharing::WORDS),
         default: "`together`",
@@ -420,7 +420,7 @@ declare! {
         scenarios: &[MultiStream, Offline],
     }
 
-    /// Microseconds that a query may wait for a fuller batch, from its arrival on. NVIDIA's harness counts from the batcher's look.
+    /// Microseconds after its arrival that a query may wait for a fuller batch; NVIDIA's harness counts later.
     deque_timeout_usec: u64 {
         value_type: integer(0, u64::MAX, "a whole number of microseconds"),
         default: "0",
@@ -428,7 +428,7 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// Seconds that each stream computes blank samples before LoadGen begins; as long again where the times of units are learnt.
+    /// Seconds that each stream computes blank samples before LoadGen begins; as long again to time several units.
     warmup_duration: Duration {
         value_type: number(0.0, 3600.0, "a number of seconds"),
         default: "0.5; `null` and `sim`: 0",
@@ -447,7 +447,7 @@ declare! {
         default: "none",
     }
 
-    /// What that thread does while it waits. The MLCommons LoadGen always sleeps.
+    /// How that thread waits; the MLCommons LoadGen always blocks.
     timing_wait: TimingWait {
         value_type: Word(TimingWait::WORDS),
         default: "`block`",

@@ -1,4 +1,5 @@
-//! SUTs that fail, and a full disk: the run is invalid with its reason, the logs are kept, nothing hangs or unwinds into C++.
+//! Tests of SUTs that fail, and of a full disk. The run is invalid with its reason, the logs are kept, and nothing hangs or
+//! unwinds into C++.
 
 use std::{
     fs,
@@ -26,11 +27,11 @@ use crate::fresh_plugin;
 
 type Issue = fn(&Faulty, Query<'_>, &Completer) -> Result<(), SutError>;
 
-/// Behaves as told from its tenth query on, and answers at once before.
+/// A SUT that answers at once, and has a fault from its tenth query on.
 struct Faulty {
     fault: Issue,
     queries: Mutex<usize>,
-    /// What a SUT may keep beyond a run.
+    /// The completer and response that a SUT may keep beyond a run.
     kept: Mutex<Option<(Completer, ResponseId)>>,
 }
 
@@ -99,7 +100,7 @@ fn run_on(
     Some((outcome, sut, logs))
 }
 
-/// Runs, and expects an invalid outcome with this fault and a detail log that tells how far it came.
+/// Runs, and expects an invalid outcome with this fault and a detail log with the queries so far.
 fn assert_fault(scenario: Scenario, fault: Issue, words: &str) {
     let Some((outcome, _, logs)) = run_on(scenario, fault, &Samples::new(50, 50)) else {
         return;
@@ -241,7 +242,7 @@ fn a_process_that_abandoned_a_run_starts_no_other() {
     assert!(second.to_string().contains("start a new process"), "{second}");
 }
 
-/// A library that has more samples than a vector can hold when it is asked again.
+/// A library whose second count has more samples than a vector can hold.
 struct Growing {
     samples: Samples,
     calls: AtomicU64,
@@ -255,7 +256,7 @@ impl QuerySampleLibrary for Growing {
         self.performance_sample_count()
     }
     fn performance_sample_count(&self) -> usize {
-        // Both counts are asked for before the run, and again when LoadGen is called.
+        // Both counts are read before the run, and again when LoadGen is called.
         match self.calls.fetch_add(1, Ordering::Relaxed) {
             0 | 1 => 5,
             _ => 1 << 61,

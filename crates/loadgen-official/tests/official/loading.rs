@@ -1,4 +1,4 @@
-//! Files that are not Regatta's plug-ins are refused, and the working directory does not affect a run.
+//! Tests of loading: other files than Regatta's plug-ins are refused, and the working directory does not affect a run.
 
 use std::{
     fs,

@@ -1,6 +1,6 @@
-//! The MLCommons LoadGen through a plug-in that is built from its PyPI source package when the tests run.
+//! Tests of the MLCommons LoadGen through a plug-in, which they build from its PyPI source package.
 //!
-//! Where it cannot be built (no compiler, no network) that is printed and the tests pass; with `CI=true` they fail.
+//! Where it cannot be built (no compiler, no network) they print that and pass; with `CI=true` they fail.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 #![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
@@ -15,8 +15,8 @@ use std::fs;
 use regatta_loadgen_official::Plugin;
 use regatta_test_support::official_loadgen;
 
-/// A plug-in with LoadGen state of its own: a copy of the file, which the loader takes for another library. LoadGen's
-/// state is global, and an abandoned run spends it.
+/// Returns a plug-in with its own LoadGen state: a copy of the file, which the loader takes for another library. LoadGen's state
+/// is global, and unusable after an abandoned run.
 pub(crate) fn fresh_plugin(version: &str) -> Option<Plugin> {
     let file = official_loadgen::plugin_file(version)?;
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Whole runs of the MLCommons LoadGen through the trait, with a SUT that answers at once.
+//! Tests of complete runs of the MLCommons LoadGen through the trait, with a SUT that answers at once.
 
 use std::{collections::BTreeSet, path::Path, sync::Mutex, time::Duration};
 
@@ -37,7 +37,7 @@ fn run(version: &str, request: &RunRequest, sut: &Null, qsl: &Samples) -> Option
     )
 }
 
-/// The detail log's `effective_*` are what the outcome says.
+/// Checks that the outcome has the detail log's `effective_*` settings.
 fn assert_effective(outcome: &Outcome, logs: &Path) {
     let detail = detail_file(&logs.join("mlperf_log_detail.txt")).unwrap();
     let value = |key: &str| {
@@ -274,7 +274,7 @@ fn server_issues_from_the_requested_number_of_threads_once_per_process() {
     assert!(again.to_string().contains("first run only"), "{again}");
 }
 
-/// LoadGen's own thread issues; what is asked for the timing thread is asked for that one, or for every issue thread.
+/// LoadGen's own thread issues. The settings of the timing thread apply to it, or to every issue thread.
 #[test]
 fn the_thread_that_issues_is_the_timing_thread() {
     for threads in [None, Some(2)] {
@@ -302,7 +302,7 @@ fn the_thread_that_issues_is_the_timing_thread() {
     }
 }
 
-/// Answers at once, and looks how each thread that issues runs.
+/// A SUT that answers at once, and records the scheduling of each issuing thread.
 #[derive(Default)]
 struct Watching(Mutex<Vec<Timing>>);
 

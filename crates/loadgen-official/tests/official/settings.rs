@@ -1,4 +1,5 @@
-//! Settings that no run can keep: the official LoadGen is not even asked. It would crash, fill the memory, or never end.
+//! Tests of impossible settings, which are refused before the official LoadGen is called. It would crash, fill the memory, or
+//! never end.
 
 use regatta_loadgen::{
     NativeLoadGen,

@@ -1,9 +1,8 @@
-//! What LoadGen itself costs: ours beside the official one, run in turns on the same machine with SUTs that do nothing.
+//! Measures the cost of LoadGen itself: ours beside the official one, in turns on the same machine, with SUTs that do nothing.
 //!
-//! `REGATTA_ORACLES=DIR cargo bench -p regatta-loadgen --bench side_by_side`. Each round runs ours, theirs and ours again:
-//! the two series of ours show how much of a difference is noise. `REGATTA_BENCH_ROUNDS` (10) and `REGATTA_BENCH_MS` (1000)
-//! set how often and for how long; `-- Server` picks the workloads with that word. Needs the official LoadGen built by
-//! `tests/oracles/loadgen/build.sh`.
+//! `REGATTA_ORACLES=DIR cargo bench -p regatta-loadgen --bench side_by_side`. Each round runs ours, theirs and ours again: the
+//! two series of ours show the noise. `REGATTA_BENCH_ROUNDS` (10) and `REGATTA_BENCH_MS` (1000) set how often and for how long;
+//! `-- Server` picks the workloads with that word. Needs the official LoadGen built by `tests/oracles/loadgen/build.sh`.
 
 mod null_sut;
 mod statistics;

@@ -1,4 +1,4 @@
-//! Our side: LoadGen with a SUT that does nothing, as `bench.cc` has it. The SUT gets no path of its own in LoadGen.
+//! Our side: LoadGen with a SUT that does nothing, as in `bench.cc`. LoadGen has no special path for it.
 
 use std::{
     cell::RefCell,
@@ -21,7 +21,7 @@ use regatta_loadgen::{
 use regatta_types::{Mode, Scenario};
 use rustix::time::{ClockId, clock_gettime};
 
-/// What waits for the answering thread.
+/// The queries that wait for the answering thread.
 #[derive(Default)]
 struct Pending {
     ids: Vec<ResponseId>,
@@ -211,13 +211,13 @@ pub(crate) fn measure(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Processor time of all threads: a figure that other load on the machine does not stretch.
+/// Returns the processor time of all threads, which other load on the machine does not increase.
 fn cpu_ns() -> i64 {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     spent.tv_sec * 1_000_000_000 + spent.tv_nsec
 }
 
-/// The largest resident size of this process, as the kernel has it.
+/// Returns the largest resident size of this process by the kernel.
 fn peak_rss_mib() -> Result<f64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status

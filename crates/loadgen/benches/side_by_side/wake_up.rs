@@ -1,11 +1,11 @@
-//! What the machine takes for a thread to sleep and be woken: the price of every query that is waited for alone.
+//! Measures how long the machine takes to put a thread to sleep and to wake it: the cost of each query that is waited for alone.
 
 use rustix::{
     thread::{clock_nanosleep_absolute, set_current_timer_slack},
     time::{ClockId, Timespec, clock_gettime},
 };
 
-/// How long each sleep is, about as long as Server's at 20,000 queries/s.
+/// The length of each sleep, about as long as Server's at 20,000 queries/s.
 const SLEEP_NS: i64 = 50_000;
 const SLEEPS: i64 = 10_000;
 
@@ -14,7 +14,7 @@ fn ns(clock: ClockId) -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Nanoseconds of processor time for a sleep, its wake-up, and a look at the clock.
+/// Returns the processor time in ns of a sleep, its wake-up, and a read of the clock.
 pub(crate) fn cpu_ns() -> i64 {
     // A refusal makes the sleeps longer and costs nothing.
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));

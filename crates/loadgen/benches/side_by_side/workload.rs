@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measured workloads.
 
 /// One way of using LoadGen, the same on both sides.
 pub(crate) struct Workload {
@@ -6,8 +6,8 @@ pub(crate) struct Workload {
     pub(crate) scenario: &'static str,
     /// `inline`: within `issue_query`. `thread` and `spin`: from a thread; ours then waits blocking or spinning.
     pub(crate) answers: &'static str,
-    /// Expected latency in ms, or rate. It decides how many queries the official one makes beforehand, so it is given
-    /// what it can just reach: with ours it would fill the memory.
+    /// Expected latency in ms, or rate. It decides how many queries the official LoadGen generates before the run, so it is a
+    /// rate that it can just reach. With ours it would fill the memory.
     pub(crate) official_target: &'static str,
     pub(crate) our_target: &'static str,
     pub(crate) figures: &'static [&'static str],

@@ -8,21 +8,21 @@ use crate::{
     oracle::Oracle,
 };
 
-/// A build.
+/// A build of the official LoadGen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Build {
     /// Its directory's name after `loadgen-`.
     pub(crate) name: &'static str,
     pub(crate) abi: RngAbi,
-    /// Before 6.0: loadable sets are cut out of the whole library, however many samples are wanted, and how many an
-    /// accuracy run has cannot be set.
+    /// Before 6.0: loadable sets are parts of the whole library, whatever number of samples is set. The number in an accuracy run
+    /// cannot be set.
     pub(crate) cuts_whole_library: bool,
     /// Before 5.0: some keys count in `mlperf.conf` only, and `audit.config` begins with that file once more.
     reads_otherwise: bool,
 }
 
 impl Build {
-    /// The yardstick.
+    /// The reference build.
     pub(crate) const NEWEST: Self = Self {
         name: "6.0.17",
         abi: RngAbi::Libstdcxx11,
@@ -50,7 +50,7 @@ impl Build {
         },
     ];
 
-    /// The build where it has been made, or `None` with a word on how to make it. Without the yardstick CI fails.
+    /// Returns the driver of the build, or `None` after printing how to make it. Without the reference build, CI fails.
     pub(crate) fn find(self) -> Option<Oracle> {
         let reason = match Oracle::find(self.name) {
             Ok(oracle) => return Some(oracle),
@@ -62,7 +62,7 @@ impl Build {
         None
     }
 
-    /// A case of which only queries are generated, as ours must read it to do the same; `None` where it cannot.
+    /// Returns a case for generation alone, changed so that ours does the same; `None` where it cannot.
     pub(crate) fn as_read(self, mut case: Case) -> Option<Case> {
         if self.reads_otherwise {
             case.drop_user_keys(&["sample_concatenate_permutation"]);
@@ -71,7 +71,7 @@ impl Build {
         Some(case)
     }
 
-    /// A case made such that a whole run of this build does what ours does; `None` where it cannot.
+    /// Returns a case for a complete run, changed so that this build does what ours does; `None` where it cannot.
     pub(crate) fn as_run(self, mut case: Case) -> Option<Case> {
         if self.cuts_whole_library {
             case.performance = case.total;
@@ -79,7 +79,7 @@ impl Build {
                 "performance_sample_count_override",
                 "accuracy_sample_count_override",
             ]);
-            // Rounds set it for some models; so that the set is the library, it must be told to be as large.
+            // Rounds set it for some models. The set is the library only if both have the same size.
             let (model, scenario) = (&case.model, case.scenario);
             case.user_conf += &format!("{model}.{scenario}.performance_sample_count_override = 0\n");
         }
@@ -95,7 +95,7 @@ impl Build {
         Some(case)
     }
 
-    /// Offline with equal issue makes many queries of its one.
+    /// Offline with equal issue splits its query into many.
     fn reads_queries(self, case: &Case) -> Option<()> {
         let differs = case.scenario == Scenario::Offline && effective(case).sample_concatenate_permutation;
         (!differs).then_some(())
@@ -111,13 +111,13 @@ impl Build {
             || self.reads_otherwise && key == "num_errors"
     }
 
-    /// Whether this build gives a key another value: in Offline, the number of samples that was asked for instead of the
-    /// one that was generated.
+    /// Returns whether this build gives a key another value: in Offline, the requested number of samples instead of the generated
+    /// one.
     pub(crate) fn tells_otherwise(self, key: &str) -> bool {
         self.reads_otherwise && key == "generated_samples_per_query"
     }
 
-    /// Our summary as this build would have it.
+    /// Returns our summary in this build's form.
     pub(crate) fn as_its_summary(self, summary: &str) -> String {
         let lacking = |line: &&str| self.cuts_whole_library && line.starts_with("accuracy_sample_count : ");
         let lines = summary.split_inclusive('\n').filter(|line| !lacking(line));
@@ -129,7 +129,7 @@ impl Build {
     }
 }
 
-/// Percentiles have no decimals there, time per token another name, and nothing is said of equal issue.
+/// Percentiles have no decimals in 4.1, time per token has another name, and equal issue is missing.
 fn in_4_1_words<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let warns = |line: &&str| !line.starts_with("WARNING: sample_concatenate_permutation");
     lines

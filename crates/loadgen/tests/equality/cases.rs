@@ -1,4 +1,4 @@
-//! Draws settings: conf texts as users and rounds write them, and a library.
+//! Draws random settings: conf texts as users and rounds write them, and a library.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
@@ -31,7 +31,7 @@ pub(crate) struct Case {
     pub(crate) late_ms: u64,
 }
 
-/// What LoadGen makes of a case, before `audit.config`.
+/// Returns the effective settings of a case, before `audit.config`.
 pub(crate) fn effective(case: &Case) -> EffectiveSettings {
     let mut request = case.request(Path::new("."));
     request.audit_config = None;
@@ -39,7 +39,7 @@ pub(crate) fn effective(case: &Case) -> EffectiveSettings {
 }
 
 impl Case {
-    /// A case with nothing set.
+    /// Returns a case without settings.
     pub(crate) fn plain(scenario: Scenario, mode: Mode, total: u64) -> Self {
         Self {
             model: "m".to_owned(),
@@ -57,7 +57,7 @@ impl Case {
         }
     }
 
-    /// What the library says of itself.
+    /// Returns the counts of the library.
     pub(crate) fn library(&self) -> LibraryCounts {
         LibraryCounts {
             total: self.total,
@@ -65,7 +65,7 @@ impl Case {
         }
     }
 
-    /// Takes lines with these keys out of `user.conf`.
+    /// Removes lines with these keys from `user.conf`.
     pub(crate) fn drop_user_keys(&mut self, keys: &[&str]) {
         let stays = |line: &&str| !keys.iter().any(|key| line.contains(&format!(".{key} = ")));
         self.user_conf = self.user_conf.split_inclusive('\n').filter(stays).collect();
@@ -92,7 +92,7 @@ impl Case {
         }
     }
 
-    /// The same for ours.
+    /// Returns the request for our LoadGen.
     pub(crate) fn request(&self, log_dir: &Path) -> RunRequest {
         let text = |name: &str, text: &String| Some(ConfText::new(name, text));
         let mut request = RunRequest::new(&self.model, self.scenario, self.mode, log_dir);
@@ -146,7 +146,7 @@ impl Draw {
         self.below(1 << 32) << 32 | self.below(1 << 32)
     }
 
-    /// One case. `longest_ms` bounds what a run would last, so that it can also be issued in a test.
+    /// Draws a case. `longest_ms` bounds the length of a run, so that a test can also execute it.
     pub(crate) fn case(&mut self, longest_ms: u64) -> Case {
         const MODELS: [&str; 10] = [
             "digits",
@@ -184,8 +184,8 @@ impl Draw {
         }
     }
 
-    /// Server with issuing threads. Nothing ends it early, so every thread issues its whole share. (The limit on outstanding
-    /// queries may: another thread's answers count before its queries do.)
+    /// Draws a Server case with issuing threads. Nothing ends it early, so every thread issues its whole share. Only the limit on
+    /// outstanding queries may, because another thread's answers count before its queries.
     pub(crate) fn threaded_case(&mut self) -> Case {
         let mut case = loop {
             let case = self.case(30);

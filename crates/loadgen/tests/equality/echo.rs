@@ -11,7 +11,7 @@ use regatta_loadgen::sut::{Completer, Query, QuerySample, QuerySampleResponse, S
 
 use crate::cases::Case;
 
-/// Answers at once, as far as it has capacity, and notes what it was asked.
+/// A SUT that answers at once up to its capacity, and records the issued samples.
 pub(crate) struct EchoSut {
     first_tokens: bool,
     /// Queries of a series that are answered at once; 0 for all. The others are answered late, after the flush.

@@ -1,4 +1,4 @@
-//! The sequence of queries, their samples and their times, as generated and before any clock is read.
+//! Tests of the generated sequence of queries, with samples and times, before any clock is read.
 
 use regatta_loadgen::generate::{Pass, PlanError, QueryPlan, loadable_sets};
 use regatta_types::{Mode, Scenario};
@@ -11,7 +11,7 @@ use crate::{
     tally::Tally,
 };
 
-/// What both LoadGens generate: samples with a mark after each query, and when each query is due.
+/// The queries that a LoadGen generates: samples with a mark after each query, and when each query is due.
 #[derive(Debug, PartialEq)]
 struct Generated {
     issued: Vec<u64>,

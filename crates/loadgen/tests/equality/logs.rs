@@ -27,10 +27,10 @@ pub(crate) fn without_log_facts(mut lines: Vec<(String, String)>) -> Vec<(String
     lines
 }
 
-/// The summary without numbers, verdicts and advice, which are the clock's; the parameters with their values.
+/// Returns the summary without numbers, verdicts and advice, which depend on the clock; parameters have their values.
 pub(crate) fn summary_labels(text: &str) -> Vec<String> {
     let (results, parameters) = text.split_once("Test Parameters Used").unwrap_or((text, ""));
-    // Blank lines stand where the clock decides whether there is a paragraph.
+    // Blank lines are where the clock decides whether there is a paragraph.
     let advice = |line: &str| {
         const STARTS: [&str; 7] = [
             " *",

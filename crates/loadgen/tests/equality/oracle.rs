@@ -9,7 +9,7 @@ use std::{
 
 use crate::cases::Case;
 
-/// How often a run of the official one that crashed is tried again.
+/// How often a crashed run of the official LoadGen is repeated.
 const CRASHES: usize = 20;
 
 /// A built driver.
@@ -18,7 +18,7 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    /// Looks for the driver of a version.
+    /// Finds the driver of a version.
     pub(crate) fn find(version: &str) -> Result<Self, String> {
         let how = "build it with REGATTA_ORACLES=DIR tests/oracles/loadgen/build.sh and set REGATTA_ORACLES; older versions \
                    are named to it, and --debian11 makes that of libstdc++ 10";
@@ -31,7 +31,7 @@ impl Oracle {
         }
     }
 
-    /// Runs `what` for a case; its files are left in `dir`.
+    /// Runs `what` for a case, with its files in `dir`.
     pub(crate) fn run(&self, what: &str, case: &Case, dir: &Path, more: &[(&str, String)]) {
         let write = |name: &str, text: &str| {
             let path = dir.join(name);
@@ -73,8 +73,8 @@ impl Oracle {
         }
         command.current_dir(dir);
         let mut output = command.output().unwrap();
-        // With several issuing threads it sometimes crashes with a memory fault, on a case that succeeds at other
-        // times; whether LoadGen or our driver is to blame is not known.
+        // With several issuing threads it sometimes crashes with a memory fault, on a case that succeeds at other times. The
+        // cause, in LoadGen or our driver, is unknown.
         for _ in 0..CRASHES {
             if case.issue_threads > 1 && output.status.signal().is_some() {
                 println!(

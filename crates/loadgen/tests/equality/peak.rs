@@ -1,8 +1,8 @@
-//! FindPeakPerformance: both search, try the same rates, issue the same queries at each, and find the same.
+//! Tests of FindPeakPerformance: both LoadGens try the same rates, issue the same queries at each, and find the same peak.
 //!
-//! The clock decides what a real SUT keeps up with. This one has a capacity: what is asked beyond it in a series is answered
-//! long after the latency bound, what is within it at once. So a rate holds or not by its number of queries, which the
-//! schedule's seed decides, and only a machine that stands still for seconds could make that otherwise.
+//! A real SUT's peak would depend on the clock. This SUT has a capacity: queries of a series up to it are answered at once, later
+//! ones long after the latency bound. So a rate is reached or not by its number of queries, which the schedule's seed decides.
+//! Only a machine that stops for seconds could change that.
 
 use regatta_types::{Mode, Scenario};
 

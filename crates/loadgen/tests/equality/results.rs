@@ -1,4 +1,4 @@
-//! Results: our verdict on given latencies against the official one's, log for log.
+//! Tests that our verdict on given latencies equals the official one's, log for log.
 
 use std::{fs, path::Path};
 
@@ -18,7 +18,7 @@ use crate::{
     tally::Tally,
 };
 
-/// Latencies and times as both sides take them.
+/// Latencies and times as input of both sides.
 struct Measured {
     samples: Vec<i64>,
     queries: Vec<i64>,
@@ -168,7 +168,7 @@ fn theirs(oracle: &Oracle, case: &Case, measured: &Measured) -> (String, Vec<(St
 
 #[test]
 fn every_verdict_equals_the_official_one() {
-    // Verdicts of 4.1.30 word percentiles otherwise.
+    // 4.1.30 writes percentiles in another form.
     for build in [Build::NEWEST, Build::OLDER[0]] {
         let Some(oracle) = build.find() else { continue };
         println!(

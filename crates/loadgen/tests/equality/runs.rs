@@ -1,4 +1,4 @@
-//! Whole runs: what the SUT is asked, what is logged of it, and the form of all logs.
+//! Tests of complete runs: the issued samples, their records in the logs, and the form of all logs.
 
 use std::{collections::BTreeSet, fs, path::Path, thread};
 
@@ -19,7 +19,7 @@ use crate::{
     tally::Tally,
 };
 
-/// What a run leaves behind.
+/// The result of a run: issued samples and logs.
 struct Left {
     issued: Vec<u64>,
     detail: Vec<(String, String)>,
@@ -60,7 +60,7 @@ fn theirs(oracle: &Oracle, case: &Case) -> Left {
     Left::read(dir.path(), words(&dir.path().join("issue.bin")))
 }
 
-/// Compares runs of which the clock decides nothing (`exact`), or all but what it decides.
+/// Compares runs completely where nothing depends on the clock (`exact`), otherwise all that does not.
 pub(crate) fn compare(case: &Case, exact: bool, oracle: &Oracle, build: Build) -> Result<(), LoadgenError> {
     let (ours, theirs) = if case.late_ms == 0 {
         (ours(case, build)?, theirs(oracle, case))
@@ -71,7 +71,7 @@ pub(crate) fn compare(case: &Case, exact: bool, oracle: &Oracle, build: Build) -
             ours(case, build).map(|ours| (ours, theirs.join().unwrap()))
         })?
     };
-    // The clock decides which Server queries are coalesced, not which samples they hold.
+    // The clock decides which Server queries are coalesced, not which samples they have.
     let coalesces = case.user_conf.contains("coalesce_queries = 1");
     let issued = |left: &Left| -> Vec<u64> {
         let kept = |word: &&u64| !(coalesces && **word == u64::MAX);
@@ -116,7 +116,7 @@ pub(crate) fn compare(case: &Case, exact: bool, oracle: &Oracle, build: Build) -
     Ok(())
 }
 
-/// Both are the same, or, where the clock decides how far they go, the shorter is how the longer begins.
+/// Checks that both are equal, or, where the clock decides the length, that the longer begins with the shorter.
 fn assert_same<T: PartialEq>(ours: &[T], theirs: &[T], exact: bool, case: &Case, subject: &str) {
     if exact {
         assert_eq!(ours.len(), theirs.len(), "{subject}, fewer or more: {case:#?}");
@@ -125,7 +125,7 @@ fn assert_same<T: PartialEq>(ours: &[T], theirs: &[T], exact: bool, case: &Case,
     assert!(ours[..common] == theirs[..common], "{subject}: {case:#?}");
 }
 
-/// Keys in order, with values where settings and seeds decide them.
+/// Returns the keys in order, with values where settings and seeds decide them.
 fn settled(lines: &[(String, String)], exact: bool, build: Build) -> Vec<(&str, &str)> {
     const TIMED: [&str; 10] = [
         "loadgen_",
@@ -141,10 +141,10 @@ fn settled(lines: &[(String, String)], exact: bool, build: Build) -> Vec<(&str, 
     ];
     lines
         .iter()
-        // Whether a run is valid, and how it ends, is the clock's to decide.
+        // The clock decides whether a run is valid, and how it ends.
         .filter(|(key, value)| {
             let ending = key == "error_runtime" || (key == "generic_message" && value.contains("Ending"));
-            // The official one gets a number of threads, Regatta's makes its own.
+            // The official LoadGen gets a number of threads, Regatta's makes its own.
             let of_threads = value.contains("Registered IssueQueryThread");
             key != "result_invalid_reason" && (exact || !ending) && !of_threads && !build.lacks_key(key)
         })
@@ -161,7 +161,7 @@ fn settled(lines: &[(String, String)], exact: bool, build: Build) -> Vec<(&str, 
         .collect()
 }
 
-/// Whether the clock decides nothing about a case that nothing holds up.
+/// Returns whether nothing in an undelayed case depends on the clock.
 fn is_exact(case: &Case) -> bool {
     let says = |what: &str| case.user_conf.contains(what);
     if case.mode == Mode::AccuracyOnly && case.audit_config.is_none() {
@@ -172,13 +172,13 @@ fn is_exact(case: &Case) -> bool {
         return false;
     }
     if case.scenario == Scenario::Server {
-        // Which queries are coalesced decides which is the one too many.
+        // The coalesced queries decide which one exceeds the limit.
         return !(says("coalesce_queries = 1") && says("max_query_count"));
     }
     says("min_duration = 0\n")
 }
 
-/// Compares as many runs as are asked for.
+/// Compares the requested number of runs.
 fn compare_draws(oracle: &Oracle, build: Build, count: u64, mut next: impl FnMut() -> Case) {
     let (mut tally, mut exactly) = (Tally::default(), 0);
     while tally.compared() < count {
@@ -240,7 +240,7 @@ fn every_run_with_issuing_threads_equals_the_official_one() {
     compare_draws(&oracle, build, count.div_ceil(10), || draw.threaded_case());
 }
 
-/// A SUT that holds its answers back makes the limit on outstanding queries end a run at a certain query.
+/// With a SUT that delays its answers, the limit on outstanding queries ends a run at a certain query.
 #[test]
 fn runs_with_too_many_outstanding_queries_end_at_the_same_one() {
     let build = Build::NEWEST;

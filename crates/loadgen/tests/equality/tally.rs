@@ -17,7 +17,7 @@ impl Tally {
         self.by_kind.values().sum()
     }
 
-    /// Counts settings that came out equal.
+    /// Counts settings with equal results.
     pub(crate) fn equal(&mut self, case: &Case) {
         *self
             .by_kind
@@ -25,8 +25,8 @@ impl Tally {
             .or_default() += 1;
     }
 
-    /// Counts settings that ours refuses, where the official LoadGen would read beyond its arrays. If most were
-    /// refused, the draw would prove nothing.
+    /// Counts settings that ours refuses, where the official LoadGen would read beyond its arrays. If most were refused, the test
+    /// would prove nothing.
     pub(crate) fn refused(&mut self) {
         self.refused += 1;
         assert!(

@@ -1,5 +1,5 @@
-//! The bundled benchmark's queries as the official LoadGen 6.0.17 generated them, built by g++ 12 and by g++ 10: for machines
-//! that have no official LoadGen at hand. The equality tests compare with living ones.
+//! Tests the bundled benchmark's queries against recorded ones of the official LoadGen 6.0.17, built by g++ 12 and by g++ 10.
+//! They serve machines without an official LoadGen, which the equality tests run.
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
 mod recorded;
@@ -101,7 +101,7 @@ fn compare(abi: RngAbi, recorded: &[Golden]) {
     }
 }
 
-/// Notes what it is asked, and answers at once.
+/// A SUT that records the issued samples, and answers at once.
 #[derive(Default)]
 struct Noting(Mutex<Vec<u64>>);
 

@@ -1,8 +1,8 @@
-//! What the official LoadGen issued. Nothing is computed here.
+//! The recorded queries of the official LoadGen. Nothing is computed here.
 
 use regatta_types::{Mode, Scenario};
 
-/// What was recorded: the first samples, and length and hash of the issue log and the schedule.
+/// A record: the first samples, and length and hash of the issue log and the schedule.
 pub(crate) struct Golden {
     pub(crate) scenario: Scenario,
     pub(crate) mode: Mode,

@@ -1,4 +1,4 @@
-//! Any mixture of misdeeds.
+//! Tests of any mixture of faults of a SUT.
 
 use std::{
     sync::{
@@ -18,7 +18,7 @@ use regatta_types::{Mode, Scenario};
 
 use crate::{Sut, answer, request, samples};
 
-/// What a SUT may do with a sample.
+/// The behaviour of a SUT with a sample.
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Answer,
@@ -30,7 +30,7 @@ enum Deed {
     Panic,
 }
 
-/// Watches that every window that is opened is closed.
+/// An observer that checks that every opened window is closed.
 #[derive(Default)]
 struct Windows(AtomicU64, AtomicU64);
 
@@ -46,7 +46,7 @@ impl RunObserver for Windows {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Whatever a SUT does, the run ends, and it is faultless exactly if the SUT was.
+    /// Whatever a SUT does, the run ends, and it has faults exactly if the SUT had.
     #[test]
     fn whatever_a_sut_does_the_run_ends(
         deeds in proptest::collection::vec(

@@ -1,4 +1,4 @@
-//! SUTs that do not answer, answer wrongly, fail or panic.
+//! Tests of SUTs that do not answer, answer wrongly, fail or panic.
 
 use std::{fs, path::Path, sync::Mutex, thread, time::Duration};
 
@@ -91,7 +91,7 @@ fn one_whose_thread_dies_is_abandoned() {
     });
 }
 
-/// Answers at once; what it does when LoadGen flushes is the test's.
+/// A SUT that answers at once, with the test's behaviour when LoadGen flushes.
 struct AtFlush(fn() -> Result<(), SutError>);
 
 impl SystemUnderTest for AtFlush {
@@ -123,7 +123,7 @@ fn one_that_fails_or_panics_when_flushed_is_reported() {
     expect_fault("flush_queries panicked: no queue", &panics, &samples(), long);
 }
 
-/// A completer that is kept beyond the run does no harm, neither to that run's logs nor to the next run.
+/// A completer that is kept beyond the run affects neither that run's logs nor the next run.
 #[test]
 fn answers_after_the_end_are_dropped() {
     let kept: Mutex<Vec<(ResponseId, Completer)>> = Mutex::default();

@@ -1,4 +1,4 @@
-//! Libraries that fail: to load, to let go, to say what they are.
+//! Tests of libraries that fail to load, to unload, or to report their counts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Logs that cannot be written.
+//! Tests of logs that cannot be written.
 
 use std::{os::unix::fs::symlink, path::Path};
 

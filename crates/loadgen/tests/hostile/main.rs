@@ -1,5 +1,5 @@
-//! Systems under test, libraries and disks that misbehave: the run ends, is invalid with a reason, and its logs are kept.
-//! Never a hang, never a panic.
+//! Tests of systems under test, libraries and disks that misbehave. The run ends without hanging or panicking, is invalid with a
+//! reason, and keeps its logs.
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
 mod anything;
@@ -50,7 +50,7 @@ fn answer_all(samples: &[QuerySample], completer: &Completer) -> Result<(), SutE
     Ok(())
 }
 
-/// A short run. Nothing is taken for stalled that a busy machine may only have put off.
+/// Returns a short run, whose stall timeout is long enough for a busy machine.
 fn request(scenario: Scenario, mode: Mode, dir: &Path) -> RunRequest {
     let mut request = RunRequest::new("m", scenario, mode, dir);
     let conf = "*.*.min_duration = 10\n*.*.min_query_count = 70\n*.Server.target_qps = 7000\n\
@@ -73,7 +73,7 @@ fn samples() -> ResidentLibrary {
     ResidentLibrary::new("library", 64)
 }
 
-/// Runs in every scenario; each outcome must be invalid, name the fault, and have left readable logs.
+/// Runs in every scenario. Each outcome must be invalid, name the fault, and have readable logs.
 fn expect_fault(fault: &str, sut: &dyn SystemUnderTest, qsl: &dyn QuerySampleLibrary, stall: Duration) {
     for scenario in Scenario::ALL {
         for mode in [Mode::AccuracyOnly, Mode::PerformanceOnly] {

@@ -1,4 +1,4 @@
-//! FindPeakPerformance with a SUT of known speed. What it finds is compared with the official one in `equality/peak.rs`.
+//! Tests of FindPeakPerformance with a SUT of known speed. `equality/peak.rs` compares the peak with the official one.
 
 use std::{
     fs,

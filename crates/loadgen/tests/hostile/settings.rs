@@ -1,5 +1,5 @@
-//! Settings that no run can keep: every key with every value that means trouble. Such a run is refused before a log is made, or it
-//! ends within a budget of queries that its settings allow. No clock decides.
+//! Tests of every key with every difficult value. Such a run is refused before it writes a log, or it ends within the queries
+//! that its settings allow, independent of the clock.
 
 use std::{
     error::Error as _,
@@ -83,7 +83,7 @@ const VALUES: [&str; 20] = [
 /// Runs that the clock makes longer are checked, and not run.
 const LONGEST_MS: u64 = 10;
 
-/// A quick run, and lines that change it.
+/// Returns a quick run, changed by these lines.
 fn request(scenario: Scenario, mode: Mode, lines: &[(&str, &str)], dir: &std::path::Path) -> RunRequest {
     let mut text = String::from(
         "*.*.min_duration = 1\n*.*.min_query_count = 2\n*.*.target_qps = 1000\n*.*.target_latency = 1\n",
@@ -112,13 +112,13 @@ fn budget(settings: &TestSettings, library: LibraryCounts) -> u64 {
     if settings.mode == Mode::AccuracyOnly {
         return whole_library;
     }
-    // Twice the duration is generated; in Server a Poisson process may come to more than is expected of it.
+    // Twice the duration is generated; in Server a Poisson process may exceed its mean.
     let by_time = 2.0 * settings.min_duration_ms as f64 / 1e3 * per_second;
     let measured = settings.min_query_count + by_time as u64 + whole_library;
     2 * measured + 100
 }
 
-/// Refused with words that help; or accepted, and then run within its budget if it `runs`.
+/// Checks that settings are refused with a hint, or accepted and, if it `runs`, executed within the budget.
 fn check(scenario: Scenario, mode: Mode, lines: &[(&str, &str)], runs: bool) {
     let dir = tempfile::tempdir().unwrap();
     let request = request(scenario, mode, lines, dir.path());
@@ -170,7 +170,7 @@ fn run_within_budget(request: &RunRequest, library: LibraryCounts, what: &dyn Fn
     });
     let outcome = run(&sut, &samples(), request).map_err(|error| format!("{}: {error}", what()));
     let outcome = outcome.unwrap();
-    // This SUT gives no first tokens, which some of the settings ask for.
+    // This SUT has no first tokens, which some of the settings require.
     let endless = ["over its budget", "panicked", "stalled"];
     let found = outcome
         .faults
@@ -184,7 +184,7 @@ fn every_key_with_every_value_is_refused_or_ends() {
     for (key_number, key) in KEYS.iter().enumerate() {
         for (value_number, value) in VALUES.iter().enumerate() {
             for (number, scenario) in Scenario::ALL.into_iter().enumerate() {
-                // Each is checked. To run a third of them, another one of each key and value, is quick enough for a test.
+                // All are checked, and a third of them executed, which is quick enough for a test.
                 let runs = (key_number + value_number + number) % 3 == 0;
                 check(scenario, Mode::PerformanceOnly, &[(key, value)], runs);
             }
@@ -206,7 +206,7 @@ proptest! {
     }
 }
 
-/// What no conf can set.
+/// Settings that no conf can set.
 #[test]
 fn overrides_have_bounds_too() {
     let refused = |change: fn(&mut RunRequest)| {

@@ -1,4 +1,4 @@
-//! Answers from many threads, and several threads that issue.
+//! Tests of answers from many threads, and of several issuing threads.
 
 use std::{
     sync::{Mutex, mpsc},
@@ -56,7 +56,7 @@ fn answers_from_many_threads_are_taken() {
     }
 }
 
-/// Several issuing threads share the schedule: each query goes out once, with its own sample.
+/// Several issuing threads share the schedule: each query is issued once, with its own sample.
 #[test]
 fn issuing_threads_share_the_schedule() {
     let issued_by = |threads| {

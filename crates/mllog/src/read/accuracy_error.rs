@@ -12,7 +12,7 @@ pub enum AccuracyLogError {
     #[error("the accuracy log is empty: LoadGen did not get as far as opening it")]
     Empty,
     /// The file does not begin with `[`.
-    #[error("the accuracy log is no JSON array (byte {offset}, line {line})")]
+    #[error("the accuracy log is not a JSON array (byte {offset}, line {line})")]
     NotAnArray {
         /// The offset of the other byte.
         offset: u64,
@@ -20,7 +20,7 @@ pub enum AccuracyLogError {
         line: u64,
     },
     /// An entry is not an object of `seq_id`, `qsl_idx` and hexadecimal `data`.
-    #[error("entry {entry} of the accuracy log does not read (byte {offset}, line {line})")]
+    #[error("entry {entry} of the accuracy log cannot be parsed (byte {offset}, line {line})")]
     Entry {
         /// The number of the entry.
         entry: u64,
@@ -33,9 +33,7 @@ pub enum AccuracyLogError {
         source: JsonFault,
     },
     /// The byte after an entry is neither `,` nor `]`.
-    #[error(
-        "after entry {entry} of the accuracy log stands neither `,` nor `]` (byte {offset}, line {line})"
-    )]
+    #[error("after entry {entry} of the accuracy log is neither `,` nor `]` (byte {offset}, line {line})")]
     Separator {
         /// The number of the entry before it.
         entry: u64,
@@ -56,7 +54,7 @@ pub enum AccuracyLogError {
     },
     /// The official truncation removed the middle of the file, so it can no longer be parsed.
     #[error(
-        "the accuracy log was truncated for submission (near byte {offset}): the whole log is needed here"
+        "the accuracy log was truncated for submission (near byte {offset}): the complete log is needed here"
     )]
     Truncated {
         /// An offset near the cut.
@@ -71,7 +69,7 @@ pub enum AccuracyLogError {
         line: u64,
     },
     /// Reading the file fails.
-    #[error("the accuracy log cannot be read on after byte {offset}")]
+    #[error("the accuracy log cannot be read after byte {offset}")]
     Io {
         /// The number of bytes that were read.
         offset: u64,

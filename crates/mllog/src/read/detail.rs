@@ -47,10 +47,10 @@ pub struct DetailRecord {
 #[non_exhaustive]
 pub enum DetailError {
     /// The line cannot be read as text.
-    #[error("the detail log does not read")]
+    #[error("the detail log cannot be parsed")]
     Line(#[from] LineError),
     /// The line begins like a record but cannot be parsed.
-    #[error("line {line} of the detail log is no LoadGen record")]
+    #[error("line {line} of the detail log is not a LoadGen record")]
     Record {
         /// The number of the line.
         line: u64,

@@ -19,7 +19,7 @@ pub enum LineError {
         source: io::Error,
     },
     /// The line is not UTF-8.
-    #[error("line {line} is not text (byte {column} is no UTF-8)")]
+    #[error("line {line} is not text (byte {column} is not UTF-8)")]
     NotText {
         /// The number of the line.
         line: u64,

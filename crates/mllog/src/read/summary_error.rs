@@ -9,7 +9,7 @@ use super::lines::LineError;
 #[non_exhaustive]
 pub enum SummaryError {
     /// A line cannot be read as text.
-    #[error("the summary does not read")]
+    #[error("the summary cannot be parsed")]
     Line(#[from] LineError),
     /// The scenario or mode is not one of LoadGen's.
     #[error("line {line} of the summary names none of LoadGen's words")]

@@ -46,7 +46,7 @@ pub struct TraceEvent {
 #[non_exhaustive]
 pub enum TraceError {
     /// A line cannot be read as text.
-    #[error("the trace does not read")]
+    #[error("the trace cannot be parsed")]
     Line(#[from] LineError),
     /// The first line does not begin a list of events.
     #[error("line {line} of the trace opens no list of events")]

@@ -1,4 +1,4 @@
-//! A meter: its PTDaemon, the connection to it, and what was asked and answered.
+//! A meter: its PTDaemon, the connection to it, and the commands and replies so far.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpStream},

@@ -7,7 +7,7 @@ use crate::{
     session::Part,
 };
 
-/// What a client asks for.
+/// The command of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Command {
     /// The server's time.

@@ -92,7 +92,7 @@ pub enum ServerError {
         /// What it answered.
         reply: String,
     },
-    /// The ranging run does not tell ranges.
+    /// The ranging run has no ranges.
     #[error("PTDaemon {number} has no sample of the ranging run with volts and amperes{channel}")]
     NoSample {
         /// The analyzer.

@@ -125,7 +125,7 @@ impl Description {
         }
     }
 
-    /// Adds what PTDaemon was asked.
+    /// Adds the commands that PTDaemon received.
     pub(crate) fn ptd_messages(&mut self, messages: Vec<PtdMessage>) {
         self.ptd_messages = Some(messages);
     }

@@ -12,7 +12,7 @@ pub(super) struct Ini {
     sections: BTreeMap<String, BTreeMap<String, Entry>>,
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     /// As written, without interpolation.

@@ -1,5 +1,5 @@
-//! What is wrong with a configuration before anything is started: what the official server refuses, ignores, or only
-//! trips over when the checker looks at the finished session.
+//! Finds errors of a configuration before anything is started: what the official server refuses or ignores, or only its checker
+//! finds in the finished session.
 
 use std::{collections::BTreeMap, net::IpAddr, path::Path};
 

@@ -110,7 +110,7 @@ pub enum ConfError {
         /// What is missing.
         key: &'static str,
     },
-    /// A value cannot stand in the file.
+    /// A value that the file cannot represent.
     #[error("`{value}` cannot stand in server.conf as `{key}`")]
     Value {
         /// Of what.

@@ -1,6 +1,6 @@
-//! The policy with which all units finish together. Each unit takes full batches of its best size. Near the end it only
-//! takes what it can finish by the earliest possible end of the query, or a full batch if that hardly delays the end. The
-//! policy corrects its service times while it runs.
+//! The policy with which all units finish together. Each unit takes full batches of its best size. Near the end it only takes
+//! what it can finish by the earliest possible end of the query. It takes a full batch if that hardly delays the end. The policy
+//! corrects its service times while it runs.
 
 use std::collections::VecDeque;
 

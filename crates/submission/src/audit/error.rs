@@ -38,7 +38,7 @@ pub enum AuditError {
         source: AccuracyLogError,
     },
     /// A detail log cannot be parsed.
-    #[error("an audit needs whole detail logs")]
+    #[error("an audit needs complete detail logs")]
     DetailLog(#[from] LogFileError<DetailError>),
     /// A detail log lacks a value that the score needs.
     #[error("{path} has no usable `{key}`", path = path.display())]
@@ -50,7 +50,7 @@ pub enum AuditError {
     },
     /// A response is not a whole number of elements.
     #[error(
-        "the response of sample {qsl_idx} in {path} is no whole number of {dtype}: name the data type that the SUT writes", path = path.display()
+        "the response of sample {qsl_idx} in {path} is not a whole number of {dtype}: name the data type that the SUT writes", path = path.display()
     )]
     Ragged {
         /// The log's path.

@@ -1,6 +1,6 @@
 //! Observations that the official scripts do not make: whether the runs have the expected modes and settings, and one LoadGen.
 //!
-//! Observations do not change the verdict. A reviewer would ask about each of them.
+//! Observations do not change the verdict. A reviewer would question each of them.
 
 use std::path::{Path, PathBuf};
 

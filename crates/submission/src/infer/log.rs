@@ -14,7 +14,7 @@ impl Measured {
     pub(super) fn read(scenario: &Path) -> Result<Self, String> {
         let path = scenario.join("performance").join("run_1").join(file_name::DETAIL);
         let log =
-            detail_file(&path).map_err(|error| format!("its performance run does not read: {error}"))?;
+            detail_file(&path).map_err(|error| format!("its performance run cannot be parsed: {error}"))?;
         Ok(Self(log))
     }
 

@@ -53,7 +53,7 @@ pub struct Report {
 #[non_exhaustive]
 pub enum InferError {
     /// There is no such submitter.
-    #[error("{input} holds no results of {who} in closed/, open/ or network/", input = input.display())]
+    #[error("{input} has no results of {who} in closed/, open/ or network/", input = input.display())]
     NoSubmission {
         /// The submission's root.
         input: PathBuf,
@@ -61,7 +61,7 @@ pub enum InferError {
         who: String,
     },
     /// The new tree would be copied into itself.
-    #[error("{output} lies inside the submission {input}; hint: name a directory elsewhere", output = output.display(), input = input.display())]
+    #[error("{output} is inside the submission {input}; hint: name a directory elsewhere", output = output.display(), input = input.display())]
     Inside {
         /// The new tree's directory.
         output: PathBuf,

@@ -30,7 +30,7 @@ pub enum PackError {
         input: PathBuf,
     },
     /// The package would contain itself.
-    #[error("the package would lie in the submission itself, at {directory}: name another directory", directory = directory.display())]
+    #[error("the package would be inside the submission, at {directory}: name another directory", directory = directory.display())]
     Inside {
         /// The package's directory.
         directory: PathBuf,
@@ -42,7 +42,7 @@ pub enum PackError {
         findings: Vec<PackFinding>,
     },
     /// The program `openssl` is not installed.
-    #[error("cannot start openssl, which does the encryption: install the package `openssl`")]
+    #[error("cannot start openssl, which encrypts the package: install the package `openssl`")]
     NoOpenssl {
         /// The system's reason.
         #[source]
@@ -74,7 +74,7 @@ pub enum PackError {
         path: PathBuf,
     },
     /// The checksum file does not have the format of `sha1sum`.
-    #[error("{path} is no line of sha1sum", path = path.display())]
+    #[error("{path} is not a line of sha1sum", path = path.display())]
     ChecksumFile {
         /// The file.
         path: PathBuf,
@@ -90,7 +90,7 @@ pub enum PackError {
         stated: String,
     },
     /// The decrypted data is not an archive, nearly always because of a wrong password.
-    #[error("{path} does not open: the password is wrong, or it is no package", path = path.display())]
+    #[error("{path} cannot be opened: the password is wrong, or it is not a package", path = path.display())]
     NotAnArchive {
         /// The package.
         path: PathBuf,
@@ -99,7 +99,7 @@ pub enum PackError {
         source: io::Error,
     },
     /// The archive has an entry that a submission cannot have.
-    #[error("the package holds `{path}`, which is no file or directory of a submission: nothing was unpacked", path = Escaped(path.display()))]
+    #[error("the package has `{path}`, which is not a file or directory of a submission: nothing was unpacked", path = Escaped(path.display()))]
     Hostile {
         /// Its path in the archive.
         path: PathBuf,

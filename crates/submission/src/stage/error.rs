@@ -70,7 +70,7 @@ pub enum StageError {
 #[non_exhaustive]
 pub enum AnswersError {
     /// The file is not TOML or has an unknown key.
-    #[error("the answers do not read")]
+    #[error("the answers cannot be parsed")]
     Toml(#[from] Box<toml::de::Error>),
     /// The file was written for a newer program.
     #[error("the answers have schema {found}; this program reads up to {known}: update it")]

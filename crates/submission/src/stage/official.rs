@@ -85,7 +85,7 @@ pub(super) fn kept(run: &Path, log_sha256: &str) -> Result<KeptOutput, FileError
         return Ok(KeptOutput::Other("its origin is not known"));
     }
     let Ok(provenance) = serde_json::from_slice::<Provenance>(&read_small(&provenance, LARGEST)?) else {
-        return Ok(KeptOutput::Other("its origin does not read"));
+        return Ok(KeptOutput::Other("its origin cannot be parsed"));
     };
     if provenance.log_sha256 != log_sha256 {
         return Ok(KeptOutput::Other("it is of another log"));

@@ -127,7 +127,7 @@ pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, String> {
     let bytes = regular_file::read(path, LARGEST_TEXT)
         .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     let document = serde_json::from_slice::<Value>(&bytes);
-    let mut document = document.map_err(|error| format!("{} does not read: {error}", path.display()))?;
+    let mut document = document.map_err(|error| format!("{} cannot be parsed: {error}", path.display()))?;
     match document.get_mut("system_description").map(Value::take) {
         Some(Value::Object(fields)) => Ok(fields),
         _ => Err(format!("{} holds no system_description", path.display())),

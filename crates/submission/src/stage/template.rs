@@ -46,7 +46,7 @@ pub(super) fn choose(named: Option<&str>, facts: &DeviceFacts) -> Result<Option<
     let mut templates = Vec::new();
     for (name, text) in known::description_texts() {
         let read = serde_json::from_str::<Template>(text);
-        let read = read.map_err(|error| format!("the built-in template {name} does not read: {error}"))?;
+        let read = read.map_err(|error| format!("the built-in template {name} cannot be parsed: {error}"))?;
         templates.push(Template { name, ..read });
     }
     let Some(named) = named else {

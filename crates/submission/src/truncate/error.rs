@@ -25,7 +25,7 @@ pub enum TruncateError {
         looked_for: String,
     },
     /// The submitter's name is not a single directory name.
-    #[error("`{submitter}` is no directory name")]
+    #[error("`{submitter}` is not a directory name")]
     NoName {
         /// The requested submitter.
         submitter: String,
@@ -37,7 +37,7 @@ pub enum TruncateError {
         path: PathBuf,
     },
     /// The backup or output is inside the submission.
-    #[error("{path} lies inside the submission {input}, and would be submitted with it", path = path.display(), input = input.display())]
+    #[error("{path} is inside the submission {input}, and would be submitted with it", path = path.display(), input = input.display())]
     Inside {
         /// The backup or output.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum TruncateError {
         path: PathBuf,
     },
     /// A link leads to a directory that contains it.
-    #[error("{path} is a link to a directory that it lies in: remove it", path = path.display())]
+    #[error("{path} is a link to a directory that contains it: remove it", path = path.display())]
     Circle {
         /// The link.
         path: PathBuf,
@@ -63,13 +63,13 @@ pub enum TruncateError {
         path: PathBuf,
     },
     /// The directories are nested too deeply.
-    #[error("{path} lies too deep: links lead in a circle, or this is no submission", path = path.display())]
+    #[error("{path} is too deep: links are circular, or this is not a submission", path = path.display())]
     TooDeep {
         /// The directory at which the copy stopped.
         path: PathBuf,
     },
     /// The manifest of a backup cannot be parsed.
-    #[error("the manifest {path} does not read", path = path.display())]
+    #[error("the manifest {path} cannot be parsed", path = path.display())]
     Manifest {
         /// The manifest.
         path: PathBuf,
@@ -78,6 +78,6 @@ pub enum TruncateError {
         source: serde_json::Error,
     },
     /// A worker thread panicked, which no input should cause.
-    #[error("a worker thread of the truncation died")]
+    #[error("a worker thread of the truncation has failed")]
     Worker,
 }

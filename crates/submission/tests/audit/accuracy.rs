@@ -1,4 +1,4 @@
-//! TEST01's comparison, case by case.
+//! Tests of TEST01's comparison, case by case.
 
 use regatta_submission::audit::{AccuracyCounts, Dtype, compare_accuracy, write_baseline};
 use regatta_test_support::tree::put;
@@ -68,7 +68,7 @@ fn a_later_response_is_compared_with_the_one_before() {
         Dtype::Byte,
     );
     assert_eq!((result.matches, result.mismatches), (3, 1));
-    // A sample that the accuracy run does not have is known from then on.
+    // A sample that the accuracy run lacks is known from then on.
     let result = counts(
         &reference,
         &[(9, vec![2]), (9, vec![2]), (9, vec![3])],
@@ -109,7 +109,7 @@ fn the_baseline_holds_the_audited_samples_as_they_stand_in_the_log() {
     let expected = format!("[\n{},\n{}\n]\n", line(3), line(70));
     assert!(std::fs::read_to_string(at("baseline.json")).unwrap() == expected);
 
-    // A log that breaks off leaves no half baseline.
+    // A truncated log leaves no incomplete baseline.
     put(&at("accuracy.json"), &whole[..whole.len() - 10]);
     assert!(write_baseline(&at("accuracy.json"), &at("audit.json"), &at("baseline.json")).is_err());
     assert!(std::fs::read_to_string(at("baseline.json")).unwrap() == expected);

@@ -1,4 +1,4 @@
-//! Why responses differ: each cause is planted, and must be found.
+//! Tests of the causes of differing responses: each is injected, and must be found.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn explained(reference: &Log, audited: &Log, dtype: Dtype) -> Explanation {
     explained_with(reference, audited, dtype, None)
 }
 
-/// The same with what lies beside the audit's log as notes of units.
+/// As above, with a file of units beside the audit's log.
 fn explained_with(reference: &Log, audited: &Log, dtype: Dtype, units: Option<&[u8]>) -> Explanation {
     let dir = tempfile::tempdir().unwrap();
     let (r, t) = (dir.path().join("r.json"), dir.path().join("t.json"));
@@ -29,7 +29,7 @@ fn explained_with(reference: &Log, audited: &Log, dtype: Dtype, units: Option<&[
     explain(&comparison, &r, &t).unwrap()
 }
 
-/// Responses of one float between 1 and 2 and seven that tell the sample apart.
+/// Returns responses of one float between 1 and 2, and seven that identify the sample.
 fn floats(samples: usize) -> Log {
     let mut numbers = Numbers(7);
     (0..samples)

@@ -1,4 +1,4 @@
-//! Logs that are not what an audit needs, and runs that are not what they claim.
+//! Tests of wrong logs and runs in audits.
 
 use std::{error::Error, path::Path};
 
@@ -219,7 +219,7 @@ fn runs_that_are_not_what_they_claim_are_observed() {
         []
     );
 
-    // An accuracy run by another LoadGen, and a summary that tells of another run than the detail log beside it.
+    // An accuracy run by another LoadGen, and a summary of another run than its detail log.
     let fixture = AuditFixture::new();
     let accuracy = Run {
         facts: vec![

@@ -1,4 +1,4 @@
-//! Logs made for tests.
+//! Synthetic logs for tests.
 
 use std::{fs, path::Path};
 
@@ -115,7 +115,7 @@ impl Run {
     }
 }
 
-/// A small source of numbers that are the same in every run.
+/// A small generator with the same numbers in every run.
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {

@@ -1,4 +1,4 @@
-//! Audits verified through their public face.
+//! Tests of audit verification through its public functions.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 #![expect(clippy::print_stderr, reason = "prints why a test is skipped")]

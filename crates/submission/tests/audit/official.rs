@@ -1,5 +1,5 @@
-//! Against the official scripts themselves, where they are at hand: `REGATTA_OFFICIAL_TOOLS` names a directory with a
-//! checkout of mlcommons/inference per tag (`v2.1` ... `v5.1`, `HEAD`), `REGATTA_PYTHON` a Python that has NumPy.
+//! Tests against the official scripts, where they are installed. `REGATTA_OFFICIAL_TOOLS` names a directory with a checkout of
+//! mlcommons/inference per tag (`v2.1` ... `v5.1`, `HEAD`), `REGATTA_PYTHON` a Python with NumPy.
 
 use std::{
     env, fs,
@@ -48,7 +48,7 @@ impl Official {
         })
     }
 
-    /// The script of an audit; until v5.1 they lay one directory deeper.
+    /// Returns the script of an audit, which until v5.1 was one directory deeper.
     fn script(&self, tag: &str, test: &str, name: &str) -> PathBuf {
         let place = |root: &str| self.tools.join(tag).join(root).join(test).join(name);
         let old = place("compliance/nvidia");

@@ -1,4 +1,4 @@
-//! TEST01's part III: accuracies in the place of responses that differ.
+//! Tests of TEST01's part III: accuracies in place of differing responses.
 
 use std::{cell::RefCell, path::Path};
 
@@ -112,7 +112,7 @@ fn the_limit_is_the_rounds() {
         "stable-diffusion-xl",
         [&images("23.0"), "{'CLIP_SCORE': 31.7}"]
     ));
-    // A benchmark of no round goes by its own metric.
+    // A benchmark of no round has its own metric.
     assert!(passes("digits", acc("accuracy=98.9", "accuracy=98.0")));
     // A value that is not there, or zero.
     assert!(!passes("resnet50", acc("accuracy=76.0", "no accuracy today")));

@@ -1,4 +1,4 @@
-//! Against what submitters published: each `verify_performance.txt` of the corpus from the logs beside it.
+//! Tests against published results: each `verify_performance.txt` of the corpus from the logs beside it.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ fn published_verdicts_come_out_of_the_published_logs() {
             }
             let published = without_logging(&text(&audit.join("verify_performance.txt")));
             if published == "Verifying performance.\n" {
-                // The script broke off, and the logs are of another try.
+                // The script ended early, and the logs are of another attempt.
                 eprintln!("broke off: {}", audit.display());
                 continue;
             }

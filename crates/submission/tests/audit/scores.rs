@@ -1,4 +1,4 @@
-//! Scores as the official scripts print them.
+//! Tests that scores are printed as by the official scripts.
 
 use regatta_submission::audit::compare_performance;
 

@@ -26,7 +26,7 @@ pub(crate) struct Forgery {
 pub(crate) struct Class {
     pub(crate) name: &'static str,
     pub(crate) rules: &'static [&'static str],
-    /// Statements that exclude each other are errors; what is only hard to believe is a warning.
+    /// Contradictions are errors, improbable statements are warnings.
     pub(crate) severity: Severity,
     pub(crate) forge: fn(&Specimen, &mut Random) -> Option<Forgery>,
 }
@@ -116,7 +116,7 @@ fn performance_log(
 
 /// A log of a result or a test that `keep` keeps, with its path.
 fn any_log(specimen: &Specimen, random: &mut Random, keep: impl Fn(&Log) -> bool) -> Option<(String, Log)> {
-    // A few tries: reading all logs of a tree takes long.
+    // A few attempts: reading all logs of a tree takes long.
     (0..8).find_map(|_| {
         let path = specimen.any_file(random, |path| {
             path.ends_with(DETAIL) && !path.contains("/ranging/")
@@ -130,7 +130,7 @@ fn scenario(expected: &'static str) -> impl Fn(&Log) -> bool {
     move |log| log.word("effective_scenario") == Some(expected)
 }
 
-/// The log alone.
+/// Returns the changed log alone.
 fn alone(what: impl Into<String>, (path, log): (String, Log)) -> Option<Forgery> {
     let what = format!("{} in {path}", what.into());
     Some(Forgery {
@@ -139,7 +139,7 @@ fn alone(what: impl Into<String>, (path, log): (String, Log)) -> Option<Forgery>
     })
 }
 
-/// The log, and its summary with the same figures.
+/// Returns the changed log, and its summary with the same figures.
 fn with_summary(what: impl Into<String>, specimen: &Specimen, (path, log): (String, Log)) -> Option<Forgery> {
     let summary = path.replace(DETAIL, SUMMARY);
     let text = follow(&specimen.text(&summary), &log);
@@ -150,7 +150,7 @@ fn with_summary(what: impl Into<String>, specimen: &Specimen, (path, log): (Stri
     })
 }
 
-/// A text file with its text changed; `None` where nothing changes.
+/// Returns a text file with a changed text; `None` where nothing changes.
 fn changed(
     what: impl Into<String>,
     specimen: &Specimen,

@@ -1,4 +1,4 @@
-//! Detail logs and summaries as a forger sees them: records and lines to be rewritten.
+//! Detail logs and summaries for a forger: records and lines that can be rewritten.
 
 /// The records of a detail log, one a line.
 pub(crate) struct Log(Vec<String>);
@@ -29,7 +29,7 @@ impl Log {
         self.0[line].get(begin..end)
     }
 
-    /// A text without its quotes.
+    /// Returns a text value without its quotes.
     pub(crate) fn word(&self, key: &str) -> Option<&str> {
         Some(self.get(key)?.trim_matches('"'))
     }
@@ -38,7 +38,7 @@ impl Log {
         self.get(key)?.parse().ok()
     }
 
-    /// Writes another value; whether there was one, and it was another.
+    /// Writes another value. Returns whether it differs from the earlier one.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> bool {
         let Some((line, begin, end)) = self.find(key) else {
             return false;
@@ -48,7 +48,7 @@ impl Log {
         self.0[line] != old
     }
 
-    /// Scales a number, which stays whole where it was.
+    /// Scales a number; an integer stays an integer.
     pub(crate) fn scale(&mut self, key: &str, factor: f64) -> bool {
         let Some(old) = self.get(key).map(str::to_owned) else {
             return false;
@@ -71,7 +71,7 @@ impl Log {
         found.is_some()
     }
 
-    /// Repeats a key's record behind it, with another value.
+    /// Repeats a key's record after it, with another value.
     pub(crate) fn repeat(&mut self, key: &str, value: &str) -> bool {
         let Some((line, begin, end)) = self.find(key) else {
             return false;
@@ -83,7 +83,7 @@ impl Log {
         other
     }
 
-    /// Adds a record behind another one.
+    /// Adds a record after another one.
     pub(crate) fn add(&mut self, behind: &str, key: &str, value: &str) -> bool {
         let Some((line, _, end)) = self.find(behind) else {
             return false;
@@ -94,7 +94,7 @@ impl Log {
         true
     }
 
-    /// The keys whose values are no lists.
+    /// Returns the keys whose values are not lists.
     pub(crate) fn keys(&self) -> Vec<String> {
         let key = |line: &String| {
             let rest = line.strip_prefix(":::MLLOG {\"key\": \"")?;
@@ -121,7 +121,7 @@ pub(crate) fn six_digits(number: f64) -> String {
     regatta_mllog::format::detail(number)
 }
 
-/// The summary with all figures of its detail log, as a careful forger leaves it.
+/// Returns the summary with all figures of its detail log, as a careful forger writes it.
 pub(crate) fn follow(summary: &str, log: &Log) -> String {
     let scenario = log.word("effective_scenario").unwrap_or_default().to_owned();
     let lines = summary.split_inclusive('\n').map(|line| {

@@ -1,9 +1,9 @@
-//! A forger who knows LoadGen and the check: seeded, with a class for each kind of statement in a submission. Each forgery
-//! changes published, staged or made-up trees so that they contradict themselves somewhere. The strict check finds at least
-//! 95 % of them by the rules of the class, and nothing of the kind in the untouched trees.
+//! Tests the strict check with random forgeries, from a seed, by a forger who knows LoadGen and the check. Each class of
+//! forgeries changes a kind of statement in published, staged or synthetic trees, so that they contradict themselves. The strict
+//! check finds at least 95 % of them by the rules of the class, and nothing of the kind in the unchanged trees.
 //!
-//! What cannot be found is no forgery here: a log that is rewritten as a whole so that all its statements fit, stamps moved by
-//! quarters of an hour as if from another time zone, an accuracy that no other figure determines.
+//! Undetectable changes are excluded: a consistently rewritten log, times moved by quarters of an hour as by a time zone, an
+//! accuracy that no other figure determines.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -22,19 +22,19 @@ use specimen::{Specimen, specimens};
 
 /// Forgeries of each class; `.ci/long` makes more.
 const CASES: u32 = 4;
-/// How many of a hundred have to be found.
+/// The percentage that must be found.
 const FOUND: usize = 95;
 
 fn rule(finding: &Finding) -> &str {
     finding.rule.split(": ").next().unwrap()
 }
 
-/// The system, benchmark and scenario that a path is of.
+/// Returns the system, benchmark and scenario of a path.
 fn scenario(path: &str) -> Vec<&str> {
     path.split('/').skip(3).take(3).collect()
 }
 
-/// One forgery: what was done, and whether it was found; `None` where the specimen has nothing to forge.
+/// Makes a forgery. Returns what was changed and whether it was found; `None` where the specimen has nothing to forge.
 fn forge(class: &Class, specimen: &Specimen, random: &mut Random) -> Option<(String, bool)> {
     let forgery = (class.forge)(specimen, random)?;
     let found = specimen.new_findings(&forgery.edits);

@@ -1,4 +1,4 @@
-//! Choices that are the same for the same seed.
+//! Random choices, equal for equal seeds.
 
 use regatta_loadgen::rng::Mt19937;
 
@@ -15,7 +15,7 @@ impl Random {
         self.0.next_u32() as usize % bound
     }
 
-    /// One of them.
+    /// Returns one of the items.
     pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

@@ -1,4 +1,4 @@
-//! Trees to forge: parts of published submissions, a staged one, and made-up ones of a datacenter.
+//! Trees to forge: parts of published submissions, a staged one, and synthetic ones of a datacenter.
 
 use std::{
     cell::OnceCell,
@@ -23,16 +23,16 @@ use crate::random::Random;
 /// Files with their new contents, by their paths in the tree.
 pub(crate) type Edits = Vec<(String, Vec<u8>)>;
 
-/// A tree as it was found.
+/// An unchanged tree.
 pub(crate) struct Specimen {
     pub(crate) name: &'static str,
     root: PathBuf,
     round: Round,
     pub(crate) untouched: Vec<Finding>,
-    /// Words of the findings that are known, and right.
+    /// Texts of known and correct findings.
     pub(crate) known: &'static [&'static str],
     files: OnceCell<Vec<String>>,
-    /// What holds the directory.
+    /// The owner of the directory.
     _kept: Box<dyn std::any::Any>,
 }
 
@@ -65,7 +65,7 @@ impl Specimen {
         })
     }
 
-    /// Whether a file is of a result, or of a test that the round requires.
+    /// Returns whether a file belongs to a result, or to a test that the round requires.
     fn is_judged(&self, path: &str) -> bool {
         let parts: Vec<_> = path.split('/').collect();
         let Some(test) = parts.iter().find(|part| part.starts_with("TEST")) else {
@@ -95,7 +95,7 @@ impl Specimen {
         (!files.is_empty()).then(|| (*random.pick(&files)).clone())
     }
 
-    /// What the check finds with the edits that it did not find without; the tree is as it was afterwards.
+    /// Returns the findings that the edits add, and restores the tree.
     pub(crate) fn new_findings(&self, edits: &Edits) -> Vec<Finding> {
         let before: Vec<_> = edits
             .iter()
@@ -118,7 +118,7 @@ impl Specimen {
     }
 }
 
-/// The trees, as far as the machine has the corpus.
+/// Returns the trees, as far as the machine has the corpus.
 pub(crate) fn specimens() -> Vec<Specimen> {
     let mut list = vec![
         staged(),

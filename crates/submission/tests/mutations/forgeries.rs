@@ -1,5 +1,5 @@
-//! Forged submissions: published trees, changed so that the official checker still likes them, or so that one look shows
-//! nothing. The strict check names file, line, rule and fix. The corpus' own twenty faults are told elsewhere.
+//! Tests of forged submissions: published trees, changed so that the official checker still accepts them, or so that the change
+//! is inconspicuous. The strict check names file, line, rule and fix. `main.rs` has the corpus' own twenty faults.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use regatta_submission::{
 };
 use regatta_test_support::{edit, published_results, round as named, tree};
 
-/// A forgery: of which submitter in which round's tree, the edit, and where the strict check finds it.
+/// A forgery: its tree, the edit, and where the strict check finds it.
 struct Forgery {
     name: &'static str,
     tree: &'static str,
@@ -39,7 +39,7 @@ fn resnet(home: &Path, path: &str) -> PathBuf {
     home.join("results").join(system).join("resnet").join(path)
 }
 
-/// The directory of another division beside that of a submitter's.
+/// Returns the directory of another division beside a submitter's.
 fn division(home: &Path, name: &str) -> PathBuf {
     home.parent().unwrap().with_file_name(name)
 }
@@ -55,7 +55,7 @@ fn text(path: &Path, from: &str, to: &str) {
     fs::write(path, before.replace(from, to)).unwrap();
 }
 
-/// The performance run's logs in the place of a test's, with a verdict that fits them.
+/// Copies the performance run's logs over a test's, with a matching verdict.
 fn test_from_result(home: &Path, test: &str) {
     let run = resnet(home, "SingleStream/performance/run_1");
     let forged = resnet(home, &format!("SingleStream/{test}/performance/run_1"));

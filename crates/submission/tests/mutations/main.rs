@@ -1,5 +1,5 @@
-//! Twenty single faults in a clean published tree: the strict check finds each, and the official verdict is the official
-//! checker's. What is expected stands in the corpus beside the faults.
+//! Tests of twenty single faults in a correct published tree: the strict check finds each, and the official verdict is the
+//! official checker's. The corpus has the expected results beside the faults.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 
@@ -16,7 +16,7 @@ use regatta_test_support::{edit, official_answers, published_results, round, tre
 
 const SYSTEM: &str = "HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT";
 
-/// A fault: how the corpus begins to name it, the edit, and the rule that the strict check names (`None`: it accepts).
+/// A fault: the beginning of its name in the corpus, the edit, and the rule that the strict check names (`None`: it accepts).
 struct SingleFault {
     name: &'static str,
     edit: fn(&Path),

@@ -1,4 +1,4 @@
-//! One measured run in two places of a submission: results that the rules derive from one run, and copies.
+//! Tests of one measured run in two places of a submission: results that the rules derive from one run, and copies.
 
 use std::path::Path;
 
@@ -7,8 +7,7 @@ use regatta_test_support::{published_results, round, tree};
 
 const MEASURED: &str = "v6.0/closed/HPE/results/HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/MultiStream/performance";
 
-/// Whether a run in both of two benchmarks' directories is found to be one: then both are named, for neither is shown to be the
-/// copy.
+/// Returns whether a run in the directories of two benchmarks is found. Both are named, because either may be the copy.
 fn is_found(source: &Path, benchmarks: [&str; 2]) -> bool {
     let root = tempfile::tempdir().unwrap();
     for benchmark in benchmarks {

@@ -1,4 +1,4 @@
-//! Faults as submissions have them: values of logs and documents changed, files lost, swapped, misplaced.
+//! Faults that submissions have: changed values of logs and documents, lost, swapped and misplaced files.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
 
 use proptest::{prelude::*, sample::Index};
 
-/// A fault; where it lies is drawn from what the submission has.
+/// A fault. Its place is drawn from the submission's files.
 #[derive(Debug, Clone)]
 pub(crate) enum TreeFault {
     /// The value of a key in a detail log.
@@ -109,7 +109,7 @@ const RENAMED: [&str; 6] = [
     "TEST02",
 ];
 
-/// One to three of them.
+/// Draws one to three faults.
 pub(crate) fn some() -> impl Strategy<Value = Vec<TreeFault>> {
     let index = any::<Index>;
     let one = prop_oneof![
@@ -127,7 +127,7 @@ pub(crate) fn some() -> impl Strategy<Value = Vec<TreeFault>> {
 }
 
 impl TreeFault {
-    /// Does it; what was done, `None` where the submission has no place for it.
+    /// Applies the fault. Returns what was changed; `None` where the submission has no place for it.
     pub(crate) fn apply(&self, root: &Path) -> Option<String> {
         let all = paths(root);
         let among = |keep: &dyn Fn(&Path) -> bool, index: &Index| {
@@ -221,7 +221,7 @@ fn replace(path: &Path, change: impl FnOnce(String) -> String) -> Option<()> {
     (changed != text).then(|| fs::write(path, changed).ok()).flatten()
 }
 
-/// The log with another value of a key.
+/// Returns the log with another value of a key.
 fn log_value(text: &str, key: &str, value: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let start = format!(":::MLLOG {{\"key\": \"{key}\", \"value\": ");

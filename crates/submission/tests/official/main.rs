@@ -1,6 +1,6 @@
-//! Against the official checkers themselves, where they are at hand: `REGATTA_OFFICIAL_TOOLS` names a directory with a
-//! checkout of mlcommons/inference per revision (`tests/oracles/inference/checkouts.sh` makes it). Submissions in order and
-//! with faults are judged by both: verdict and every row of the CSV must agree.
+//! Tests against the official checkers, where they are installed. `REGATTA_OFFICIAL_TOOLS` names a directory with a checkout of
+//! mlcommons/inference per revision (`tests/oracles/inference/checkouts.sh` makes it). Both judge correct and faulty submissions;
+//! verdict and every row of the CSV must agree.
 //!
 //! `REGATTA_CHECKER_CASES` faulty submissions per checker (default 12), the same ones at each call; `REGATTA_CHECKER_ROUND`
 //! takes one round alone.
@@ -32,13 +32,13 @@ use regatta_submission::{
 };
 use regatta_test_support::synthetic_submission;
 
-/// What ours says, in the same terms as the oracle.
+/// Returns our judgement in the form of the oracle's.
 fn ours(root: &Path, round: &Round, checker: &Checker) -> (Judged, String) {
     let tree = Tree::scan(root).unwrap();
     let official = as_official(&tree, round, Some(&checker.revision)).unwrap();
     let text = csv(checker, &round.name, &official.rows);
     let rows = match official.verdict {
-        // A traceback leaves what had been written, which nobody reads.
+        // After a traceback there is an incomplete CSV, which is not compared.
         Verdict::Crash(_) => oracle::rows("", &round.name),
         _ => oracle::rows(&text, &round.name),
     };
@@ -76,7 +76,7 @@ fn compare(
 /// Writes a submission.
 type Writer = Box<dyn Fn(&Path, &Round)>;
 
-/// The submissions to begin with: every benchmark in every category that it is for.
+/// Returns the correct submissions: every benchmark in each of its categories.
 fn originals(round: &Round) -> Vec<(String, Writer)> {
     let mut list: Vec<(String, Writer)> =
         vec![("one benchmark".to_owned(), Box::new(synthetic_submission::write))];
@@ -113,10 +113,10 @@ fn both_say_the_same() {
                 continue;
             };
             let both = (&round, checker);
-            // The same faults whenever it is called.
+            // The same faults at each call.
             let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
             let mut runner = TestRunner::new_with_rng(Config::default(), random);
-            // In order by the tables of this checker, which may not be the round's.
+            // Correct by the tables of this checker, which may differ from the round's.
             let mut known = round.clone();
             known.submission = round.submission.as_known_to(checker).unwrap().into_owned();
             let originals = originals(&known);
@@ -127,7 +127,7 @@ fn both_say_the_same() {
                 judged += 1;
             }
             for case in 0..cases {
-                // Far apart, so that few cases meet many benchmarks.
+                // Far apart, so that few cases cover many benchmarks.
                 let (name, write) = &originals[case * 7 % originals.len()];
                 let faults: Vec<TreeFault> = faults::some().new_tree(&mut runner).unwrap().current();
                 let root = tempfile::tempdir().unwrap();

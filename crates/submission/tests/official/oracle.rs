@@ -14,8 +14,8 @@ pub(crate) struct Judged {
     pub(crate) rows: BTreeSet<String>,
 }
 
-/// The lines of a CSV without its header. The monoliths count errors on in the order in which the file system happens to
-/// list scenarios, so that count is left out.
+/// Returns the lines of a CSV without its header. The monoliths' error count depends on the order of the file system, so it is
+/// left out.
 pub(crate) fn rows(csv: &str, round: &str) -> BTreeSet<String> {
     let uncounted = |line: &str| {
         let version = format!(",{round},");
@@ -38,7 +38,7 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    /// The checkout of a revision, where there is one.
+    /// Finds the checkout of a revision.
     pub(crate) fn find(revision: &str) -> Option<Self> {
         let Some(all) = env::var_os("REGATTA_OFFICIAL_TOOLS") else {
             eprintln!("skipped: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
@@ -52,7 +52,7 @@ impl Oracle {
         None
     }
 
-    /// What it says of the submission, and its log.
+    /// Returns its judgement of the submission, and its log.
     pub(crate) fn judge(&self, root: &Path, round: &str) -> (Judged, String) {
         let python = env::var_os("REGATTA_PYTHON").unwrap_or_else(|| "python3".into());
         let output = tempfile::tempdir().unwrap();

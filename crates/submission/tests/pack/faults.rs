@@ -1,4 +1,4 @@
-//! Trees that cannot be uploaded, packages that cannot be opened.
+//! Tests of trees that cannot be uploaded, and of packages that cannot be opened.
 
 use std::{
     fs::{self, File},
@@ -110,7 +110,7 @@ fn odd_requests_are_refused() {
     assert_eq!(files(tree.path()).len(), 1);
 }
 
-/// `/dev/full` is a disk without room.
+/// `/dev/full` is a full disk.
 #[test]
 fn a_full_disk_is_named_and_half_a_package_is_removed() {
     let (tree, there) = (clean(), tempfile::tempdir().unwrap());
@@ -144,7 +144,7 @@ fn two_packs_of_one_package_do_not_mix() {
     let done = packs.iter().filter(|pack| pack.is_ok()).count();
     let busy = |error: &PackError| matches!(error, PackError::Draft(DraftError::Busy { .. }));
     assert!(done > 0 && packs.iter().filter_map(|pack| pack.as_ref().err()).all(busy));
-    // Package and checksum are of one call: unpacking compares them.
+    // Package and checksum belong to one call: unpacking compares them.
     unpack(there.path(), "ACME", &there.path().join("tree"), &secret()).unwrap();
 }
 
@@ -162,7 +162,7 @@ fn a_tree_that_another_process_unpacks_is_left_alone() {
         "{error}"
     );
     assert!(part.join("closed/half").is_file());
-    // What a process that was killed left is cleared.
+    // The files of a killed process are removed.
     drop(locked);
     unpack().unwrap();
     assert!(!part.exists() && !output.join("closed/half").exists());
@@ -179,7 +179,7 @@ fn noise(count: usize) -> Vec<u8> {
     .collect()
 }
 
-/// A packed submission and the place it is to be unpacked to.
+/// Returns a packed submission and the directory to unpack it to.
 fn packed() -> (TempDir, PathBuf) {
     let there = tempfile::tempdir().unwrap();
     pack(clean().path(), "ACME", there.path(), &secret()).unwrap();
@@ -277,7 +277,7 @@ fn an_archive_that_unpacks_to_a_full_disk_is_ended_early() {
         |tar| zeros(tar, "closed/zeros", 64 << 20),
         |tar| (0..10).for_each(|number| zeros(tar, &format!("closed/{number}"), 1 << 20)),
         |tar| (0..11).for_each(|number| zeros(tar, &format!("closed/{number}"), 0)),
-        // A name that would be read into memory before anybody sees it.
+        // A name that would be read into memory before it is checked.
         |tar| {
             let mut header = tar::Header::new_gnu();
             header.set_entry_type(tar::EntryType::GNULongName);
@@ -298,7 +298,7 @@ fn an_archive_that_unpacks_to_a_full_disk_is_ended_early() {
         assert!(matches!(error, PackError::TooLarge { .. }), "{number}: {error}");
         assert!(!output.exists());
     }
-    // Zeros behind the archive's end.
+    // Zeros after the archive's end.
     let there = tempfile::tempdir().unwrap();
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     zeros(&mut tar, "closed/file", 0);
@@ -334,7 +334,7 @@ fn seal(there: &Path, archive: Vec<u8>) {
     resum(there);
 }
 
-/// An entry with a path as it is given, which the library's own writer would refuse.
+/// Adds an entry with a path that the library's own writer would refuse.
 fn raw(tar: &mut tar::Builder<GzEncoder<Vec<u8>>>, path: &[u8], kind: tar::EntryType, link: &str) {
     let mut header = tar::Header::new_gnu();
     header.as_old_mut().name[..path.len()].copy_from_slice(path);

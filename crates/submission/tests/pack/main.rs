@@ -1,4 +1,4 @@
-//! Packing and unpacking through their public face, with the system's `openssl`, `tar` and shell.
+//! Tests of packing and unpacking through the public functions, with the system's `openssl`, `tar` and shell.
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 #![expect(clippy::print_stderr, reason = "prints why a test is skipped")]

@@ -1,4 +1,4 @@
-//! What we pack, the official commands open, and the other way round.
+//! Tests that the official commands open our packages, and that we open theirs.
 
 use std::{
     env, fs,
@@ -15,7 +15,7 @@ use crate::unpack;
 
 const SECRET: &str = "a pass phrase with 'quotes' and $signs";
 
-/// A submission with what tends to go wrong: empty files, empty directories, programs, long names, many files.
+/// Returns a submission with difficult content: empty files, empty directories, programs, long names, many files.
 fn submission() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
@@ -49,7 +49,7 @@ fn packed(input: &Path, into: &Path) -> Package {
     pack(input, "ACME", into, &Password::Text(SECRET.to_owned())).unwrap()
 }
 
-/// What the official script does for `--pack` and `--unpack`, word for word but for the password, which it asks for.
+/// Runs the commands of the official script for `--pack` and `--unpack`, unchanged except for the password prompt.
 fn official(directory: &Path, step: &str) {
     let script = match step {
         "--pack" => {
@@ -97,7 +97,7 @@ fn the_official_script_itself_opens_ours() {
     };
     let (tree, there) = (submission(), tempfile::tempdir().unwrap());
     packed(tree.path(), there.path());
-    // Only the changes that the documents ask of users, and those for a test without a terminal.
+    // Only the documented changes, and those for a test without a terminal.
     let script =
         fs::read_to_string(Path::new(&tools).join("HEAD/tools/submission/pack_submission.sh")).unwrap();
     let script = script.replace("SUBMITTER=COMPANY", "SUBMITTER=ACME").replace(

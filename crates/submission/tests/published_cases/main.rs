@@ -1,5 +1,5 @@
-//! What the strict check once said wrongly of published trees, and what it missed in them: each case in a made-up tree, with a
-//! tree beside it that is wrong. It does not judge the published trees themselves: `corpus.rs` and `forger` do.
+//! Tests of earlier errors of the strict check about published trees. Each case is a synthetic tree, beside a wrong one.
+//! `corpus.rs` and `forger` judge the published trees themselves.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 
@@ -39,7 +39,7 @@ impl Submission {
         }
     }
 
-    /// The same in the open division.
+    /// Writes one in the open division.
     fn open(round: &str, benchmark: &'static str) -> Self {
         let closed = Self::new(round, benchmark);
         let root = closed.root.path();
@@ -92,7 +92,7 @@ fn number(log: &Path, key: &str) -> f64 {
     rest.split(',').next().unwrap().parse().unwrap()
 }
 
-/// Writes a log as LoadGens up to v4.1 do: without the setting, and with the samples that were asked for.
+/// Writes a log as LoadGens up to v4.1 do: without the setting, and with the requested samples.
 fn as_before_v5(log: &Path) {
     let requested = number(log, "effective_samples_per_query").to_string();
     edit::log_value(log, "generated_samples_per_query", &requested);
@@ -115,7 +115,7 @@ fn logs_before_v5_state_the_requested_samples_and_not_the_setting() {
     for rule in ["figures", "settings", "equal-issue"] {
         assert_eq!(tree.by(rule), [], "{rule}");
     }
-    // A rate of the samples that were asked for: they were issued as they are.
+    // A rate of the requested samples, which were all issued.
     let rate = requested / (number(&log, "result_max_latency_ns") / 1e9);
     edit::log_value(&log, "result_samples_per_second", &rate.to_string());
     let (severity, message) = tree.only("equal-issue");

@@ -1,4 +1,4 @@
-//! The GPUs of a run, as its device's driver named them, in the system description.
+//! Tests of a run's GPUs in the system description, as its device's driver named them.
 
 use std::fs;
 
@@ -53,7 +53,7 @@ fn the_gpus_that_computed_stand_in_the_description() {
         gpu("T400", 4, false)
     ]);
     let unknown = "not stated (rehearsal)";
-    // Every one like the first, as the agent takes them; how two are linked no driver was asked.
+    // All are like the first, as the agent requires. The link between them is unknown.
     for named in [None, Some("all"), Some("0, 1")] {
         let system = described(&host, named);
         assert_eq!((&system[count], &system[name]), (&2.into(), &"NVIDIA L4".into()));
@@ -71,6 +71,6 @@ fn the_gpus_that_computed_stand_in_the_description() {
     let board = described(&json!([gpu("Orin", 61, true)]), None);
     assert_eq!((&board[count], &board[name]), (&1.into(), &"NVIDIA Orin".into()));
     assert_eq!(board[memory], "Shared with host");
-    // An agent that could not ask its driver: nothing is made up.
+    // An agent without a driver: no fact is invented.
     assert_eq!(described(&json!([]), None)[name], unknown);
 }

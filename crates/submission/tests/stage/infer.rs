@@ -1,4 +1,4 @@
-//! Inferred results: which the rules allow, which figure they need, and that everything else stays as it was.
+//! Tests of inferred results: which the rules allow, which figure they need, and that everything else stays unchanged.
 
 use std::path::Path;
 
@@ -114,7 +114,7 @@ fn both_layouts_get_copies_of_all_their_parts() {
                 "{part}"
             );
         }
-        // The checker takes them for what they are.
+        // The checker recognises them.
         let checked = check::strict(&Tree::scan(&dir.path().join("new")).unwrap(), &round);
         let inferred = checked
             .findings
@@ -211,7 +211,7 @@ fn results_that_may_not_be_inferred_are_named() {
         put(&path, ":::MLLOG {\n");
     };
     let output = reason("edge", "resnet50", &["SingleStream"], &broken);
-    assert!(output.contains("does not read"), "{output}");
+    assert!(output.contains("cannot be parsed"), "{output}");
 }
 
 #[test]
@@ -226,14 +226,14 @@ fn nothing_is_overwritten_and_nothing_left_behind() {
         "{error}"
     );
     assert!(first == files(&dir.path().join("new")));
-    // A circle of links is refused instead of walked.
+    // A circle of links is refused, not followed.
     let dir = tree(&round, "edge", &[("resnet50", &["SingleStream"])]);
     std::os::unix::fs::symlink(".", dir.path().join("tree/closed/ACME/loop")).unwrap();
     let error = run(&dir, &round).unwrap_err();
     assert!(matches!(error, InferError::File(_)), "{error}");
     assert!(!dir.path().join("new").exists());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-    // A pipe is named, not waited for and not left out in silence.
+    // A pipe is named, and neither waited for nor silently left out.
     let home = dir.path().join("tree/closed/ACME");
     std::fs::remove_file(home.join("loop")).unwrap();
     let made = std::process::Command::new("mkfifo")

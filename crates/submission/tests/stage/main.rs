@@ -1,5 +1,5 @@
-//! Staging and inferring, through the public face: made-up runs become trees that the checker accepts, and whatever is
-//! missing or not allowed is refused with its place and leaves nothing behind.
+//! Tests of staging and inferring through the public functions. Synthetic runs become trees that the checker accepts. Anything
+//! missing or not allowed is refused with its place, and leaves no files.
 
 #![expect(
     clippy::unwrap_used,

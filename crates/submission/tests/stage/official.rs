@@ -1,6 +1,6 @@
-//! Staged trees under the official checkers themselves, where they are at hand: `REGATTA_OFFICIAL_TOOLS` names a directory
-//! with a checkout of mlcommons/inference per revision (`tests/oracles/inference/checkouts.sh` makes it), `REGATTA_PYTHON` a Python
-//! that has PyYAML.
+//! Tests of staged trees under the official checkers, where they are installed. `REGATTA_OFFICIAL_TOOLS` names a directory with a
+//! checkout of mlcommons/inference per revision (`tests/oracles/inference/checkouts.sh` makes it), `REGATTA_PYTHON` a Python that
+//! has PyYAML.
 
 use std::{
     env,
@@ -31,7 +31,7 @@ fn cut(fixture: &StagingFixture, submitter: &str) {
     .unwrap();
 }
 
-/// Whether the round's checker accepts a tree, and its words; `None` where it is not at hand.
+/// Returns whether the round's checker accepts a tree, and its output; `None` where it is not installed.
 fn official(round: &Round, tree: &Path, csv: &Path) -> Option<(bool, String)> {
     let Some(tools) = env::var_os("REGATTA_OFFICIAL_TOOLS").map(PathBuf::from) else {
         eprintln!("left out: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
@@ -60,7 +60,7 @@ fn official(round: &Round, tree: &Path, csv: &Path) -> Option<(bool, String)> {
     Some((output.status.success(), messages))
 }
 
-/// A rehearsal is rejected for what was measured, and for nothing about the tree.
+/// A rehearsal is rejected for its measurements, not for its tree.
 #[test]
 fn the_rounds_own_checker_finds_nothing_wrong_with_a_rehearsals_tree() {
     for round in ["v5.1", "v6.1"] {
@@ -75,8 +75,8 @@ fn the_rounds_own_checker_finds_nothing_wrong_with_a_rehearsals_tree() {
         else {
             return;
         };
-        // The made-up logs are a speech benchmark's of full length: only the number of samples is not resnet's.
-        // v5.1's checker only logs that, and is content.
+        // The synthetic logs are a speech benchmark's of full length: only the number of samples is not resnet's. v5.1's checker
+        // only logs that, and accepts.
         assert_eq!(accepted, round == "v5.1", "{output}");
         let errors = output.lines().filter(|line| line.contains(" ERROR]"));
         for error in errors {

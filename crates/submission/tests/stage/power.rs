@@ -1,4 +1,4 @@
-//! Power sessions beside results. The session is a published one, whose log stands in for the run's.
+//! Tests of power sessions beside results. The session is a published one, whose log replaces the run's.
 
 use std::fs;
 

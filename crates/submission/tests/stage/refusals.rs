@@ -1,4 +1,4 @@
-//! What is refused: everything at once, each with its place, and nothing is left of the tree.
+//! Tests of refusals: all at once, each with its place, and without a tree.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use regatta_types::{
 
 const DIVISIONS: [Division; 3] = [Division::Closed, Division::Open, Division::Network];
 
-/// The lacks of a submission that is refused; nothing is left of it.
+/// Returns the findings of a refused submission, which leaves no files.
 fn refused(
     fixture: &StagingFixture,
     division: Division,
@@ -264,8 +264,8 @@ fn the_conf_of_the_loadgen_that_ran_is_found_by_its_hash_or_requested() {
 fn only_the_devices_own_signature_proves_a_run() {
     type Change = fn(&Path);
     let cases: [(&str, Change); 5] = [
-        // `record.json` goes on to say that the signature is valid.
-        ("evidence.sig does not fit", |run| {
+        // `record.json` still says that the signature is valid.
+        ("evidence.sig does not match", |run| {
             let signature = fs::read_to_string(run.join("files/evidence.sig")).unwrap();
             fs::write(
                 run.join("files/evidence.sig"),
@@ -282,7 +282,7 @@ fn only_the_devices_own_signature_proves_a_run() {
         ("is not known: there is no", |run| {
             fs::remove_file(run.join("device.pub")).unwrap();
         }),
-        ("holds no public key", |run| {
+        ("has no public key", |run| {
             fs::write(run.join("device.pub"), "no key").unwrap();
         }),
     ];

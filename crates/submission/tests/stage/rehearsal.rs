@@ -1,4 +1,4 @@
-//! Rehearsals: runs that are no measurements, in a tree that says so.
+//! Tests of rehearsals: runs that are not measurements, in a tree that says so.
 
 use std::{fs, path::PathBuf};
 
@@ -18,7 +18,7 @@ use regatta_types::{
 };
 use serde_json::Value;
 
-/// A run like the quickstart's: our LoadGen, the bundled benchmark, one second.
+/// Changes a run into the quickstart's: our LoadGen, the bundled benchmark, one second.
 pub(crate) fn of_the_quickstart(parts: &mut Parts) {
     parts.spec.benchmark = known::benchmarks().unwrap().remove(0);
     parts.spec.loadgen = LoadgenChoice::Native;
@@ -85,7 +85,7 @@ fn a_rehearsal_needs_no_answers_and_says_what_it_is_in_every_place() {
             read(&format!("{home}/model_mapping.json")),
             "{\n  \"digits\": \"resnet\"\n}\n"
         );
-        // Only rules about what was measured fail, none about the tree.
+        // Only rules about the measurement fail, none about the tree.
         let report = check::strict(&Tree::scan(&fixture.at("tree")).unwrap(), &fixture.round);
         for rule in [
             "layout",

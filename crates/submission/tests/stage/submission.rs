@@ -1,4 +1,4 @@
-//! What becomes of runs that may be submitted.
+//! Tests of the trees of runs that may be submitted.
 
 use std::{fs, path::Path};
 
@@ -109,7 +109,7 @@ fn the_results_only_layout_has_its_files() {
     insta::assert_snapshot!("system", read("systems/Orin.json"));
     let result = "results/Orin/whisper/Offline";
     insta::assert_snapshot!("readme", read(&format!("{result}/README.md")));
-    // LoadGen's own conf, found by its hash; the one rendered for the run is not it.
+    // LoadGen's own conf, found by its hash, is not the one rendered for the run.
     assert_eq!(read(&format!("{result}/mlperf.conf")), MLPERF_CONF);
     assert_eq!(
         read(&format!("{result}/user.conf")),
@@ -132,13 +132,13 @@ fn the_same_runs_give_the_same_bytes() {
     runs.reverse();
     stage("again", &runs).unwrap();
     assert!(files(&fixture.at("tree")) == files(&fixture.at("again")));
-    // What is there is not touched.
+    // Existing files are not changed.
     let error = stage("tree", &runs).unwrap_err();
     assert!(
         matches!(error, StageError::Draft(DraftError::Exists { .. })),
         "{error}"
     );
-    // What a killed call left is cleared away, and never taken for a tree.
+    // The files of a killed call are removed, and never taken for a tree.
     fs::remove_dir_all(fixture.at("again")).unwrap();
     fixture.put(".again.regatta-part/closed/ACME/half", "half");
     stage("again", &runs).unwrap();
@@ -282,7 +282,7 @@ fn an_older_layout_has_a_place_for_the_checkers_log() {
         .unwrap();
     let log = "tree/open/ACME/results/compliance_checker_log.txt";
     assert!(Path::new(&fixture.at(log)).is_file());
-    // Asked for until v4.1, and there in every layout.
+    // Required until v4.1, and present in every layout.
     let conf = "tree/open/ACME/measurements/Orin/whisper/Offline/mlperf.conf";
     assert_eq!(fs::read_to_string(fixture.at(conf)).unwrap(), MLPERF_CONF);
 }

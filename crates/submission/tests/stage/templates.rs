@@ -1,5 +1,5 @@
-//! Templates of system descriptions (`systems/`): the board's own comes to its runs, everybody else overrules it, and with what
-//! only device and operator know each passes the check of every round.
+//! Tests of the templates of system descriptions (`systems/`). A board's runs get its own, which device and operator override.
+//! With their facts, each passes the check of every round.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use regatta_types::{Division, Mode};
 use serde_json::{Value, json};
 
 const SYSTEM: &str = "tree/open/ACME/systems/Orin.json";
-/// What no template says: who submits, whether the system is available, and which software ran.
+/// The fields that no template has: submitter, status and software.
 const NEVER: [&str; 6] = [
     "division",
     "framework",
@@ -31,7 +31,7 @@ const NEVER: [&str; 6] = [
     "submitter",
 ];
 
-/// Answers that say only this of the system.
+/// Returns answers with only these fields of the system.
 fn answers(fixture: &StagingFixture, system: &str) -> Answers {
     let (before, rest) = ANSWERS.split_once("[system.description]").unwrap();
     let (_, after) = rest.split_once("[benchmark.whisper]").unwrap();
@@ -61,7 +61,7 @@ fn staged_description(fixture: &StagingFixture) -> Value {
     serde_json::from_str(&fs::read_to_string(fixture.at(SYSTEM)).unwrap()).unwrap()
 }
 
-/// The files of `systems/`, read.
+/// Returns the files of `systems/`.
 fn templates() -> BTreeMap<&'static str, Value> {
     let read = |(name, text)| (name, serde_json::from_str(text).unwrap());
     known::description_texts().map(read).collect()
@@ -211,7 +211,7 @@ fn a_kit_says_of_its_module_what_the_module_says() {
     }
 }
 
-/// What is wrong with the description by the rules of a round.
+/// Returns the findings about the description by the rules of a round.
 fn faults(fixture: &StagingFixture, round_name: &str) -> Vec<String> {
     let tree = Tree::scan(&fixture.at("tree")).unwrap();
     let findings = check::strict(&tree, &round(round_name)).findings.into_iter();
@@ -242,7 +242,7 @@ fn with_what_only_others_know_every_template_passes_every_rounds_check() {
                 .collect::<Vec<_>>()
         };
         assert_eq!(all(), Vec::<String>::new(), "{name}");
-        // The check does look at the description.
+        // The check reads the description.
         let mut system = staged_description(&fixture);
         system["system_type"] = "a board".into();
         fixture.put(SYSTEM, &system.to_string());

@@ -1,4 +1,4 @@
-//! Truncation where the official tool breaks: killed half-way, odd files, wrong requests, forged trees.
+//! Tests of truncation where the official tool fails: killed processes, odd files, wrong requests, forged trees.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ fn rule(round: &str) -> Truncation {
         .unwrap()
 }
 
-/// A tree and a place for its backup.
+/// A tree and the directory for its backup.
 struct TruncationFixture {
     dir: TempDir,
     rule: Truncation,
@@ -96,7 +96,7 @@ impl TruncationFixture {
     }
 }
 
-/// What lies in a directory.
+/// Returns the names in a directory.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> = entries
@@ -269,7 +269,7 @@ fn a_linked_log_is_left_alone() {
     assert_eq!(fs::read(elsewhere).unwrap(), log_of(20_000));
 }
 
-/// Opening a pipe would block for ever, and following a link upwards would never end.
+/// A pipe would block for ever, and a link upwards would never end.
 #[test]
 fn pipes_and_circles_are_named_and_not_waited_for() {
     let fixture = TruncationFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
@@ -324,7 +324,7 @@ fn a_farm_of_links_is_refused() {
     assert_eq!(names(fixture.dir.path()), ["tree"], "nothing is left behind");
 }
 
-/// A FIFO that takes a file's place after the look at it must not be waited for.
+/// A FIFO that replaces a file after its check does not block.
 #[test]
 fn pipes_that_appear_meanwhile_are_not_waited_for() {
     let fixture = TruncationFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
@@ -448,7 +448,7 @@ fn a_cut_log_as_large_as_an_uncut_one_is_known_by_its_original() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Whatever the bytes: the log is cut or left whole, the proof holds, a second call changes nothing.
+    /// With any bytes, the log is truncated or left unchanged, the proof holds, and a second call changes nothing.
     #[test]
     fn any_log_and_any_text_are_treated(
         pattern in prop::collection::vec(any::<u8>(), 1..64),

@@ -1,4 +1,4 @@
-//! Truncation of accuracy logs through its public face.
+//! Tests of the truncation of accuracy logs through its public functions.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 #![expect(clippy::print_stderr, reason = "prints why a test is skipped")]

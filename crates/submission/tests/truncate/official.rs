@@ -1,4 +1,4 @@
-//! Against each round's own `truncate_accuracy_log.py`, where it is at hand: `REGATTA_OFFICIAL_TOOLS` names a directory
+//! Tests against each round's own `truncate_accuracy_log.py`, where it is installed. `REGATTA_OFFICIAL_TOOLS` names a directory
 //! with a checkout of mlcommons/inference per tag (`v2.1` ... `v5.1`, `HEAD`).
 
 use std::{
@@ -24,7 +24,7 @@ const ROUNDS: [(&str, &str); 9] = [
     ("v6.1", "HEAD"),
 ];
 
-/// Logs in every place where some round looks, and in some where none does; lengths at the limits.
+/// Writes logs in every place that a round reads, and in some that none reads, with lengths at the limits.
 fn put_tree(root: &Path) {
     let line = b"{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"0123456789ABCDEF\" },\n";
     let log = |bytes: usize| line.iter().copied().cycle().take(bytes).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Truncation against what the official tools made of the same trees (`../shared/corpus/truncation`).
+//! Tests of truncation against the official tools' results for the same trees (`../shared/corpus/truncation`).
 
 use regatta_config::{known, procedures::Truncation};
 use regatta_submission::truncate::{Destination, Outcome, Problem, Request, truncate, verify};
@@ -82,7 +82,7 @@ fn in_place_with_a_backup_gives_the_same_and_keeps_every_original() {
         }
         prove(&input, &backup, &rule, &["hashed"]);
 
-        // Once more: nothing changes, nothing is hashed twice.
+        // Repeated: nothing changes, nothing is hashed twice.
         let again = truncate(&request).unwrap();
         assert_eq!(again.cut(), 0, "{round} {case}");
         assert!(cut == files(&input));
@@ -122,7 +122,7 @@ fn missing_logs_are_reported_and_the_rest_is_truncated() {
     );
 }
 
-/// Every cut log holds, except those that the corpus gave another log's hash beforehand.
+/// Checks the proof of every truncated log, except those to which the corpus gave another log's hash.
 fn prove(tree: &std::path::Path, originals: &std::path::Path, rule: &Truncation, forged: &[&str]) {
     let request = Request {
         input: tree,

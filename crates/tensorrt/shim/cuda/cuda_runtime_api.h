@@ -1,4 +1,4 @@
-/* The two names of CUDA's runtime that TensorRT's headers use, for where CUDA's own headers are not at hand. The shim links no CUDA. */
+/* The two names of CUDA's runtime that TensorRT's headers use, for machines without CUDA's own headers. The shim links no CUDA. */
 #pragma once
 
 typedef struct CUstream_st* cudaStream_t;

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Dataset {
     /// Directory of the samples, below the scratch directory. The sample named `N` in the map is `N.npy`.
     pub dir: String,
-    /// The map file, below the scratch directory: one line per sample with its name and its label, and for letterboxed images the
-    /// original width and height. For volumes, the voxels along each dimension instead of a label. Samples with several inputs have no
-    /// names; they need a map only when their metric does.
+    /// The map file, below the scratch directory. Each sample has a line with its name, its label, and for letterboxed images the
+    /// original width and height. For volumes, the voxels along each dimension instead of a label. Samples with several inputs
+    /// have no names; they need a map only when their metric does.
     #[serde(default)]
     pub map: String,
     /// Directory of the dataset as published, below the scratch directory; `None` for `data/NAME`.

@@ -153,8 +153,8 @@ pub struct Squad {
     pub answer_tokens: usize,
 }
 
-/// How volumes become samples: resampled to a common spacing, with clipped and normalised values, padded to the model's window, and padded
-/// or cropped so that windows cover them. Each case is a directory with two NIfTI files.
+/// How volumes become samples. They are resampled to a common spacing, clipped, normalised, padded to the model's window, and
+/// padded or cropped so that windows cover them. Each case is a directory with two NIfTI files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Volumes {

@@ -27,7 +27,7 @@ pub struct AuditResult {
     /// TEST01's part III, for differing responses: comparison of accuracies instead of responses.
     #[serde(default)]
     pub accuracies: Vec<AccuracyDelta>,
-    /// Observations that a reviewer would ask about. They do not affect the result.
+    /// Observations that a reviewer would question. They do not affect the result.
     #[serde(default)]
     pub observations: Vec<String>,
     /// Why the audit could not be verified, if so.

@@ -30,7 +30,8 @@ pub struct Record {
     pub evidence_sha256: Option<String>,
     /// Whether the evidence's signature matches the device's key; `None` while either is missing.
     pub evidence_signature_valid: Option<bool>,
-    /// When the coordinator first heard that LoadGen runs, by its own clock, RFC 3339 UTC; `None` if the device did not report it.
+    /// When the first message arrived that LoadGen runs, by the coordinator's clock, RFC 3339 UTC; `None` if the device did not
+    /// report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
     /// The run's final state: from the signed evidence, or else the last one that the device reported.

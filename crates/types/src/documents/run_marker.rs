@@ -1,4 +1,4 @@
-//! What a run's documents say about the standing of its figure: the obstacles to a submission, and the markers that show them in a word.
+//! The obstacles to a submission of a run's figure, from the run's documents, and the markers that show them in a word.
 //!
 //! The round's rules on values are in the conf files and in the checker.
 

@@ -29,7 +29,6 @@ const TRIES: u32 = 12;
 ///
 /// # Errors
 /// Returns an error when the lab cannot be created or operated.
-/// When the lab itself cannot be made or worked.
 pub(crate) fn run(
     broker: Broker,
     seed: u64,

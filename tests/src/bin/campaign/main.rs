@@ -1,5 +1,5 @@
-//! The fault campaign: real coordinators, agents and brokers in network namespaces, faults after a seed, and a verdict
-//! about every byte. One command; it needs root and leaves nothing behind, however it ends.
+//! The fault campaign: real coordinators, agents and brokers in network namespaces, random faults from a seed, and a check of
+//! every byte. It needs root and leaves nothing behind, however it ends.
 //!
 //! `cargo run -p regatta-tests --bin campaign -- --faults 60 --seed 1 --broker embedded`
 //!
@@ -64,7 +64,7 @@ struct Cli {
     /// The same seed plans the same faults; a new one by default
     #[arg(long)]
     seed: Option<u64>,
-    /// Which broker
+    /// The broker of the labs
     #[arg(long, value_enum, default_value_t = Brokers::Both)]
     broker: Brokers,
     /// Faults of one lab
@@ -76,13 +76,13 @@ struct Cli {
     /// Writes the table of the results to this Markdown file
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
-    /// Where a failed lab's logs and disks are copied to
+    /// The directory for copies of a failed lab's logs and disks
     #[arg(long, value_name = "DIR", default_value = "target/campaign")]
     keep: PathBuf,
     /// Copies those of good labs too
     #[arg(long)]
     keep_good: bool,
-    /// The seed is a lab's, as the campaign names it: that lab is done again
+    /// Repeats the lab of this seed, which is in the lab's name
     #[arg(long, requires = "seed")]
     one_lab: bool,
     /// Runs one lab; the campaign starts itself so, in namespaces of its own
@@ -182,7 +182,7 @@ fn run_campaign(cli: &Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Whether this machine can run a campaign.
+/// Checks that this machine can run a campaign.
 fn fit() -> anyhow::Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("it needs root, for namespaces and mounts");
@@ -276,7 +276,7 @@ fn today() -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Writes the table to a file, and makes its directory.
+/// Writes the table to a file in a new directory.
 fn write_table(path: &Path, table: &str) -> anyhow::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;

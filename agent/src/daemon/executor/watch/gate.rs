@@ -1,5 +1,6 @@
-//! The gate of a run: reads temperature, memory and disk once a second, and reports what it waits for, until every condition holds or the
-//! longest wait is over. It runs on the guard's thread, before the device's state is set. It does not change the device.
+//! The gate of a run: waits until every condition holds or the longest wait is over. It reads temperature, memory and disk once a
+//! second, and reports what it waits for. It runs on the guard's thread, before the device's state is set. It does not change the
+//! device.
 
 use std::{
     path::Path,

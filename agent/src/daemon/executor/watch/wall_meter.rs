@@ -12,7 +12,7 @@ const OLDEST: Duration = Duration::from_secs(5);
 /// Largest file in bytes.
 const LONGEST: u64 = 64;
 
-/// A meter that is asked once a second.
+/// A meter that is read once a second.
 pub(super) trait WallMeter: fmt::Debug + Send {
     /// Returns the power in milliwatts, or `None` without a current reading.
     fn milliwatts(&mut self) -> Option<u64>;
@@ -25,7 +25,7 @@ pub(super) struct WallMeterFile(pub(super) PathBuf);
 impl WallMeterFile {
     fn read(&self) -> io::Result<Option<u64>> {
         let about = fs::metadata(&self.0)?;
-        // A time in the future is as doubtful as an old one: the clock was set, and nothing tells when the program wrote.
+        // A time in the future is as doubtful as an old one: the clock was set, so the time of the write is unknown.
         let modified = about.modified()?;
         let age = SystemTime::now()
             .duration_since(modified)

@@ -36,7 +36,7 @@ fn judged_log(
         }
     };
     for bad in &log.unreadable {
-        let text = format!("the line does not read: {}", bad.text);
+        let text = format!("the line cannot be parsed: {}", bad.text);
         let fix = "put LoadGen's own log in its place; the official checker ends here";
         findings.error(rules::LOG, (path.as_str(), Some(bad.line)), text, fix);
     }

@@ -29,7 +29,7 @@ pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &m
     let summary = match Summary::read(BufReader::new(file)) {
         Ok(summary) => summary,
         Err(error) => {
-            let text = format!("does not read: {error}");
+            let text = format!("cannot be parsed: {error}");
             return findings.error(rules::LOG, &path, text, "put LoadGen's own summary in its place");
         }
     };

@@ -61,7 +61,7 @@ pub(super) const AVERAGE: Class = class(
         let openers = ["Accuracy: mean = ", "mAP=", "%, accuracy="];
         let opener = random.pick(&openers);
         let path = any_text(specimen, random, opener)?;
-        // Some scripts print three places of what they print five of elsewhere.
+        // Some scripts print a figure with three decimals and elsewhere with five.
         let table = specimen.text(&path).contains("Average Precision");
         (*opener != openers[1] || table).then_some(())?;
         let factor = random.between(1.004, 1.02);

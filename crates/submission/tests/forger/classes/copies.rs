@@ -10,7 +10,7 @@ fn directory(path: &str) -> &str {
     path.rsplit_once('/').unwrap().0
 }
 
-/// LoadGen's two files of one directory in the place of another's.
+/// Copies LoadGen's two files of one directory over another's.
 fn copy(specimen: &Specimen, from: &str, to: &str, change: impl Fn(&mut Log)) -> Option<Forgery> {
     let mut log = Log::of(&specimen.text(&format!("{from}/{DETAIL}")));
     change(&mut log);
@@ -25,7 +25,7 @@ fn copy(specimen: &Specimen, from: &str, to: &str, change: impl Fn(&mut Log)) ->
     })
 }
 
-/// The places of an ending in two systems.
+/// Returns two paths with this ending in two systems.
 fn two_places(specimen: &Specimen, random: &mut Random, ending: &str) -> Option<(String, String)> {
     let from = specimen.any_file(random, |path| path.ends_with(ending))?;
     let system = |path: &str| path.split('/').nth(3).map(str::to_owned);

@@ -293,7 +293,7 @@ pub(super) const END_BEFORE_BEGIN: Class =
         alone("stamps exchanged", (path, log))
     });
 
-/// A stamp some seconds on, on the same day.
+/// Returns a time some seconds later on the same day.
 fn moved(stamp: &str, seconds: i64) -> Option<String> {
     let (date, time) = stamp.trim_matches('"').split_once(' ')?;
     let mut parts = time.split(':');

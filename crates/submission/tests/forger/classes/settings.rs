@@ -5,7 +5,7 @@ use crate::logs::Log;
 
 const SETTINGS: &[&str] = &["settings"];
 
-/// Settings that LoadGen takes over as they were requested.
+/// Settings that LoadGen applies as they were requested.
 const TAKEN_OVER: [&str; 14] = [
     "min_duration_ms",
     "max_duration_ms",
@@ -126,7 +126,7 @@ pub(super) const GENERATED_QUERIES: Class = class(
     },
 );
 
-/// The round's seeds written over others: the samples that were loaded are still those of the others.
+/// The round's seeds in place of others, whose samples were loaded.
 pub(super) const SEEDS: Class = Class {
     severity: regatta_submission::check::Severity::Warning,
     ..class("the round's seeds over others", SETTINGS, |specimen, random| {
@@ -177,7 +177,7 @@ pub(super) const RECORD_REMOVED: Class = class("a record taken out", &["log"], |
             "qsl_",
             "test_",
         ];
-        // What only some LoadGens or settings write may be missing.
+        // Records that only some LoadGens or settings write may be missing.
         let sometimes = [
             "token",
             "inferred",

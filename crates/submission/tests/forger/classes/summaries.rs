@@ -1,4 +1,4 @@
-//! Forged summaries, their detail logs left.
+//! Forged summaries with unchanged detail logs.
 
 use super::{Class, DETAIL, SUMMARY, changed, class};
 use crate::{logs::Log, random::Random, specimen::Specimen};
