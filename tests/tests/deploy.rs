@@ -627,6 +627,8 @@ fn an_upgrade_goes_in_waves_stops_after_failures_and_continues() {
     assert_eq!(nothing_left.status.code(), Some(2), "{}", both(&nothing_left));
 
     // Known runs are part of the next one.
+    let files = ["asset", "add", "--benchmark", "digits"];
+    let _ = succeed_output(deploy_lab.lab.regatta().args(files));
     assert_done(
         &deploy_lab.upgrade(first, &["--device", "boat-1", "--check"]),
         "nothing to do",
