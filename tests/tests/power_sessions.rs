@@ -358,14 +358,13 @@ fn a_ptd_that_hangs_in_a_session(lab: &Lab, power_dev: &Path) {
     eventually("the meter to settle", 60, || {
         process.output().contains("ranging: the meter settles")
     });
-    let program = lab.workspace().join("ptd-hung").display().to_string();
     let of_meter = |line: &str| line.contains("simulate-ptd") && line.contains(" 49 hung");
     eventually("PTDaemon to measure", 30, || !processes(of_meter).is_empty());
     for pid in processes(of_meter) {
         let pid = rustix::process::Pid::from_raw(i32::try_from(pid).expect("a process id"));
         let stopped =
             rustix::process::kill_process(pid.expect("a process id"), rustix::process::Signal::STOP);
-        stopped.unwrap_or_else(|error| panic!("{program}: {error}"));
+        stopped.expect("PTDaemon is stopped");
     }
     recorded_as_failed(lab, "hung", &mut process, "PTDaemon does not answer");
 }

@@ -3,14 +3,16 @@
 
 use std::time::{Duration, Instant};
 
+use regatta_config::catalogue::Catalogue;
 use regatta_text::HumanDuration;
 use regatta_types::documents::RunPhase;
 use serde_json::{Value, json};
 
-use super::Context;
+use super::{Context, power::ClientFitnessArgs};
 use crate::{
     exit::{self, CommandResult, Failure},
     lookup,
+    power::PreflightLine,
     store::{DeviceRow, Examination, Store},
     tables,
     workspace::Workspace,
@@ -31,6 +33,8 @@ pub(super) struct Args {
     /// How long to wait for the answer
     #[arg(long, value_name = "T", default_value = "30s")]
     timeout: HumanDuration,
+    #[command(flatten)]
+    power: ClientFitnessArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: &Store) -> CommandResult {
@@ -45,9 +49,15 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
                 .hint(format!("start it: {}", context.command("serve"))),
         );
     }
+    if devices.len() > 1 && args.power.is_requested() {
+        return Err(Failure::misuse("--power-dev checks one device").hint("name that one"));
+    }
     let longest = Duration::from_millis(args.timeout.millis());
     if let [device] = devices.as_slice() {
-        let found = examine(device, longest, store)?;
+        let mut found = examine(device, longest, store)?;
+        let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+        let rules = catalogue.round(None).map_err(Failure::usage)?.power.as_ref();
+        found.add(&args.power.check(&device.id, rules, store)?);
         context.print(&found.document, || found.text.clone())?;
         return Ok(found.code());
     }
@@ -81,6 +91,22 @@ struct DeviceFindings {
 }
 
 impl DeviceFindings {
+    /// Adds whether the official power client can run there.
+    fn add(&mut self, lines: &[PreflightLine]) {
+        if lines.is_empty() {
+            return;
+        }
+        if let Value::Object(fields) = &mut self.document {
+            let is_fit = lines.iter().all(|line| line.passed);
+            fields.insert("power_client".to_owned(), json!(lines));
+            if !is_fit {
+                fields.insert("fit".to_owned(), json!(false));
+            }
+        }
+        self.text
+            .push_str(&format!("\n\npower client\n{}", tables::preflight(lines)));
+    }
+
     /// The exit code: whether the device is fit to measure.
     fn code(&self) -> u8 {
         match self.document.get("fit").and_then(Value::as_bool) {

@@ -21,7 +21,7 @@ pub(super) struct MachineCheck<'a> {
     pub(super) role: &'static str,
     pub(super) machine: &'a Machine,
     pub(super) probe: &'a Probe,
-    pub(super) settings: &'a MeterSettings,
+    pub(super) ntp: &'a str,
     pub(super) rules: &'a PowerRules,
 }
 
@@ -32,6 +32,7 @@ impl MachineCheck<'_> {
             self.power_dev(),
             self.python(),
             self.clock(),
+            self.time_stamps(),
             self.disk(),
             self.debug_switch(),
         ];
@@ -40,12 +41,12 @@ impl MachineCheck<'_> {
     }
 
     /// The lines about a director.
-    pub(super) fn director(&self) -> Vec<PreflightLine> {
+    pub(super) fn director(&self, settings: &MeterSettings) -> Vec<PreflightLine> {
         vec![
-            self.ptd(),
-            self.meter(),
-            self.port("server port", self.settings.port, "--port"),
-            self.port("PTDaemon port", self.settings.ptd_port, "--ptd-port"),
+            self.ptd(&settings.ptd),
+            self.meter(settings),
+            self.port("server port", settings.port, "--port"),
+            self.port("PTDaemon port", settings.ptd_port, "--ptd-port"),
         ]
     }
 
@@ -89,7 +90,7 @@ impl MachineCheck<'_> {
 
     fn clock(&self) -> PreflightLine {
         let subject = "clock";
-        let ntp = &self.settings.ntp;
+        let ntp = self.ntp;
         match &self.probe.ntp {
             NtpAnswer::Error(error) => self.failed(
                 subject,
@@ -111,6 +112,13 @@ impl MachineCheck<'_> {
                 }
             }
         }
+    }
+
+    /// The official client reads LoadGen's stamps as UTC. The agent's LoadGen writes no others, and the server starts PTDaemon with `TZ=UTC`.
+    fn time_stamps(&self) -> PreflightLine {
+        let zone = &self.probe.zone;
+        let found = format!("LoadGen and PTDaemon write UTC; local time is UTC{zone}, which does not matter");
+        self.passed("time stamps", found)
     }
 
     fn disk(&self) -> PreflightLine {
@@ -145,9 +153,8 @@ impl MachineCheck<'_> {
         })
     }
 
-    fn ptd(&self) -> PreflightLine {
+    fn ptd(&self, path: &str) -> PreflightLine {
         let subject = "PTDaemon";
-        let path = &self.settings.ptd;
         match self.probe.ptd.as_deref() {
             // Its version is only known once it talks to the meter.
             Some("usable") => self.passed(
@@ -167,9 +174,9 @@ impl MachineCheck<'_> {
         }
     }
 
-    fn meter(&self) -> PreflightLine {
+    fn meter(&self, settings: &MeterSettings) -> PreflightLine {
         let subject = "meter";
-        let (kind, port) = (self.settings.device_type, &self.settings.device_port);
+        let (kind, port) = (settings.device_type, &settings.device_port);
         let known = self.rules.meters.iter().find(|(_, number)| **number == kind);
         let name = known.map(|(name, _)| name.as_str());
         let unlisted = (self.machine.programs == Programs::Own).then_some("which no round accepts");

@@ -31,7 +31,7 @@ pub(crate) use machine::{Link, LinkError, Machine, Programs, RemoteDirector, Rem
 pub(crate) use meter_conf::server_conf;
 pub(crate) use meter_lease::{LeaseError, MeterLease};
 pub(crate) use official_verdict::OfficialVerdict;
-pub(crate) use preflight::{Preflight, PreflightResult};
+pub(crate) use preflight::{Preflight, PreflightResult, client_fitness};
 pub(crate) use preflight_line::PreflightLine;
 pub(crate) use ptd_program::write_ptd_program;
 pub(crate) use rails_power::RailsPower;

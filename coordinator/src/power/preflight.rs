@@ -52,6 +52,45 @@ impl PreflightResult {
     }
 }
 
+/// Checks whether the official client can run on a device, apart from any session.
+pub(crate) fn client_fitness(machine: &Machine, ntp: &str, rules: &PowerRules) -> Vec<PreflightLine> {
+    let sessions = machine.sessions();
+    let link = machine.link.as_ref();
+    let probe = machine.probe(&ProbeRequest {
+        power_dev: machine.programs.power_dev(),
+        ptd: None,
+        meter: None,
+        ports: Vec::new(),
+        reach: None,
+        ntp,
+        directory: link.map_or(".", |link| link.program_path(link.home())),
+        left_over: sessions
+            .as_deref()
+            .zip(link)
+            .map(|(path, link)| link.program_path(path)),
+    });
+    match probe {
+        Err(error) => vec![no_python("", machine, &error)],
+        Ok(probe) => MachineCheck {
+            role: "",
+            machine,
+            probe: &probe,
+            ntp,
+            rules,
+        }
+        .common(),
+    }
+}
+
+fn no_python(role: &str, machine: &Machine, error: &str) -> PreflightLine {
+    let place = machine.name();
+    PreflightLine::failed(
+        format!("{role}Python"),
+        error,
+        format!("install Python 3.7 or later on {place}, or name another interpreter"),
+    )
+}
+
 impl Preflight<'_> {
     /// Runs every check.
     pub(crate) fn check(&self) -> PreflightResult {
@@ -94,25 +133,18 @@ impl Preflight<'_> {
                     error,
                     "check the network, and run the same command again",
                 )),
-                Err(error) => lines.push(PreflightLine::failed(
-                    format!("{role}Python"),
-                    error,
-                    format!(
-                        "install Python 3.7 or later on {}, or name another interpreter",
-                        machine.name()
-                    ),
-                )),
+                Err(error) => lines.push(no_python(role, machine, error)),
                 Ok(probe) => {
                     let check = MachineCheck {
                         role,
                         machine,
                         probe,
-                        settings: self.settings,
+                        ntp: &self.settings.ntp,
                         rules: self.rules,
                     };
                     lines.extend(check.common());
                     if is_director {
-                        lines.extend(check.director());
+                        lines.extend(check.director(self.settings));
                     }
                 }
             }

@@ -72,7 +72,58 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use regatta_types::RunId;
+    use rusqlite::params;
+
     use super::*;
+    use crate::store::{NewPowerSession, PowerSessionEnd};
+
+    #[test]
+    fn only_accepted_sessions_with_a_real_ptdaemon_count() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("regatta.db")).unwrap();
+        let device: DeviceId = "ab".repeat(16).parse().unwrap();
+        assert_eq!(store.meter_ratio(&device).unwrap(), None);
+        let sessions = [
+            (Some("pass"), Some(false), Some(12.5)),
+            (Some("rehearsal"), Some(false), Some(15.0)),
+            (Some("rehearsal"), Some(true), Some(50.0)),
+            (Some("informative"), Some(false), Some(60.0)),
+            (Some("fail"), Some(false), Some(70.0)),
+            (None, None, None),
+        ];
+        for (number, (verdict, simulated, mean_watts)) in sessions.into_iter().enumerate() {
+            let (id, run) = (format!("session-{number}"), RunId::now());
+            store
+                .connection
+                .execute(
+                    "INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, phase, revision, outcome)
+                     VALUES (?1, ?2, '', '', '', '', '', '', 'done', 1, '{\"device_state\": {\"telemetry\": {\"milliwatts\": 10000}}}')",
+                    params![run.to_string(), device.as_str()],
+                )
+                .unwrap();
+            let new = NewPowerSession {
+                id: &id,
+                meter: "lab",
+                device: device.as_str(),
+                benchmark: "digits",
+                scenario: "Offline",
+            };
+            store.power_session_begins(new).unwrap();
+            store.power_session_has_run(&id, false, run).unwrap();
+            let end = PowerSessionEnd {
+                verdict,
+                simulated,
+                mean_watts,
+                ..PowerSessionEnd::default()
+            };
+            store.power_session_ends(&id, &end).unwrap();
+        }
+        let ratio = store.meter_ratio(&device).unwrap().unwrap();
+        assert_eq!((ratio.runs, ratio.least, ratio.most), (2, 1.25, 1.5));
+        let other: DeviceId = "cd".repeat(16).parse().unwrap();
+        assert_eq!(store.meter_ratio(&other).unwrap(), None);
+    }
 
     #[test]
     fn the_median_lies_in_the_middle() {

@@ -404,7 +404,7 @@ fn facts_that_do_not_read_are_no_board_without_processors() {
         facts: r#"{ "hostname": "boat-1", "cpus": "twelve" }"#.to_owned(),
         ..boat()
     };
-    let shown = devices::device(&newer, None);
+    let shown = devices::device(&newer, [None, None]);
     assert!(
         shown.contains("cannot be parsed here: invalid type: string \"twelve\""),
         "{shown}"

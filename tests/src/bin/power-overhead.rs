@@ -30,6 +30,8 @@ use serde_json::Value;
 
 /// The step of a session before the client starts.
 const SERVER_STARTS: &str = "starting the server and PTDaemon";
+/// The last step, which in a session of Regatta has the verdicts of both checkers.
+const COLLECTING: &str = "collecting the session's files";
 
 /// Sessions of the official programs alone beside those of `regatta power run`.
 #[derive(Debug, Parser)]
@@ -48,6 +50,8 @@ struct Cli {
 struct Measured {
     official: Vec<f64>,
     regatta: Vec<f64>,
+    /// Of these, those from the client's last command to the end.
+    judging: Vec<f64>,
     /// The checks before the session, and the server's start.
     before: Vec<f64>,
 }
@@ -69,6 +73,7 @@ fn main() -> anyhow::Result<ExitCode> {
     for (name, seconds) in [
         ("official programs alone", &mut measured.official),
         ("regatta power run", &mut measured.regatta),
+        ("of it, collecting and judging", &mut measured.judging),
         ("checks before it, and the server's start", &mut measured.before),
     ] {
         let middle = median(seconds);
@@ -104,9 +109,7 @@ fn measure(sessions: usize) -> anyhow::Result<Measured> {
     for number in 0..sessions {
         let place = lab.workspace().join(format!("official-{number}"));
         measured.official.push(official(&place, &power_dev, &ptd)?);
-        let (beside, before) = with_regatta(&lab)?;
-        measured.regatta.push(beside);
-        measured.before.push(before);
+        with_regatta(&lab, &mut measured)?;
     }
     Ok(measured)
 }
@@ -162,8 +165,8 @@ fn official(place: &Path, power_dev: &Path, ptd: &Path) -> anyhow::Result<f64> {
     Ok(whole.as_secs_f64() - windows(&place.join("session"))?)
 }
 
-/// A session of `regatta power run`. Returns the seconds beside LoadGen's windows, with the verdicts of both checkers, and those before it.
-fn with_regatta(lab: &Lab) -> anyhow::Result<(f64, f64)> {
+/// A session of `regatta power run`.
+fn with_regatta(lab: &Lab, measured: &mut Measured) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut command = lab.regatta();
     let output = run_session(&mut command, "meter")
@@ -172,13 +175,17 @@ fn with_regatta(lab: &Lab) -> anyhow::Result<(f64, f64)> {
     let whole = begun.elapsed().as_secs_f64();
     ensure!(output.status.success(), "{}", printed(&output));
     let record: Value = json(&output)["sessions"][0].clone();
-    let steps = record["steps"].as_array().context("steps")?.iter();
-    let session: f64 = steps
-        .filter(|step| step["step"] != SERVER_STARTS)
-        .filter_map(|step| step["seconds"].as_f64())
-        .sum();
+    let steps = record["steps"].as_array().context("steps")?;
+    let seconds = |is_meant: &dyn Fn(&Value) -> bool| -> f64 {
+        let steps = steps.iter().filter(|step| is_meant(&step["step"]));
+        steps.filter_map(|step| step["seconds"].as_f64()).sum()
+    };
+    let session = seconds(&|step| step != SERVER_STARTS);
     let directory = PathBuf::from(record["directory"].as_str().context("a directory")?);
-    Ok((session - windows(&directory)?, whole - session))
+    measured.regatta.push(session - windows(&directory)?);
+    measured.judging.push(seconds(&|step| step == COLLECTING));
+    measured.before.push(whole - session);
+    Ok(())
 }
 
 /// The seconds of LoadGen's windows in both parts of a session.

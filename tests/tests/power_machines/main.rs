@@ -8,7 +8,7 @@ mod bench;
 mod faults;
 mod staging;
 
-use std::{fs, net::SocketAddr, path::PathBuf, thread};
+use std::{fs, net::SocketAddr, path::PathBuf, process::Command, thread};
 
 use bench::Bench;
 use faults::{
@@ -18,8 +18,9 @@ use faults::{
 };
 use regatta_power::ntp;
 use regatta_tests::{
-    network_namespace, power_dev, printed,
+    DEVICE, network_namespace, power_dev, printed,
     sshd::SAILOR,
+    succeed_output,
     wire::{CUT, SILENT},
 };
 use staging::a_director_on_this_machine;
@@ -36,6 +37,7 @@ fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
         return;
     };
     refused_before_it_begins(&bench);
+    a_device_is_examined(&bench);
     thread::scope(|scope| {
         let bench = &bench;
         let parts = [
@@ -87,6 +89,30 @@ fn refused_before_it_begins(bench: &Bench) {
         bench.newest("gone").is_none() && !words.contains("meter identity"),
         "{words}"
     );
+}
+
+/// Whether the official client can run on a device shows without a meter.
+fn a_device_is_examined(bench: &Bench) {
+    let home = bench.device.home();
+    let changed = home.join("crlf");
+    let mut copy = Command::new("cp");
+    let _ = succeed_output(copy.arg("-r").arg(home.join("power-dev")).arg(&changed));
+    let file = changed.join("ptd_client_server/lib/time_sync.py");
+    let text = fs::read_to_string(&file).expect("a source file");
+    fs::write(&file, text.replace('\n', "\r\n")).expect("a source file");
+    for (name, mark) in [("power-dev", "ok  "), ("crlf", "FAIL"), ("missing", "FAIL")] {
+        let mut doctor = bench.regatta();
+        doctor.args(["device", "doctor", DEVICE, "--ntp", "127.0.0.1", "--power-dev"]);
+        doctor.arg(home.join(name));
+        doctor.args(["--ssh", &format!("{SAILOR}@127.0.0.1:{}", bench.device.port)]);
+        doctor.arg("--identity").arg(bench.device.key());
+        doctor.args(["--accept-host-key", &bench.device.fingerprint()]);
+        let words = printed(&doctor.output().expect("regatta starts"));
+        for line in [&format!("{mark}  power-dev: "), "ok    Python: ", "ok    clock: "] {
+            assert!(words.contains(line), "{name}: {line}: {words}");
+        }
+        assert_eq!(words.contains("Windows line ends"), name == "crlf", "{words}");
+    }
 }
 
 fn a_session_of_three_machines(bench: &Bench) {

@@ -2,13 +2,14 @@
 
 use std::{path::PathBuf, rc::Rc};
 
+use regatta_config::round::PowerRules;
 use regatta_types::DeviceId;
 
 use super::super::deploy::{Show, TerminalPrompt};
 use crate::{
     deploy::ssh::{AccessOptions, Destination, SshConfig},
     exit::Failure,
-    power::{Link, LinkError, Machine, Programs},
+    power::{Link, LinkError, Machine, PreflightLine, Programs, client_fitness},
     store::{MeterSettings, Store},
 };
 
@@ -40,6 +41,76 @@ pub(super) struct LoginArgs {
     /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; can be repeated
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Vec<String>,
+}
+
+/// Flags of `device doctor` about the official power client.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ClientFitnessArgs {
+    /// Also checks whether the official power client can run on the device, from this copy of mlcommons/power-dev there
+    #[arg(long, value_name = "DIR", requires = "ntp")]
+    power_dev: Option<String>,
+    /// The NTP server of power sessions
+    #[arg(long, value_name = "HOST", requires = "power_dev")]
+    ntp: Option<String>,
+    /// The device's login: user@host or user@host:port [default: that of its deployment, unless the device is this machine]
+    #[arg(long, value_name = "USER@HOST", requires = "power_dev")]
+    ssh: Option<Destination>,
+    /// The Python interpreter of the official client
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        default_value = "python3",
+        requires = "power_dev"
+    )]
+    python: String,
+    #[command(flatten)]
+    logins: LoginArgs,
+}
+
+impl ClientFitnessArgs {
+    /// Whether the flags request the check.
+    pub(in crate::cli) const fn is_requested(&self) -> bool {
+        self.power_dev.is_some()
+    }
+
+    /// Checks a device, if the flags request it.
+    pub(in crate::cli) fn check(
+        &self,
+        device: &DeviceId,
+        rules: Option<&PowerRules>,
+        store: &Store,
+    ) -> Result<Vec<PreflightLine>, Failure> {
+        let Some(((copy, ntp), rules)) = self.power_dev.as_ref().zip(self.ntp.as_ref()).zip(rules) else {
+            return Ok(Vec::new());
+        };
+        let show = Show::new(false, true);
+        let prompt = self.logins.prompt(&show)?;
+        let machine = Machine {
+            link: system_link(self.ssh.as_ref(), &self.logins, &prompt, device, store)?,
+            python: self.python.clone(),
+            programs: Programs::Official(copy.clone()),
+        };
+        Ok(client_fitness(&machine, ntp, rules))
+    }
+}
+
+/// Connects to a device by its login, or that of its deployment. `None` when it is this machine.
+fn system_link(
+    ssh: Option<&Destination>,
+    logins: &LoginArgs,
+    prompt: &TerminalPrompt<'_>,
+    device: &DeviceId,
+    store: &Store,
+) -> Result<Option<Rc<Link>>, Failure> {
+    let login = match (ssh, store.login(device)?) {
+        (Some(login), _) => Some(login.clone()),
+        (None, Some(login)) if !is_here(store, device)? => Some(login.parse().map_err(Failure::usage)?),
+        (None, _) => None,
+    };
+    Ok(match &login {
+        None => None,
+        Some(login) => Some(logins.connect(login, prompt)?.0),
+    })
 }
 
 /// Director and device.
@@ -92,15 +163,7 @@ impl Machines {
                 (Some(link), Some(host))
             }
         };
-        let login = match (&args.ssh, store.login(device)?) {
-            (Some(login), _) => Some(login.clone()),
-            (None, Some(login)) if !is_here(store, device)? => Some(login.parse().map_err(Failure::usage)?),
-            (None, _) => None,
-        };
-        let system_link = match &login {
-            None => None,
-            Some(login) => Some(connect(login)?.0),
-        };
+        let system_link = system_link(args.ssh.as_ref(), &args.logins, &prompt, device, store)?;
         let address = match (&meter.address, host, &system_link) {
             (Some(address), ..) => address.clone(),
             (None, Some(host), _) => host,

@@ -14,6 +14,8 @@ mod show;
 mod simulate;
 mod simulate_ptd;
 
+pub(super) use machines::ClientFitnessArgs;
+
 use super::Context;
 use crate::exit::CommandResult;
 

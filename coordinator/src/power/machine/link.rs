@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use super::shell::Shell;
+use super::login_shell::LoginShell;
 use crate::deploy::{
     LinkLost,
     ssh::{Access, Prompt, RemoteEnd, RemoteFiles, RemoteProgram, Session, SshError},
@@ -50,7 +50,7 @@ pub(crate) enum LinkError {
 pub(crate) struct Link {
     session: Session,
     files: RemoteFiles,
-    shell: Shell,
+    shell: LoginShell,
     login: String,
     home: String,
     answered: Cell<Instant>,
@@ -188,7 +188,7 @@ impl Link {
         let mut last = String::new();
         loop {
             let lines = running.new_lines().into_iter();
-            last = lines.filter(|line| !line.is_empty()).last().unwrap_or(last);
+            last = lines.rev().find(|line| !line.is_empty()).unwrap_or(last);
             match running.end() {
                 Some(RemoteEnd::Code(0)) => return Ok(Ok(last)),
                 Some(RemoteEnd::Code(_) | RemoteEnd::Signal(_)) => return Ok(Err(last)),
@@ -239,9 +239,9 @@ impl Link {
 }
 
 /// Asks the login's shell what it is.
-fn shell_of(session: &Session) -> Result<Shell, LinkLost> {
+fn shell_of(session: &Session) -> Result<LoginShell, LinkLost> {
     let doing = "asking for the shell";
-    let mut question = session.start(doing, Shell::QUESTION)?;
+    let mut question = session.start(doing, LoginShell::QUESTION)?;
     let begun = Instant::now();
     let mut answer = String::new();
     while question.end().is_none() {
@@ -254,7 +254,7 @@ fn shell_of(session: &Session) -> Result<Shell, LinkLost> {
         thread::sleep(PAUSE);
         answer.extend(question.new_lines());
     }
-    Ok(Shell::of_answer(&answer))
+    Ok(LoginShell::of_answer(&answer))
 }
 
 /// Seconds since 1970.

@@ -1,13 +1,13 @@
 //! A machine of a session, this one or another one over SSH: what it is, and the official programs on it.
 
 mod link;
+mod login_shell;
 mod meter_reading;
 mod probe;
 mod programs;
 mod remote_director;
 mod remote_program;
 mod remote_system;
-mod shell;
 mod watch;
 
 use std::{

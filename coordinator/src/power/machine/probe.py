@@ -106,6 +106,7 @@ def free_mib(directory):
 found = {
     "python": list(sys.version_info[:2]),
     "debug": "MLPP_DEBUG" in os.environ,
+    "zone": time.strftime("%z"),
     "boot_id": first_line("/proc/sys/kernel/random/boot_id"),
     "power_dev": power_dev(request["power_dev"]) if request["power_dev"] else None,
     "ptd": program(request["ptd"]) if request["ptd"] else None,

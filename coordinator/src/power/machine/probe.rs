@@ -34,6 +34,8 @@ pub(crate) struct Probe {
     pub(crate) python: (u32, u32),
     /// Whether MLPP_DEBUG is set.
     pub(crate) debug: bool,
+    /// The time zone, as `+0100`.
+    pub(crate) zone: String,
     pub(crate) boot_id: Option<String>,
     /// `None` when the directory is no copy.
     pub(crate) power_dev: Option<ProbedPowerDev>,

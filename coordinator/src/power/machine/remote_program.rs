@@ -64,7 +64,7 @@ impl SupervisedProgram {
         Ok(Box::new(Self {
             program: link
                 .start(doing, python, program, words)
-                .map_err(|error| failed(error.to_string()))?,
+                .map_err(|error| failed(format!("the connection failed: {}", error.why)))?,
             link: Rc::clone(link),
             copy: File::create(output)
                 .map_err(|error| failed(format!("{} cannot be written: {error}", output.display())))?,

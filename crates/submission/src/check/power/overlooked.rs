@@ -3,10 +3,23 @@
 use regatta_config::round::PowerRules;
 
 use super::{
-    SessionLogs, review,
+    SessionLogs, phases, ptd_log, review,
     samples::{self, Reading},
+    session::Session,
 };
 use crate::{check::run_log::RunLog, tree::Tree};
+
+/// The settings that both runs must share.
+const SETTINGS: [&str; 8] = [
+    "effective_scenario",
+    "effective_test_mode",
+    "effective_target_qps",
+    "effective_target_latency_ns",
+    "effective_samples_per_query",
+    "effective_min_duration_ms",
+    "effective_min_query_count",
+    "effective_performance_sample_count",
+];
 
 /// Returns what the strict check finds in the session in `directory` of `tree` (`""` for the root) beyond the official checks, one
 /// sentence each.
@@ -21,6 +34,17 @@ pub fn overlooked(tree: &Tree, directory: &str, rules: &PowerRules) -> Vec<Strin
         .into_iter()
         .map(|(line, text)| format!("{}:{line}: {text}", at("power/ptd_logs.txt")))
         .collect();
+    if let Ok(session) = Session::read(tree, directory, rules, SessionLogs::default()) {
+        found.extend(ptd_log::missing_end(&session).map(|seconds| {
+            let path = at("power/ptd_logs.txt");
+            format!("{path} ends {seconds:.0} s before the testing run: what PTDaemon reported then is lost")
+        }));
+        found.extend(phases::an_hour_off(&session).map(|phase| {
+            format!(
+                "LoadGen's times of the {phase} run are an hour from those of its phase: they must be in UTC"
+            )
+        }));
+    }
     let log = |part: &str| {
         let path = at(&format!("{part}/mlperf_log_detail.txt"));
         RunLog::read(tree, &path).map_err(|error| format!("{path}: {}", error.0))
@@ -36,11 +60,7 @@ pub fn overlooked(tree: &Tree, directory: &str, rules: &PowerRules) -> Vec<Strin
         let path = at(&format!("{part}/spl.txt"));
         found.extend(samples_finding(tree, &path, log).map(|text| format!("{path}: {text}")));
     }
-    for key in [
-        "effective_scenario",
-        "effective_test_mode",
-        "effective_target_qps",
-    ] {
+    for key in SETTINGS {
         if ranging.value(key) != testing.value(key) {
             found.push(format!("the ranging run and the testing run differ in {key}"));
         }

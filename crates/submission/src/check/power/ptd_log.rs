@@ -90,6 +90,18 @@ pub(super) fn check(session: &Session<'_>) -> Verdict {
     verdict
 }
 
+/// Returns the seconds at the end of the testing run that the log does not reach, if it ends too early: reports of them are not in it. The
+/// official server loses the last kilobytes, which in a long session are only copies of samples.
+pub(super) fn missing_end(session: &Session<'_>) -> Option<f64> {
+    let log = session.ptd_log().ok()?;
+    let last = log
+        .lines()
+        .filter_map(|line| log.time(line).ok().flatten())
+        .last()?;
+    // Rounds that read its times as local ones say nothing about them.
+    (!log.rules.log_in_local_time && last < log.run.1).then(|| log.run.1 - last)
+}
+
 impl<'a> Log<'a> {
     /// Reads the log of a session.
     pub(super) fn read(session: &Session<'a>) -> Result<Self, String> {

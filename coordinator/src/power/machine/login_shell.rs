@@ -7,7 +7,7 @@ use crate::suggested_commands::quoted;
 
 /// A shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shell {
+pub(super) enum LoginShell {
     /// A POSIX shell.
     Posix,
     /// Windows' `cmd.exe`, the one that OpenSSH uses there unless it is configured.
@@ -23,7 +23,7 @@ pub(super) enum Shell {
 )]
 pub(super) struct UnusableWord(String);
 
-impl Shell {
+impl LoginShell {
     /// A command that each shell answers in another way. Only Windows has the variable.
     pub(super) const QUESTION: &str = "echo %OS% $env:OS";
 
@@ -78,30 +78,30 @@ mod tests {
     #[test]
     fn each_shell_is_known_by_its_answer() {
         for (answer, shell) in [
-            ("%OS% :OS", Shell::Posix),
-            ("", Shell::Posix),
-            ("Windows_NT $env:OS", Shell::Cmd),
-            ("%OS%\nWindows_NT", Shell::PowerShell),
+            ("%OS% :OS", LoginShell::Posix),
+            ("", LoginShell::Posix),
+            ("Windows_NT $env:OS", LoginShell::Cmd),
+            ("%OS%\nWindows_NT", LoginShell::PowerShell),
         ] {
-            assert_eq!(Shell::of_answer(answer), shell, "{answer}");
+            assert_eq!(LoginShell::of_answer(answer), shell, "{answer}");
         }
     }
 
     #[test]
     fn words_stay_words() {
         let words = ["C:\\Program Files\\python.exe", "a & b", "it's", ""];
-        let line = |shell: Shell| shell.line(&words).unwrap();
+        let line = |shell: LoginShell| shell.line(&words).unwrap();
         assert_eq!(
-            line(Shell::Cmd),
+            line(LoginShell::Cmd),
             r#""C:\Program Files\python.exe" "a & b" "it's" """#
         );
         assert_eq!(
-            line(Shell::PowerShell),
+            line(LoginShell::PowerShell),
             r"& 'C:\Program Files\python.exe' 'a & b' 'it''s' ''; exit $LASTEXITCODE"
         );
         for word in ["a\"b", "%PATH%", "a\nb", "C:\\"] {
             assert!(
-                Shell::Cmd.line(&[word]).is_err() && Shell::PowerShell.line(&[word]).is_err(),
+                LoginShell::Cmd.line(&[word]).is_err() && LoginShell::PowerShell.line(&[word]).is_err(),
                 "{word}"
             );
         }
@@ -110,9 +110,9 @@ mod tests {
     #[test]
     fn only_windows_has_drives() {
         let path = "/C:/Users/me";
-        assert_eq!(Shell::Cmd.program_path(path), "C:/Users/me");
-        assert_eq!(Shell::PowerShell.program_path(path), "C:/Users/me");
-        assert_eq!(Shell::Posix.program_path(path), path);
-        assert_eq!(Shell::Cmd.program_path("/srv"), "/srv");
+        assert_eq!(LoginShell::Cmd.program_path(path), "C:/Users/me");
+        assert_eq!(LoginShell::PowerShell.program_path(path), "C:/Users/me");
+        assert_eq!(LoginShell::Posix.program_path(path), path);
+        assert_eq!(LoginShell::Cmd.program_path("/srv"), "/srv");
     }
 }
