@@ -141,6 +141,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             class_offset: 0,
             detections: None,
             windows: None,
+            transducer: None,
             further_inputs: Vec::new(),
         },
         dataset: Dataset {
@@ -156,6 +157,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             reference: 0.0,
             factor: 1.0,
             classes: DetectionClasses::Categories,
+            spellings: None,
         },
         mlperf_conf: BTreeMap::new(),
         downloads: Vec::new(),

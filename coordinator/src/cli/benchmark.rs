@@ -245,7 +245,7 @@ const fn metric(metric: Metric) -> &'static str {
         Metric::SquadF1 => "F1",
         Metric::CocoMap => "mAP",
         Metric::Dice => "DICE",
-        Metric::Wer => "1-WER",
+        Metric::Wer | Metric::EnglishWer => "1-WER",
     }
 }
 
@@ -259,6 +259,8 @@ fn response(response: Response, offset: i32) -> String {
         (Response::Stacked, _) => "all outputs, interleaved".to_owned(),
         (Response::Detections, _) => "7 floats for each detection".to_owned(),
         (Response::Segmentation, _) => "the class of each voxel, as a byte".to_owned(),
+        (Response::AllOutputs, _) => "all outputs, one after the other".to_owned(),
+        (Response::Transcript, _) => "a byte for each symbol of the transcript".to_owned(),
     }
 }
 
@@ -275,7 +277,9 @@ fn target(accuracy: &Accuracy) -> String {
     let number = rounded(accuracy.target());
     match accuracy.metric {
         Metric::Dice => number,
-        Metric::Top1 | Metric::SquadF1 | Metric::CocoMap | Metric::Wer => format!("{number} %"),
+        Metric::Top1 | Metric::SquadF1 | Metric::CocoMap | Metric::Wer | Metric::EnglishWer => {
+            format!("{number} %")
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn judge(
         Metric::SquadF1 => "f1",
         Metric::CocoMap => "mAP",
         Metric::Dice => "DICE",
-        Metric::Wer => "WER",
+        Metric::Wer | Metric::EnglishWer => "WER",
     };
     Ok(AccuracyResult {
         metric: metric.to_owned(),

@@ -53,6 +53,10 @@ const BENCHMARKS: &[(&str, &str)] = &[
         include_str!("../../../configs/benchmarks/ssd-resnet34.toml"),
     ),
     (
+        "whisper.toml",
+        include_str!("../../../configs/benchmarks/whisper.toml"),
+    ),
+    (
         "yolo-95.toml",
         include_str!("../../../configs/benchmarks/yolo-95.toml"),
     ),

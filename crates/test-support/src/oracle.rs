@@ -63,6 +63,11 @@ pub fn librispeech() -> Option<PathBuf> {
     installed("librispeech")
 }
 
+/// Returns the Python that has the text normaliser of the reference of Whisper, as [`opencv`] does.
+pub fn whisper() -> Option<PathBuf> {
+    installed("whisper")
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

@@ -4,6 +4,7 @@ mod dataset;
 mod detections;
 mod model;
 mod prep;
+mod transducer;
 mod windows;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,8 @@ pub use self::{
         DetectionPredictions, Detections,
     },
     model::{Dtype, FurtherInput, Model, ModelInput, Response},
-    prep::{DetectionImages, JpegImages, LetterboxImages, Prep, Speech, Squad, Volumes},
+    prep::{DetectionImages, JpegImages, LetterboxImages, Prep, Speech, SpeechClips, Squad, Volumes},
+    transducer::{NetworkState, SpeechFeatures, Transducer},
     windows::SlidingWindows,
 };
 
@@ -70,6 +72,10 @@ pub struct Accuracy {
     /// What the classes of detections are.
     #[serde(default, skip_serializing_if = "DetectionClasses::is_default")]
     pub classes: DetectionClasses,
+    /// British spellings with American ones, for the metric `english-wer`: `english.json` of the Python package `openai-whisper`, below the
+    /// scratch directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spellings: Option<String>,
 }
 
 impl Accuracy {
@@ -114,6 +120,9 @@ pub enum Metric {
     Dice,
     /// 100 % minus the word error rate of transcripts. Regatta computes it for samples of the preparation kind `speech`.
     Wer,
+    /// The same for English texts of Whisper's symbols, after the normalisation of `openai-whisper`, and with words that are only joined or
+    /// separated counted as equal. Regatta computes it for samples of the preparation kind `speech`.
+    EnglishWer,
 }
 
 impl Benchmark {

@@ -46,7 +46,12 @@ impl LabelType {
     pub fn of(response: Response) -> Option<Self> {
         match response {
             Response::ArgmaxInt32 => Some(Self::Int32),
-            Response::Raw | Response::Stacked | Response::Detections | Response::Segmentation => None,
+            Response::Raw
+            | Response::Stacked
+            | Response::Detections
+            | Response::Segmentation
+            | Response::AllOutputs
+            | Response::Transcript => None,
         }
     }
 

@@ -3,8 +3,8 @@
 use std::{io, path::PathBuf};
 
 use super::{
-    detection::DetectionScoreError, dice::DiceError, speech::SpeechScoreError, squad::SquadScoreError,
-    top1::Top1Error,
+    detection::DetectionScoreError, dice::DiceError, english::SpellingsError, speech::SpeechScoreError,
+    squad::SquadScoreError, top1::Top1Error,
 };
 use crate::{
     detection_images::AnnotationError, speech::SpeechError, squad::SquadError, val_map::ValMapError,
@@ -73,6 +73,21 @@ pub enum MeasureError {
         /// The cause.
         #[source]
         source: SpeechError,
+    },
+    /// The spellings cannot be read.
+    #[error("the accuracy of {benchmark} needs spellings")]
+    Spellings {
+        /// The benchmark's name.
+        benchmark: String,
+        /// The cause.
+        #[source]
+        source: SpellingsError,
+    },
+    /// The benchmark's file names no spellings.
+    #[error("the file of benchmark {benchmark} names no `spellings` under [accuracy]")]
+    NoSpellings {
+        /// The benchmark's name.
+        benchmark: String,
     },
     /// Responses of symbols have another type.
     #[error("the responses of benchmark {benchmark} are symbols; hint: --dtype byte or int64")]

@@ -34,7 +34,9 @@ impl Dtype {
     pub const fn of(response: Response) -> Self {
         match response {
             Response::ArgmaxInt32 => Self::Int32,
-            Response::Raw | Response::Segmentation => Self::Byte,
+            Response::Raw | Response::Segmentation | Response::AllOutputs | Response::Transcript => {
+                Self::Byte
+            }
             Response::Stacked | Response::Detections => Self::Float32,
         }
     }

@@ -54,6 +54,7 @@ pub fn limits(round: &Round, benchmark: &Benchmark) -> Vec<Limit> {
             Metric::CocoMap => "mAP",
             Metric::Dice => "DICE",
             Metric::Wer => "WER",
+            Metric::EnglishWer => "ACCURACY",
         };
         vec![Limit {
             metric: metric.to_owned(),

@@ -111,6 +111,7 @@ impl<'a> Staging<'a> {
             Metric::CocoMap => "mAP",
             Metric::Dice => "DICE",
             Metric::Wer => "WER",
+            Metric::EnglishWer => "ACCURACY",
         };
         let mut official = self.request.round.submission.benchmarks.iter();
         let same = official.find(|(_, rules)| rules.accuracy.iter().any(|bound| bound.metric == metric));
