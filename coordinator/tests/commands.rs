@@ -112,7 +112,7 @@ fn what_is_unknown_is_answered_with_what_is_known() {
         (
             "--benchmark",
             "digitz",
-            "known are 3d-unet-99, 3d-unet-99.9, bert-99, bert-99.9, digits, gptj-99, gptj-99.9, llama3.1-8b-edge, resnet50, retinanet, rnnt, ssd-mobilenet, ssd-resnet34, stable-diffusion-xl, yolo-95, yolo-99",
+            "known are 3d-unet-99, 3d-unet-99.9, bert-99, bert-99.9, digits, gptj-99, gptj-99.9, llama3.1-8b-edge, resnet50, retinanet, rnnt, ssd-mobilenet, ssd-resnet34, stable-diffusion-xl, whisper, yolo-95, yolo-99",
         ),
         ("--scenario", "Onlne", "known are SingleStream"),
         ("--engine", "tract", "engines that can: null"),
@@ -183,7 +183,7 @@ fn a_misspelt_word_is_named_also_before_any_device_has_come() {
         (
             "digitz",
             "Offline",
-            "known are 3d-unet-99, 3d-unet-99.9, bert-99, bert-99.9, digits, gptj-99, gptj-99.9, llama3.1-8b-edge, resnet50, retinanet, rnnt, ssd-mobilenet, ssd-resnet34, stable-diffusion-xl, yolo-95, yolo-99",
+            "known are 3d-unet-99, 3d-unet-99.9, bert-99, bert-99.9, digits, gptj-99, gptj-99.9, llama3.1-8b-edge, resnet50, retinanet, rnnt, ssd-mobilenet, ssd-resnet34, stable-diffusion-xl, whisper, yolo-95, yolo-99",
         ),
         ("digits", "Sideways", "known are SingleStream"),
         ("digits", "Offline", "no device has connected"),

@@ -172,7 +172,7 @@ fn official_checker(tree: &Path, round: &str) -> Option<String> {
     };
     let (revision, program): (_, &[&str]) = match round {
         "v2.0" => ("v2.0", &["submission-checker.py"]),
-        "v4.1" => ("v4.1", &["submission_checker.py"]),
+        "v4.0" | "v4.1" => (round, &["submission_checker.py"]),
         "v5.1" => ("v5.1.1", &["submission_checker.py"]),
         "v6.0" | "v6.1" => ("head-b66003e1", &["-m", "submission_checker.main"]),
         other => panic!("name the official checker of {other} here"),

@@ -42,6 +42,8 @@ pub struct WholeWay {
     python: PathBuf,
     /// The LoadGen's name on the command line.
     loadgen: &'static str,
+    /// The number of files of the model.
+    networks: usize,
 }
 
 impl WholeWay {
@@ -58,15 +60,26 @@ impl WholeWay {
     ) -> Option<Self> {
         let lab = Lab::new(Broker::Embedded)?;
         lab.write_benchmark(case.benchmark, resized);
-        let file = lab.scratch().join(network.0);
-        fs::create_dir_all(file.parent().expect("a directory")).expect("the model's directory");
-        fs::write(file, network.1).expect("the network");
-        Some(Self {
+        let mut way = Self {
             lab,
             case,
             python,
             loadgen: "official",
-        })
+            networks: 0,
+        };
+        way.add_network(network);
+        Some(way)
+    }
+
+    /// Adds a file of the model.
+    ///
+    /// # Panics
+    /// Panics when it cannot be written.
+    pub fn add_network(&mut self, (file, content): (&str, Vec<u8>)) {
+        let file = self.lab.scratch().join(file);
+        fs::create_dir_all(file.parent().expect("a directory")).expect("the model's directory");
+        fs::write(file, content).expect("the network");
+        self.networks += 1;
     }
 
     /// Makes the samples from the dataset in `data`, and again, which changes nothing.
@@ -76,8 +89,9 @@ impl WholeWay {
     pub fn prepare(&self, data: &Path) {
         let states = || self.lab.benchmark_files(self.case.benchmark);
         let before = states();
-        assert_eq!(before[0], "present", "the network: {before:?}");
-        assert!(before[1..].iter().all(|state| state == "missing"), "{before:?}");
+        let (networks, made) = before.split_at(self.networks);
+        assert!(networks.iter().all(|state| state == "present"), "{before:?}");
+        assert!(made.iter().all(|state| state == "missing"), "{before:?}");
         let made = self.prep(data);
         assert_eq!(made["samples"], self.case.samples, "{made:#}");
         self.prepare_again(data);

@@ -153,6 +153,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             detections: None,
             windows: None,
             mask: None,
+            transducer: None,
             further_inputs: Vec::new(),
         },
         dataset: Dataset {
@@ -170,6 +171,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             classes: DetectionClasses::Categories,
             further: Vec::new(),
             summaries: None,
+            spellings: None,
         },
         mlperf_conf: BTreeMap::new(),
         downloads: Vec::new(),

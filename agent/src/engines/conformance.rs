@@ -14,6 +14,8 @@ mod near_detections;
 mod predictions;
 mod resources;
 mod samples;
+#[cfg(feature = "tract")]
+mod speech;
 pub(crate) mod subjects;
 #[cfg(feature = "tract")]
 mod volumes;

@@ -142,6 +142,12 @@ impl Answers {
         self.ends.push(self.bytes.len());
     }
 
+    /// Adds the next sample's answer from its rows of several outputs, one after the other.
+    pub(crate) fn push_joined<'r>(&mut self, rows: impl Iterator<Item = &'r [u8]>) {
+        rows.for_each(|row| self.bytes.extend_from_slice(row));
+        self.ends.push(self.bytes.len());
+    }
+
     /// Adds the next sample's answer from its rows of several outputs, element by element in turn. Each row comes with
     /// its element size in bytes. All rows have equal length.
     pub(crate) fn push_stacked<'r>(&mut self, rows: impl Iterator<Item = (&'r [u8], usize)> + Clone) {

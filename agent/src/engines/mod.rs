@@ -9,6 +9,8 @@ mod engine;
 mod error;
 mod exchange;
 mod load_request;
+#[cfg(feature = "tract")]
+mod log_mel;
 mod model_file;
 mod null;
 mod numbers;
@@ -16,6 +18,8 @@ pub(crate) mod sim;
 pub(crate) mod tensorrt;
 #[cfg(feature = "tract")]
 mod tract;
+#[cfg(feature = "tract")]
+mod transducer;
 mod windows;
 
 use detections::DetectionDecoder;
@@ -23,15 +27,24 @@ pub(crate) use engine::{Description, Engine, Loaded};
 pub(crate) use error::EngineError;
 pub(crate) use exchange::{Answers, Batch, Input};
 pub(crate) use load_request::LoadRequest;
-use regatta_types::documents::EngineKind;
+use regatta_types::{benchmark::Response, documents::EngineKind};
 
 /// Loads the requested engines.
 ///
 /// # Errors
 /// [`EngineError`] when this build lacks the engine, or the model is missing, damaged, or does not match the samples.
 pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
-    match &request.benchmark.model.windows {
-        Some(windows) if request.kind.computes() => windows::load(request, windows, load_kind),
+    let model = &request.benchmark.model;
+    match (request.kind, &model.windows, &model.transducer) {
+        (kind, Some(windows), _) if kind.computes() => windows::load(request, windows, load_kind),
+        #[cfg(feature = "tract")]
+        (EngineKind::Tract, _, Some(transducer)) => transducer::load(request, transducer, load_kind),
+        (kind, _, _) if kind.computes() && model.response == Response::Transcript => {
+            Err(EngineError::NoTranscripts {
+                engine: kind,
+                benchmark: request.benchmark.name.clone(),
+            })
+        }
         _ => load_kind(request),
     }
 }

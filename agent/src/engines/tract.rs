@@ -204,6 +204,16 @@ fn push_tensors(outputs: &[TValue], rows: usize, count: usize, response: Respons
         }
         return;
     }
+    if response == Response::AllOutputs {
+        for sample in 0..count {
+            answers.push_joined(outputs.iter().map(|output| {
+                let bytes = output.as_bytes();
+                let row = bytes.len() / rows;
+                &bytes[sample * row..][..row]
+            }));
+        }
+        return;
+    }
     let bytes = outputs[0].as_bytes();
     bytes
         .chunks_exact((bytes.len() / rows).max(1))

@@ -70,13 +70,11 @@ pub(crate) fn name_in(
 }
 
 /// The paths at which a run looks for its files.
-pub(crate) fn places(spec: &RunSpec) -> [&str; 3] {
+pub(crate) fn places(spec: &RunSpec) -> Vec<String> {
     let benchmark = &spec.benchmark;
-    [
-        &benchmark.model.file,
-        &benchmark.dataset.dir,
-        &benchmark.dataset.map,
-    ]
+    let mut places = benchmark.model.files();
+    places.extend([benchmark.dataset.dir.clone(), benchmark.dataset.map.clone()]);
+    places
 }
 
 /// Returns whether `place`, below the scratch directory, is the asset at `path`, is inside it, or contains it.

@@ -172,9 +172,10 @@ fn sources_of(
     };
     let formed = benchmark.in_form(form).map_err(Failure::usage)?;
     let (model, dataset) = (&formed.model, &formed.dataset);
-    let mut places = vec![&model.file, &dataset.dir];
+    let mut places = model.files();
+    places.push(dataset.dir.clone());
     if !dataset.map.is_empty() && !Path::new(&dataset.map).starts_with(&dataset.dir) {
-        places.push(&dataset.map);
+        places.push(dataset.map.clone());
     }
     let scratch = workspace.scratch();
     if bundled::contains(benchmark) {
@@ -204,7 +205,7 @@ fn sources_of(
     }
     Ok(places
         .into_iter()
-        .map(|place| (scratch.join(place), place.clone()))
+        .map(|place| (scratch.join(&place), place))
         .collect())
 }
 

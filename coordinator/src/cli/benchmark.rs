@@ -276,7 +276,7 @@ const fn metric(metric: Metric) -> &'static str {
         Metric::SquadF1 => "F1",
         Metric::CocoMap => "mAP",
         Metric::Dice => "DICE",
-        Metric::Wer => "1-WER",
+        Metric::Wer | Metric::EnglishWer => "1-WER",
         Metric::Rouge => "ROUGE-1",
         Metric::ClipFid => "CLIP",
     }
@@ -294,6 +294,8 @@ fn response(response: Response, offset: i32) -> String {
         (Response::Tokens, _) => "the generated tokens, as int32".to_owned(),
         (Response::Image, _) => "the bytes of an RGB image".to_owned(),
         (Response::Segmentation, _) => "the class of each voxel, as a byte".to_owned(),
+        (Response::AllOutputs, _) => "all outputs, one after the other".to_owned(),
+        (Response::Transcript, _) => "a byte for each symbol of the transcript".to_owned(),
     }
 }
 
@@ -310,7 +312,12 @@ fn target(accuracy: &Accuracy) -> String {
     let number = rounded(accuracy.target());
     match accuracy.metric {
         Metric::Dice | Metric::ClipFid => number,
-        Metric::Top1 | Metric::SquadF1 | Metric::CocoMap | Metric::Wer | Metric::Rouge => {
+        Metric::Top1
+        | Metric::SquadF1
+        | Metric::CocoMap
+        | Metric::Wer
+        | Metric::EnglishWer
+        | Metric::Rouge => {
             format!("{number} %")
         }
     }

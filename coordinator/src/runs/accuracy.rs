@@ -29,6 +29,7 @@ pub(crate) fn judge(
     let metric = match benchmark.accuracy.metric {
         Metric::Top1 => "top1",
         Metric::SquadF1 => "f1",
+        Metric::Wer | Metric::EnglishWer => "WER",
         other => other.official_name(),
     };
     Ok(AccuracyResult {

@@ -383,11 +383,11 @@ impl<'a> RunFiles<'a> {
     }
 
     /// Returns the paths of a run's model and samples that no asset has. Devices need their own files there.
-    pub(crate) fn not_served<'s>(&self, spec: &'s RunSpec) -> Vec<&'s str> {
+    pub(crate) fn not_served(&self, spec: &RunSpec) -> Vec<String> {
         if !spec.engine.kind.computes() {
             return Vec::new();
         }
-        let is_missing = |place: &&str| !self.served.iter().any(|path| assets::holds(path, place));
+        let is_missing = |place: &String| !self.served.iter().any(|path| assets::holds(path, place));
         assets::places(spec).into_iter().filter(is_missing).collect()
     }
 

@@ -13,7 +13,7 @@ fn an_unknown_name_is_refused_with_the_known_names() {
     let error = catalogue.benchmark("digitz").unwrap_err().to_string();
     assert_eq!(
         error,
-        "unknown benchmark `digitz`; known are 3d-unet-99, 3d-unet-99.9, bert-99, bert-99.9, digits, gptj-99, gptj-99.9, llama3.1-8b-edge, resnet50, retinanet, rnnt, ssd-mobilenet, ssd-resnet34, stable-diffusion-xl, yolo-95, yolo-99"
+        "unknown benchmark `digitz`; known are 3d-unet-99, 3d-unet-99.9, bert-99, bert-99.9, digits, gptj-99, gptj-99.9, llama3.1-8b-edge, resnet50, retinanet, rnnt, ssd-mobilenet, ssd-resnet34, stable-diffusion-xl, whisper, yolo-95, yolo-99"
     );
     let error = catalogue.round(Some("v0.1")).unwrap_err().to_string();
     assert!(
@@ -28,7 +28,7 @@ fn an_unknown_name_is_refused_with_the_known_names() {
         .unwrap_err();
     let directory = own.path().join("benchmarks");
     let hint = format!(
-        "known are 3d-unet-99, 3d-unet-99.9, bert-99, bert-99.9, digits, gptj-99, gptj-99.9, llama3.1-8b-edge, resnet50, retinanet, rnnt, ssd-mobilenet, ssd-resnet34, stable-diffusion-xl, yolo-95, yolo-99, and files in {} add to them",
+        "known are 3d-unet-99, 3d-unet-99.9, bert-99, bert-99.9, digits, gptj-99, gptj-99.9, llama3.1-8b-edge, resnet50, retinanet, rnnt, ssd-mobilenet, ssd-resnet34, stable-diffusion-xl, whisper, yolo-95, yolo-99, and files in {} add to them",
         directory.display()
     );
     assert!(error.to_string().ends_with(&hint), "{error}");

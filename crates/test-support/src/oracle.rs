@@ -73,6 +73,11 @@ pub fn summaries() -> Option<PathBuf> {
     installed("summaries")
 }
 
+/// Returns the Python that has the text normaliser of the reference of Whisper, as [`opencv`] does.
+pub fn whisper() -> Option<PathBuf> {
+    installed("whisper")
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

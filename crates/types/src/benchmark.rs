@@ -5,6 +5,7 @@ mod dataset;
 mod detections;
 mod model;
 mod prep;
+mod transducer;
 mod windows;
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,10 @@ pub use self::{
     },
     model::{Dtype, FurtherInput, Model, ModelInput, Response},
     prep::{
-        DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech, Squad, Volumes,
+        DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech, SpeechClips,
+        Squad, Volumes,
     },
+    transducer::{NetworkState, SpeechFeatures, Transducer},
     windows::SlidingWindows,
 };
 

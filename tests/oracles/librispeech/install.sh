@@ -5,4 +5,4 @@
 #     REGATTA_ORACLES=DIR tests/oracles/librispeech/install.sh
 set -eu
 . "$(dirname "$0")/../python.sh"
-make_python librispeech-1 "-W ignore" numpy==1.26.4 soundfile==0.12.1 unidecode==1.3.8 inflect==7.0.0
+make_python librispeech-2 "-W ignore" numpy==1.26.4 soundfile==0.12.1 unidecode==1.3.8 inflect==7.0.0 onnx==1.17.0 onnxruntime==1.23.2

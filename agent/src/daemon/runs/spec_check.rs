@@ -73,7 +73,9 @@ pub(crate) fn check(
     name("benchmark", &spec.benchmark.name)?;
     name("LoadGen model", &spec.benchmark.loadgen_model)?;
     name("round", &spec.round)?;
-    inner_path("model file", &spec.benchmark.model.file)?;
+    for file in spec.benchmark.model.files() {
+        inner_path("model file", &file)?;
+    }
     inner_path("dataset directory", &spec.benchmark.dataset.dir)?;
     inner_path("dataset map", &spec.benchmark.dataset.map)?;
     // The samples of several inputs are in files with these names.

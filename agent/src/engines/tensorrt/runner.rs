@@ -290,10 +290,11 @@ impl Runner {
     fn answering(&self) -> impl Iterator<Item = (&Row, &Buffer)> + Clone {
         let outputs = &self.setup.tensors.outputs;
         let count = match self.setup.response {
-            Response::Stacked | Response::Detections => outputs.len(),
+            Response::Stacked | Response::Detections | Response::AllOutputs => outputs.len(),
             Response::Raw
             | Response::ArgmaxInt32
             | Response::Segmentation
+            | Response::Transcript
             | Response::Tokens
             | Response::Image => 1,
         };
@@ -383,6 +384,15 @@ impl Engine for Runner {
                     (row, output.element.size())
                 });
                 answers.push_stacked(rows);
+            }
+            return Ok(());
+        }
+        if self.setup.response == Response::AllOutputs {
+            for sample in 0..size {
+                let rows = self.answering();
+                answers.push_joined(
+                    rows.map(|(output, buffer)| &buffer.bytes()[sample * output.bytes()..][..output.bytes()]),
+                );
             }
             return Ok(());
         }

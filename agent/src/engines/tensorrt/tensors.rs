@@ -266,6 +266,8 @@ fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
         | Response::Stacked
         | Response::Detections
         | Response::Segmentation
+        | Response::AllOutputs
+        | Response::Transcript
         | Response::Tokens
         | Response::Image => Ok(()),
     }

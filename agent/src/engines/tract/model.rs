@@ -12,7 +12,10 @@ use tract_onnx::{
         DatumType, Framework, InferenceModel, InferenceModelExt, IntoRunnable, Tensor, TractResult,
         TypedFact, TypedModel, TypedRunnableModel,
     },
-    tract_core::internal::DimLike,
+    tract_core::{
+        internal::DimLike,
+        ops::{gru_seq::GruSeq, scan::Scan},
+    },
     tract_hir::infer::{Factoid, InferenceFact},
 };
 
@@ -127,7 +130,10 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
         );
         return Err(unfit(request, reason));
     };
-    if !matches!(model.response, Response::Stacked | Response::Detections) {
+    if !matches!(
+        model.response,
+        Response::Stacked | Response::Detections | Response::AllOutputs
+    ) {
         onnx.select_output_outlets(&[first_output]).map_err(refuse)?;
     }
     let mut taken = Vec::new();
@@ -224,6 +230,15 @@ fn fix_batch_size(onnx: &InferenceModel, batch_size: usize, inputs: &[PlanInput]
         let shape = input.batch_shape(batch_size);
         model.set_input_fact(number, InferenceFact::dt_shape(input.datum, &*shape))?;
     }
+    let mut model = model.into_typed()?;
+    for node in &mut model.nodes {
+        // Otherwise a recurrent network would continue where the last batch ended.
+        if let Some(scan) = node.op_as_mut::<Scan>() {
+            scan.reset_every_turn = true;
+        } else if let Some(recurrent) = node.op_as_mut::<GruSeq>() {
+            recurrent.reset_every_turn = true;
+        }
+    }
     model.into_optimized()
 }
 
@@ -250,7 +265,9 @@ fn check_outputs(
                 );
                 return Err(unfit(request, reason));
             }
-        } else if output.datum_type != first.datum_type || output.shape != first.shape {
+        } else if response != Response::AllOutputs
+            && (output.datum_type != first.datum_type || output.shape != first.shape)
+        {
             let reason = "its outputs have different types or shapes, and cannot be stacked".to_owned();
             return Err(unfit(request, reason));
         }

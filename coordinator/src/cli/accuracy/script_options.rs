@@ -62,7 +62,7 @@ pub(super) fn usual(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<Stri
         Metric::SquadF1 => squad(dtype, benchmark),
         Metric::CocoMap => detections(benchmark),
         Metric::Dice => segmentations(benchmark),
-        Metric::Wer => speech(dtype, benchmark),
+        Metric::Wer | Metric::EnglishWer => speech(dtype, benchmark),
         Metric::Rouge => summaries(dtype, benchmark),
         Metric::ClipFid => images(benchmark),
     }

@@ -21,6 +21,8 @@ use crate::{
 pub(in crate::cli) struct LocalFiles {
     scratch: PathBuf,
     rows: Vec<LocalFile>,
+    /// How many of the rows, from the first, are files of the model.
+    model_files: usize,
 }
 
 #[derive(Debug)]
@@ -60,21 +62,23 @@ impl LocalFiles {
         } else {
             present(dir.is_dir())
         };
-        let mut rows = vec![
-            LocalFile {
-                path: benchmark.model.file.clone(),
-                state: present(scratch.join(&benchmark.model.file).is_file()),
+        let files = benchmark.model.files().into_iter();
+        let mut rows: Vec<LocalFile> = files
+            .map(|path| LocalFile {
+                state: present(scratch.join(&path).is_file()),
+                path,
                 hint: model.map_or_else(
                     || "the model is yours to bring".to_owned(),
                     |download| download.url.clone(),
                 ),
-            },
-            LocalFile {
-                path: benchmark.dataset.dir.clone(),
-                state: samples,
-                hint: prep.clone(),
-            },
-        ];
+            })
+            .collect();
+        let model_files = rows.len();
+        rows.push(LocalFile {
+            path: benchmark.dataset.dir.clone(),
+            state: samples,
+            hint: prep.clone(),
+        });
         let beside = label_files(benchmark).into_iter();
         let labels = beside.map(|path| path.to_string_lossy().into_owned());
         for path in labels
@@ -87,15 +91,22 @@ impl LocalFiles {
                 hint: prep.clone(),
             });
         }
-        Some(Self { scratch, rows })
+        Some(Self {
+            scratch,
+            rows,
+            model_files,
+        })
     }
 
+    /// Returns the state of the model: present when all of its files are.
     pub(in crate::cli) fn model(&self) -> FileState {
-        self.rows[0].state
+        let states = self.rows[..self.model_files].iter().map(|row| row.state);
+        let mut missing = states.filter(|state| !matches!(state, FileState::Present));
+        missing.next().unwrap_or(FileState::Present)
     }
 
     pub(in crate::cli) fn samples(&self) -> FileState {
-        self.rows[1].state
+        self.rows[self.model_files].state
     }
 
     pub(in crate::cli) fn documents(&self) -> Vec<Value> {

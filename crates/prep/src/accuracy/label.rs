@@ -50,6 +50,8 @@ impl LabelType {
             | Response::Stacked
             | Response::Detections
             | Response::Segmentation
+            | Response::AllOutputs
+            | Response::Transcript
             | Response::Tokens
             | Response::Image => None,
         }

@@ -8,9 +8,10 @@ use regatta_types::benchmark::{Benchmark, Metric, Prep, SlidingWindows, Squad, S
 use super::{
     detection::{DetectionScore, detection},
     dice::{DiceScore, dice},
+    english::EnglishNormalizer,
     label::LabelType,
     measure_error::MeasureError,
-    speech::{SpeechScore, SymbolType, speech},
+    speech::{SpeechScore, SymbolType, TextRules, speech},
     squad::{SquadScore, squad},
     summaries::{SentenceModel, SummaryJudge, SummaryScore, TokenTexts, TokenType, read_expected},
     top1::{Top1, top1},
@@ -193,10 +194,10 @@ pub fn measure(
                 });
             }
         },
-        (Metric::Wer, _) => match transcripts_file(benchmark) {
+        (Metric::Wer | Metric::EnglishWer, _) => match transcripts_file(benchmark) {
             Some(path) => {
                 let path = scratch.join(path);
-                AccuracyFigure::Speech(measure_speech(benchmark, &path, label_type, log)?)
+                AccuracyFigure::Speech(measure_speech(benchmark, &path, label_type, log, scratch)?)
             }
             None => {
                 return Err(MeasureError::Elsewhere {
@@ -334,6 +335,7 @@ fn measure_speech(
     transcripts: &Path,
     dtype: Option<LabelType>,
     log: &Path,
+    scratch: &Path,
 ) -> Result<SpeechScore, MeasureError> {
     let name = || benchmark.name.clone();
     let symbol_type = match dtype {
@@ -341,12 +343,23 @@ fn measure_speech(
         Some(LabelType::Int64) => SymbolType::Int64,
         Some(_) => return Err(MeasureError::SymbolType { benchmark: name() }),
     };
+    let rules = match (benchmark.accuracy.metric, &benchmark.accuracy.spellings) {
+        (Metric::EnglishWer, Some(spellings)) => {
+            let normalizer = EnglishNormalizer::read(&scratch.join(spellings));
+            TextRules::English(normalizer.map_err(|source| MeasureError::Spellings {
+                benchmark: name(),
+                source,
+            })?)
+        }
+        (Metric::EnglishWer, None) => return Err(MeasureError::NoSpellings { benchmark: name() }),
+        _ => TextRules::Words,
+    };
     let transcripts = read_transcripts(transcripts).map_err(|source| MeasureError::Transcripts {
         benchmark: name(),
         source,
     })?;
     let entries = open(log)?;
-    speech(entries, &transcripts, symbol_type).map_err(|source| MeasureError::Speech {
+    speech(entries, &transcripts, symbol_type, &rules).map_err(|source| MeasureError::Speech {
         path: log.to_owned(),
         source,
     })

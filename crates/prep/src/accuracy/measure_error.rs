@@ -5,6 +5,7 @@ use std::{io, path::PathBuf};
 use super::{
     detection::DetectionScoreError,
     dice::DiceError,
+    english::SpellingsError,
     speech::SpeechScoreError,
     squad::SquadScoreError,
     summaries::{ExpectedSummaryError, SentenceModelError, SummaryScoreError, TokenizerError},
@@ -77,6 +78,21 @@ pub enum MeasureError {
         /// The cause.
         #[source]
         source: SpeechError,
+    },
+    /// The spellings cannot be read.
+    #[error("the accuracy of {benchmark} needs spellings")]
+    Spellings {
+        /// The benchmark's name.
+        benchmark: String,
+        /// The cause.
+        #[source]
+        source: SpellingsError,
+    },
+    /// The benchmark's file names no spellings.
+    #[error("the file of benchmark {benchmark} names no `spellings` under [accuracy]")]
+    NoSpellings {
+        /// The benchmark's name.
+        benchmark: String,
     },
     /// Responses of symbols have another type.
     #[error("the responses of benchmark {benchmark} are symbols; hint: --dtype byte or int64")]

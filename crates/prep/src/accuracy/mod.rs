@@ -5,6 +5,7 @@
 
 mod detection;
 mod dice;
+mod english;
 mod label;
 mod measure;
 mod measure_error;
@@ -15,6 +16,7 @@ mod top1;
 
 pub use detection::{DetectionScore, DetectionScoreError, DetectionsError};
 pub use dice::{DiceError, DiceScore};
+pub use english::SpellingsError;
 pub use label::{LabelError, LabelType};
 pub use measure::{AccuracyFigure, MeasuredAccuracy, measure};
 pub use measure_error::MeasureError;

@@ -1,13 +1,77 @@
-//! The word error rate of transcripts, as the reference's `accuracy_eval.py` computes it: the fewest words to insert, delete or change, over
-//! the words of all transcripts. The log is read entry by entry.
+//! The word error rate of transcripts, as the reference's `accuracy_eval.py` of RNN-T and of Whisper compute it: the fewest words to insert, delete
+//! or change, over the words of all transcripts. The log is read entry by entry.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use regatta_mllog::read::{AccuracyEntry, AccuracyLogError};
 use regatta_types::accuracy_line::word_error_line;
 
-/// The symbols of a response, by their index. The decoder's blank is behind them and never in a response.
-const SYMBOLS: &[u8; 28] = b" abcdefghijklmnopqrstuvwxyz'";
+use super::english::EnglishNormalizer;
+
+/// The symbols of RNN-T, by their index. The decoder's blank is behind them and never in a response.
+const SYMBOLS: &[u8] = b" abcdefghijklmnopqrstuvwxyz'";
+/// The symbols of Whisper, by their index.
+const ENGLISH_SYMBOLS: &[u8] = b" abcdefghijklmnopqrstuvwxyz'0123456789$%+-";
+
+/// How texts are compared.
+pub(crate) enum TextRules {
+    /// Word by word.
+    Words,
+    /// After normalisation, and with words that are joined or separated as equals.
+    English(EnglishNormalizer),
+}
+
+impl TextRules {
+    const fn symbols(&self) -> &'static [u8] {
+        match self {
+            Self::Words => SYMBOLS,
+            Self::English(_) => ENGLISH_SYMBOLS,
+        }
+    }
+
+    /// Returns the words of an expected and of a found text, and how many words are expected.
+    fn words<'t>(&self, expected: &'t str, found: &'t str) -> ([Vec<Cow<'t, str>>; 2], usize) {
+        match self {
+            Self::Words => {
+                let [expected, found] =
+                    [expected, found].map(|text| text.split_whitespace().map(Cow::Borrowed).collect());
+                let count = Vec::len(&expected);
+                ([expected, found], count)
+            }
+            Self::English(normalizer) => {
+                let [expected, found] = [expected, found].map(|text| normalizer.words(text));
+                (aligned(&expected, &found), expected.len())
+            }
+        }
+    }
+}
+
+/// The most words that are joined to one.
+const MOST_JOINED: usize = 3;
+
+/// Goes through both texts together, and joins up to three words of one that are one word of the other.
+fn aligned(expected: &[String], found: &[String]) -> [Vec<Cow<'static, str>>; 2] {
+    let mut results = [Vec::new(), Vec::new()];
+    let (mut place, mut other) = (0, 0);
+    while place < expected.len() && other < found.len() {
+        let joined = |words: &[String], from: usize, count: usize, word: &str| {
+            words
+                .get(from..from + count)
+                .is_some_and(|words| words.concat() == word)
+        };
+        let counts = (1..=MOST_JOINED).find_map(|count| {
+            let of_expected = joined(expected, place, count, &found[other]).then_some((count, 1));
+            of_expected.or_else(|| joined(found, other, count, &expected[place]).then_some((1, count)))
+        });
+        let (count, other_count) = counts.unwrap_or((1, 1));
+        results[0].push(Cow::Owned(expected[place..place + count].concat()));
+        results[1].push(Cow::Owned(found[other..other + other_count].concat()));
+        (place, other) = (place + count, other + other_count);
+    }
+    results[0].extend(expected[place..].iter().cloned().map(Cow::Owned));
+    results[1].extend(found[other..].iter().cloned().map(Cow::Owned));
+    results
+}
 
 /// The word error rate of a run. Its `Display` is the official script's line.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +145,7 @@ pub enum SpeechScoreError {
     },
     /// A response has a symbol that does not exist.
     #[error(
-        "the response in entry {entry} (sample {index}) has the symbol {symbol}, but there are 28, from 0; hint: responses have no blank, and --dtype names their type"
+        "the response in entry {entry} (sample {index}) has the symbol {symbol}, but there are {symbols}, from 0; hint: responses have no blank, and --dtype names their type"
     )]
     Symbol {
         /// The entry's number.
@@ -90,6 +154,8 @@ pub enum SpeechScoreError {
         index: u64,
         /// The symbol.
         symbol: i64,
+        /// The number of symbols.
+        symbols: usize,
     },
 }
 
@@ -98,6 +164,7 @@ pub(crate) fn speech(
     entries: impl IntoIterator<Item = Result<AccuracyEntry, AccuracyLogError>>,
     transcripts: &[String],
     symbol_type: SymbolType,
+    rules: &TextRules,
 ) -> Result<SpeechScore, SpeechScoreError> {
     let mut answered = vec![false; transcripts.len()];
     let (mut duplicates, mut errors, mut words) = (0, 0, 0);
@@ -115,14 +182,10 @@ pub(crate) fn speech(
             });
         };
         duplicates += usize::from(std::mem::replace(is_answered, true));
-        read_symbols(&entry, symbol_type, number, &mut text)?;
-        let expected: Vec<&str> = transcript.split_whitespace().collect();
-        words += expected.len();
-        errors += differences(
-            &expected,
-            text.split(' ').filter(|word| !word.is_empty()),
-            &mut row,
-        );
+        read_symbols(&entry, symbol_type, number, rules.symbols(), &mut text)?;
+        let ([expected, found], count) = rules.words(transcript, &text);
+        words += count;
+        errors += differences(&expected, &found, &mut row);
     }
     if words == 0 {
         return Err(SpeechScoreError::NoEntry);
@@ -141,16 +204,18 @@ fn read_symbols(
     entry: &AccuracyEntry,
     symbol_type: SymbolType,
     number: usize,
+    symbols: &[u8],
     text: &mut String,
 ) -> Result<(), SpeechScoreError> {
     let index = entry.qsl_idx;
     text.clear();
     let mut push = |symbol: i64| {
-        let found = usize::try_from(symbol).ok().and_then(|at| SYMBOLS.get(at));
+        let found = usize::try_from(symbol).ok().and_then(|at| symbols.get(at));
         let found = found.ok_or(SpeechScoreError::Symbol {
             entry: number,
             index,
             symbol,
+            symbols: symbols.len(),
         })?;
         text.push(char::from(*found));
         Ok(())
@@ -174,18 +239,14 @@ fn read_symbols(
 }
 
 /// Returns the fewest words to insert, delete or change so that `found` becomes `expected`. `row` is reused memory.
-fn differences<'a>(
-    expected: &[&str],
-    found: impl IntoIterator<Item = &'a str>,
-    row: &mut Vec<usize>,
-) -> usize {
+fn differences(expected: &[Cow<'_, str>], found: &[Cow<'_, str>], row: &mut Vec<usize>) -> usize {
     row.clear();
     row.extend(0..=expected.len());
     for word in found {
         let mut diagonal = row[0];
         row[0] += 1;
         for (at, other) in expected.iter().enumerate() {
-            let change = diagonal + usize::from(*other != word);
+            let change = diagonal + usize::from(other != word);
             diagonal = row[at + 1];
             row[at + 1] = change.min(diagonal + 1).min(row[at] + 1);
         }

@@ -53,7 +53,7 @@ pub(crate) fn prepare(
     begin(&dir)?;
     let waveforms = Waveforms {
         utterances: &utterances,
-        rate: kind.sample_rate,
+        kind,
         dtype: target.model.input_dtype,
         row,
     };
@@ -127,7 +127,7 @@ fn array_names(target: &Benchmark) -> Result<(Vec<String>, usize), PrepError> {
 /// The array of padded waveforms.
 struct Waveforms<'a> {
     utterances: &'a [Utterance],
-    rate: u32,
+    kind: &'a Speech,
     dtype: Dtype,
     /// The values of a row.
     row: usize,
@@ -174,10 +174,16 @@ impl Waveforms<'_> {
     fn row(&self, utterance: &Utterance) -> Result<Vec<u8>, SpeechError> {
         let len = self.row * self.dtype.size();
         let mut row = Vec::with_capacity(len);
-        let file = FlacFile::open(&utterance.path, self.rate)?;
-        file.decode(&utterance.path, |value| {
-            push_element(value, self.dtype, None, &mut row);
-        })?;
+        let pause = self.kind.clips.as_ref().map_or(0, |clips| clips.pause);
+        for (number, path) in utterance.paths.iter().enumerate() {
+            if number > 0 {
+                row.resize(row.len() + pause * self.dtype.size(), 0);
+            }
+            let file = FlacFile::open(path, self.kind.sample_rate)?;
+            file.decode(path, |value| {
+                push_element(value, self.dtype, None, &mut row);
+            })?;
+        }
         row.resize(len, 0);
         Ok(row)
     }

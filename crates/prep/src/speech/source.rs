@@ -1,5 +1,5 @@
-//! The utterances as published, checked before anything is made of them: each has a FLAC file of the right form and a transcript. Reads
-//! headers only.
+//! The utterances as published, checked before anything is made of them: each has a FLAC file of the right form and a transcript. Utterances
+//! of a chapter are joined to clips where the benchmark says so. Reads headers only.
 
 use std::{
     collections::HashSet,
@@ -7,19 +7,19 @@ use std::{
 };
 
 use regatta_fsutil::regular_file;
-use regatta_types::benchmark::Speech;
+use regatta_types::benchmark::{Speech, SpeechClips};
 
 use super::{error::SpeechError, flac::FlacFile};
 use crate::{error::PrepError, jpeg_images::ImageRequest, val_map};
 
-/// An utterance.
+/// An utterance, or several that are joined.
 #[derive(Debug)]
 pub(crate) struct Utterance {
     /// `SPEAKER/CHAPTER/NAME`, without the file's ending.
     pub(crate) name: String,
-    /// The FLAC file.
-    pub(crate) path: PathBuf,
-    /// The number of values.
+    /// The FLAC files, at least one.
+    pub(crate) paths: Vec<PathBuf>,
+    /// The number of values, with those of pauses.
     pub(crate) values: u64,
     /// The transcript in lower case; empty for calibration, which needs none.
     pub(crate) transcript: String,
@@ -39,8 +39,11 @@ pub(crate) fn open(request: &ImageRequest<'_>, kind: &Speech) -> Result<Vec<Utte
         return listed(list, kind, data, most);
     }
     let dir = data.join(&kind.set);
-    let mut utterances = published(kind, &dir, &benchmark.name)?;
+    let mut utterances = published(kind, data, &benchmark.name)?;
     utterances.retain(|utterance| (1..=most).contains(&utterance.values));
+    if let Some(clips) = &kind.clips {
+        utterances = joined(utterances, clips, most, kind.sample_rate);
+    }
     let expected = benchmark.dataset.total_samples;
     if utterances.len() == expected {
         return Ok(utterances);
@@ -52,8 +55,9 @@ pub(crate) fn open(request: &ImageRequest<'_>, kind: &Speech) -> Result<Vec<Utte
     })
 }
 
-/// Reads the headers of all utterances in the chapters below `dir`.
-fn published(kind: &Speech, dir: &Path, benchmark: &str) -> Result<Vec<Utterance>, SpeechError> {
+/// Reads the headers of all utterances in the benchmark's chapters below `data`.
+fn published(kind: &Speech, data: &Path, benchmark: &str) -> Result<Vec<Utterance>, SpeechError> {
+    let dir = data.join(&kind.set);
     let missing: Vec<&String> = kind
         .chapters
         .iter()
@@ -61,27 +65,95 @@ fn published(kind: &Speech, dir: &Path, benchmark: &str) -> Result<Vec<Utterance
         .collect();
     if let Some(first) = missing.first() {
         return Err(SpeechError::MissingChapters {
-            dir: dir.to_owned(),
+            dir: dir.clone(),
             missing: missing.len(),
             total: kind.chapters.len(),
             first: (*first).clone(),
             benchmark: benchmark.to_owned(),
         });
     }
+    let chapters: Vec<(PathBuf, String)> = if kind.chapters.is_empty() {
+        all_chapters(kind, data)?
+    } else {
+        let in_set = |chapter: &String| (dir.clone(), chapter.clone());
+        kind.chapters.iter().map(in_set).collect()
+    };
     let mut utterances = Vec::new();
-    for chapter in &kind.chapters {
+    for (set, chapter) in &chapters {
         let before = utterances.len();
-        let transcripts = read_transcripts(dir, chapter, kind.sample_rate, &mut utterances)?;
-        check_files(&dir.join(chapter), &utterances[before..], &transcripts)?;
+        let transcripts = read_transcripts(set, chapter, kind.sample_rate, &mut utterances)?;
+        check_files(&set.join(chapter), &utterances[before..], &transcripts)?;
     }
     if utterances.len() == kind.utterances {
         return Ok(utterances);
     }
     Err(SpeechError::Utterances {
-        dir: dir.to_owned(),
+        dir,
         found: utterances.len(),
         expected: kind.utterances,
     })
+}
+
+/// Finds the chapters in all sets, in alphabetical order.
+fn all_chapters(kind: &Speech, data: &Path) -> Result<Vec<(PathBuf, String)>, SpeechError> {
+    let mut chapters = Vec::new();
+    for set in std::iter::once(&kind.set).chain(&kind.further_sets) {
+        let set = data.join(set);
+        for speaker in directories(&set)? {
+            let of_speaker = directories(&set.join(&speaker))?.into_iter();
+            chapters.extend(of_speaker.map(|chapter| (set.clone(), format!("{speaker}/{chapter}"))));
+        }
+    }
+    chapters.sort_by(|(_, one), (_, other)| one.cmp(other));
+    Ok(chapters)
+}
+
+/// Returns the names of the directories in `path`.
+fn directories(path: &Path) -> Result<Vec<String>, SpeechError> {
+    let unreadable = |source| SpeechError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut names = Vec::new();
+    for entry in path.read_dir().map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        if entry.path().is_dir() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Joins the utterances of each chapter in their order to clips of at most `most` values. A clip ends where the next utterance does not fit.
+fn joined(utterances: Vec<Utterance>, clips: &SpeechClips, most: u64, rate: u32) -> Vec<Utterance> {
+    // The reference compares seconds in floats.
+    let seconds = |values: u64| values as f64 / f64::from(rate);
+    let (pause, limit) = (seconds(clips.pause as u64), seconds(most));
+    let mut joined: Vec<Utterance> = Vec::new();
+    let (mut chapter, mut length, mut number) = (String::new(), 0.0, 0);
+    for utterance in utterances {
+        let own = utterance.name.rsplit_once('/').map_or("", |(chapter, _)| chapter);
+        let own_length = seconds(utterance.values);
+        if let Some(clip) = joined.last_mut()
+            && own == chapter
+            && length + pause + own_length <= limit
+        {
+            length = length + own_length + pause;
+            clip.values += clips.pause as u64 + utterance.values;
+            clip.transcript.push(' ');
+            clip.transcript.push_str(&utterance.transcript);
+            clip.paths.extend(utterance.paths);
+            continue;
+        }
+        number = if own == chapter { number + 1 } else { 0 };
+        own.clone_into(&mut chapter);
+        length = own_length;
+        joined.push(Utterance {
+            name: format!("{}_{number}", chapter.replace('/', "-")),
+            ..utterance
+        });
+    }
+    joined
 }
 
 /// Adds the utterances of a chapter's transcripts, and returns the path of the transcripts.
@@ -116,7 +188,7 @@ fn read_transcripts(
         utterances.push(Utterance {
             name: format!("{chapter}/{name}"),
             values: FlacFile::open(&file, rate)?.values,
-            path: file,
+            paths: vec![file],
             transcript: words.trim().to_ascii_lowercase(),
         });
     }
@@ -129,7 +201,10 @@ fn check_files(directory: &Path, utterances: &[Utterance], transcripts: &Path) -
         path: directory.to_owned(),
         source,
     };
-    let known: HashSet<&Path> = utterances.iter().map(|one| one.path.as_path()).collect();
+    let known: HashSet<&Path> = utterances
+        .iter()
+        .flat_map(|one| one.paths.iter().map(PathBuf::as_path))
+        .collect();
     for entry in directory.read_dir().map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         if path.extension().is_some_and(|ending| ending == "flac") && !known.contains(path.as_path()) {
@@ -169,7 +244,7 @@ fn listed(list: &Path, kind: &Speech, data: &Path, most: u64) -> Result<Vec<Utte
         }
         utterances.push(Utterance {
             name: name.to_owned(),
-            path,
+            paths: vec![path],
             values,
             transcript: String::new(),
         });

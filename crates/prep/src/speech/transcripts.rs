@@ -39,7 +39,11 @@ pub fn transcripts_file(benchmark: &Benchmark) -> Option<PathBuf> {
     let Some(Prep::Speech(kind)) = &benchmark.prep else {
         return None;
     };
-    Some(Path::new(&benchmark.dataset.dir).with_file_name(format!("{}-wav.json", kind.set)))
+    let name = match &kind.clips {
+        Some(clips) => clips.transcripts.clone(),
+        None => format!("{}-wav.json", kind.set),
+    };
+    Some(Path::new(&benchmark.dataset.dir).with_file_name(name))
 }
 
 /// Returns the transcripts of the samples as JSON.
@@ -48,11 +52,15 @@ pub(crate) fn manifest(utterances: &[Utterance], kind: &Speech) -> io::Result<Ve
         .iter()
         .map(|utterance| {
             let duration = utterance.values as f64 / f64::from(kind.sample_rate);
+            let directory = match &kind.clips {
+                Some(clips) => clips.transcripts.trim_end_matches(".json").to_owned(),
+                None => format!("{}-wav", kind.set),
+            };
             ManifestEntry {
                 files: vec![ManifestFile {
                     duration,
                     num_samples: utterance.values,
-                    fname: format!("{}-wav/{}.wav", kind.set, utterance.name),
+                    fname: format!("{directory}/{}.wav", utterance.name),
                     speed: 1,
                 }],
                 original_duration: duration,

@@ -34,7 +34,11 @@ impl Dtype {
     pub const fn of(response: Response) -> Self {
         match response {
             Response::ArgmaxInt32 | Response::Tokens => Self::Int32,
-            Response::Raw | Response::Segmentation | Response::Image => Self::Byte,
+            Response::Raw
+            | Response::Segmentation
+            | Response::AllOutputs
+            | Response::Transcript
+            | Response::Image => Self::Byte,
             Response::Stacked | Response::Detections => Self::Float32,
         }
     }

@@ -21,6 +21,10 @@ pub struct Accuracy {
     /// What summaries are compared with; for the metric `rouge` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summaries: Option<SummaryFiles>,
+    /// British spellings with American ones, for the metric `english-wer`: `english.json` of the Python package `openai-whisper`, below the
+    /// scratch directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spellings: Option<String>,
 }
 
 impl Accuracy {
@@ -116,6 +120,9 @@ pub enum Metric {
     Dice,
     /// 100 % minus the word error rate of transcripts. Regatta computes it for samples of the preparation kind `speech`.
     Wer,
+    /// The same for English texts of Whisper's symbols, after the normalisation of `openai-whisper`, and with words that are only joined or
+    /// separated counted as equal. Regatta computes it for samples of the preparation kind `speech`.
+    EnglishWer,
     /// ROUGE-1 of summaries, in percent, with the further figures `ROUGE2`, `ROUGEL`, `ROUGELSUM` and `GEN_LEN`. Regatta computes it for
     /// benchmarks that name the files.
     Rouge,
@@ -133,6 +140,7 @@ impl Metric {
             Self::CocoMap => "mAP",
             Self::Dice => "DICE",
             Self::Wer => "WER",
+            Self::EnglishWer => "ACCURACY",
             Self::Rouge => "ROUGE1",
             Self::ClipFid => "CLIP_SCORE",
         }

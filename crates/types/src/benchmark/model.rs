@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{detections::Detections, windows::SlidingWindows};
+use super::{detections::Detections, transducer::Transducer, windows::SlidingWindows};
 use crate::{UnknownWord, layout::Layout};
 
 /// A model file and its inputs.
@@ -43,6 +43,10 @@ pub struct Model {
     /// shape of a sequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask: Option<String>,
+    /// The loop in which three networks make a transcript of a waveform; `None` for a model of one network. The inputs are then a waveform
+    /// and its number of values before the padding, an `int32` without dimensions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transducer: Option<Transducer>,
     /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
     /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -126,6 +130,21 @@ impl Model {
             layout: Layout::Linear,
         });
         std::iter::once(first).chain(further)
+    }
+
+    /// Returns the paths of all files of the model below the scratch directory, the model's own first.
+    #[must_use]
+    pub fn files(&self) -> Vec<String> {
+        let mut files = vec![self.file.clone()];
+        if let Some(transducer) = &self.transducer {
+            let directory = self.file.rsplit_once('/').map(|(directory, _)| directory);
+            let beside = |name: &String| match directory {
+                Some(directory) => format!("{directory}/{name}"),
+                None => name.clone(),
+            };
+            files.extend([&transducer.prediction, &transducer.joint].map(beside));
+        }
+        files
     }
 
     /// Returns the bytes of a sample: the sum over its tensors. For a model with [`windows`](Self::windows), those of a window. `None` when
@@ -228,6 +247,10 @@ pub enum Response {
     /// A generated image: a byte for red, green and blue of each pixel, row by row. `accuracy_coco.py` of `text_to_image` reads this form.
     /// No engine computes it.
     Image,
+    /// All output tensors one after the other.
+    AllOutputs,
+    /// The symbols of a transcript, a byte for each. Their number differs between samples. `accuracy_eval.py` reads this form.
+    Transcript,
 }
 
 impl Response {

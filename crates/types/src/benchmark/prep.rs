@@ -188,12 +188,30 @@ pub struct Volumes {
 pub struct Speech {
     /// The directory of the speakers in the dataset's directory.
     pub set: String,
-    /// The chapters, `SPEAKER/CHAPTER`, in the order of their samples.
+    /// Further directories of speakers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_sets: Vec<String>,
+    /// The chapters, `SPEAKER/CHAPTER`, in the order of their samples. When there are none, all chapters are used, in alphabetical order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chapters: Vec<String>,
     /// The utterances in these chapters, with those that are too long.
     pub utterances: usize,
     /// Values in a second.
     pub sample_rate: u32,
+    /// How utterances of a chapter are joined to a sample; `None` when each is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clips: Option<SpeechClips>,
+}
+
+/// How the utterances of a chapter are joined, one after the other, as long as they fit into a sample, as in the reference's
+/// `repackage_librispeech.py`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpeechClips {
+    /// The values of silence between two utterances.
+    pub pause: usize,
+    /// The name of the file with the transcripts of all clips.
+    pub transcripts: String,
 }
 
 /// A published file, and what is checked of it.
