@@ -30,6 +30,11 @@ use regatta_types::documents::EngineKind;
 /// # Errors
 /// [`EngineError`] when this build lacks the engine, or the model is missing, damaged, or does not match the samples.
 pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+    if request.kind.computes() && !request.benchmark.model.response.has_engine() {
+        return Err(EngineError::NoResponses {
+            benchmark: request.benchmark.name.clone(),
+        });
+    }
     match &request.benchmark.model.windows {
         Some(windows) if request.kind.computes() => windows::load(request, windows, load_kind),
         _ => load_kind(request),
