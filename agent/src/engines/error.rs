@@ -18,6 +18,14 @@ pub(crate) enum EngineError {
         /// The engines of this build.
         instead: &'static str,
     },
+    /// No engine computes such responses.
+    #[error(
+        "no engine computes the responses of benchmark {benchmark} yet; null and sim run without a model"
+    )]
+    NoResponses {
+        /// The benchmark's name.
+        benchmark: String,
+    },
     /// Hardware or software that the engine needs is missing or does not work.
     #[error("the {engine} engine cannot be used here")]
     Unavailable {

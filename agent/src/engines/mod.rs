@@ -35,6 +35,11 @@ use regatta_types::{benchmark::Response, documents::EngineKind};
 /// [`EngineError`] when this build lacks the engine, or the model is missing, damaged, or does not match the samples.
 pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let model = &request.benchmark.model;
+    if request.kind.computes() && !model.response.has_engine() {
+        return Err(EngineError::NoResponses {
+            benchmark: request.benchmark.name.clone(),
+        });
+    }
     match (request.kind, &model.windows, &model.transducer) {
         (kind, Some(windows), _) if kind.computes() => windows::load(request, windows, load_kind),
         #[cfg(feature = "tract")]
