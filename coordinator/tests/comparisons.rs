@@ -288,7 +288,7 @@ fn a_baseline_fails_another_workspace_that_is_slower() {
     let (code, _, errors) = filled.compare(&["set:batch=2", "--baseline", &baseline]);
     assert_eq!(code, 2);
     assert!(
-        errors.contains("is no baseline") && errors.contains("--write-baseline"),
+        errors.contains("is not a baseline") && errors.contains("--write-baseline"),
         "{errors}"
     );
 }
@@ -338,7 +338,7 @@ fn selections_that_cannot_be_are_refused_with_a_remedy() {
             &["set:batch=1", "set:batch=9"],
             "no run is selected by `set:batch=9`",
         ),
-        (&["set:batch=1", "speed:9"], "`speed` is no kind of selection"),
+        (&["set:batch=1", "speed:9"], "`speed` is not a kind of selection"),
         (&["set:batch", "set:batch=2"], "write `set:batch=VALUE`"),
         (
             &["device:nano", "last"],

@@ -104,7 +104,7 @@ fn comparisons_and_histories_are_those_of_the_commands() {
 
     for (query, words) in [
         ("a=set%3Abatch%3D1", "one selection is nothing to compare with"),
-        ("a=x%3Ay&b=last", "`x` is no kind of selection"),
+        ("a=x%3Ay&b=last", "`x` is not a kind of selection"),
         ("a=label%3Anone&b=last", "no device has the label `none`"),
         ("a=last&b=last", "there is nothing to compare"),
         ("a=last&b=last&floor=0", "write a percentage from 1 to 99"),

@@ -38,7 +38,7 @@ pub(super) async fn handshake(
     let key = certificates
         .and_then(|chain| chain.first())
         .and_then(keys::public_key_of)
-        .ok_or_else(|| io::Error::other("the certificate holds no Ed25519 key"))?;
+        .ok_or_else(|| io::Error::other("the certificate has no Ed25519 key"))?;
     let peer = if key == *coordinator_key {
         Peer::Coordinator
     } else {

@@ -498,6 +498,12 @@ mod tests {
     }
 
     #[test]
+    fn the_example_is_a_plan() {
+        let plan = CampaignPlan::read(include_str!("../../../configs/examples/campaign.toml")).unwrap();
+        assert_eq!((plan.name.as_str(), plan.cells.len()), ("weekend", 1));
+    }
+
+    #[test]
     fn problems_have_their_line() {
         for (head, expected) in [
             (

@@ -122,7 +122,7 @@ pub(super) fn listen(
         if let Some(since) = store.service()?.broker_lost {
             let since = tables::ago(&since, Timestamp::now());
             tell(&format!(
-                "the coordinator lost the broker {since}, so no device is heard"
+                "the coordinator lost the broker {since}, so no messages of devices arrive"
             ));
         }
         return Ok(());
@@ -131,7 +131,7 @@ pub(super) fn listen(
         return Ok(());
     }
     tell(&format!(
-        "no coordinator serves this workspace, so no device is heard; start it: {}",
+        "no coordinator serves this workspace, so no messages of devices arrive; start it: {}",
         context.command("serve")
     ));
     for device in devices {

@@ -48,7 +48,7 @@ impl DeviceWatch {
         {
             let since = tables::ago(since, Timestamp::now());
             report.changes.push(format!(
-                "the coordinator lost the broker {since}: no device is heard until it is back; runs go on"
+                "the coordinator lost the broker {since}: no messages of devices arrive until it is back; runs continue"
             ));
         }
         self.has_reported_broker = lost.is_some();

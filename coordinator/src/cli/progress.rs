@@ -30,7 +30,7 @@ pub(crate) fn rows(store: &Store, ids: &[RunId]) -> Result<Vec<RunRow>, Failure>
         rows.push(
             store
                 .run(id)?
-                .ok_or_else(|| Failure::could_not(format!("run {id} is gone from the store")))?,
+                .ok_or_else(|| Failure::could_not(format!("run {id} is missing from the store")))?,
         );
     }
     Ok(rows)

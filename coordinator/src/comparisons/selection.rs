@@ -82,9 +82,11 @@ fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Failur
                 agent(&runs.workspace.run(row.id)).is_some_and(|found| found == version)
             }))
         }
-        _ => Err(Failure::misuse(format!("`{kind}` is no kind of selection")).hint(
-            "known are device, label, campaign, set, engine and agent; runs are named by their ids alone",
-        )),
+        _ => Err(
+            Failure::misuse(format!("`{kind}` is not a kind of selection")).hint(
+                "known are device, label, campaign, set, engine and agent; runs are named by their ids alone",
+            ),
+        ),
     }
 }
 

@@ -110,7 +110,7 @@ fn summary(fleet: &FleetSnapshot) -> Markup {
     html! {
         div #summary {
             @if let Some(since) = &fleet.broker_lost {
-                p .alarm { "The coordinator lost the broker" @if let Some(ago) = elapsed(since, fleet.read) { " " (ago) " ago" } ": no device is heard." }
+                p .alarm { "The coordinator lost the broker" @if let Some(ago) = elapsed(since, fleet.read) { " " (ago) " ago" } ": no messages of devices arrive." }
             }
             @if fleet.refused > 0 {
                 p .alarm { (fleet.refused) " more devices speak another wire version: update their agents." }

@@ -109,7 +109,7 @@ impl IdentityError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Changed { name, .. } => Some(format!(
-                "`regatta device remove {name}` gives the name free, when the device of before is gone for good"
+                "`regatta device remove {name}` frees the name, if the earlier device never returns"
             )),
             Self::OtherName { known, .. } => Some(format!(
                 "deploy to it as {known}, or `regatta device remove {known}` and delete device.key in its state directory"

@@ -133,7 +133,7 @@ impl Desk {
         let member = member.ok_or_else(|| Refusal::with_reason("this device is not enrolled here"))?;
         if member.not_after <= store::now() {
             return Err(Refusal::with_reason(
-                "this device's certificate has run out: enroll it anew with a token of `regatta device add`",
+                "this device's certificate has expired: enroll it again with a token of `regatta device add`",
             ));
         }
         if !self.renewals.try_take(device.clone()) {

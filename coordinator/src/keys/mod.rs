@@ -78,7 +78,7 @@ pub(crate) enum KeysError {
         PathBuf,
     ),
     /// A file has other content than expected.
-    #[error("{} holds no {what} in PEM: restore it from a copy", .path.display())]
+    #[error("{} has no {what} in PEM: restore it from a copy", .path.display())]
     Malformed {
         /// The expected content.
         what: &'static str,

@@ -53,7 +53,7 @@ impl Missing {
         for name in &self.damaged {
             tracing::error!(
                 %run,
-                "{} is gone or changed since it was delivered: asking for it again. hint: is the disk sound?",
+                "{} is missing or changed since it was delivered: requesting it again. hint: is the disk sound?",
                 dir.file(name).display()
             );
         }

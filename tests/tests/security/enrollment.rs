@@ -240,7 +240,7 @@ fn an_expired_certificate_is_not_renewed_and_renewals_have_an_interval() {
             .as_ref()
             .expect("it runs")
             .output()
-            .contains("has run out: enroll it anew")
+            .contains("has expired: enroll it again")
     });
     assert_eq!(certificates(), 5);
 }

@@ -147,7 +147,7 @@ async fn pass_on_events(lines: &mut (impl AsyncBufRead + Unpin + Send), sender: 
                 }
             }
             Err(_) => tracing::warn!(
-                "the run process wrote something that is no event: {}",
+                "the run process wrote something that is not an event: {}",
                 String::from_utf8_lossy(line.get(..200).unwrap_or(&line)).trim_end()
             ),
         }

@@ -132,7 +132,7 @@ fn inner_path(what: &'static str, value: &str) -> Result<(), SpecError> {
         why,
     };
     if value.len() > 4096 || value.contains('\0') {
-        return Err(refuse("is no path"));
+        return Err(refuse("is not a path"));
     }
     if !Path::new(value)
         .components()

@@ -47,7 +47,7 @@ pub(super) fn read(file: &Path) -> Result<Selected, Failure> {
         .map_err(|error| Failure::usage(error).context(format!("cannot read {}", file.display())))?;
     let no_baseline = |error: anyhow::Error| {
         Failure::usage(error)
-            .context(format!("{} is no baseline", file.display()))
+            .context(format!("{} is not a baseline", file.display()))
             .hint("`regatta compare SELECTION --write-baseline FILE` writes one")
     };
     let baseline: Baseline = serde_json::from_str(&text).map_err(|error| no_baseline(error.into()))?;

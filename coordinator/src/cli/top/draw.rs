@@ -105,7 +105,7 @@ fn summary(view: &TopView, palette: &Palette) -> Line<'static> {
     }
     if let Some(since) = &fleet.snapshot.broker_lost {
         let text = format!(
-            "the coordinator lost the broker {}: no device is heard",
+            "the coordinator lost the broker {}: no messages of devices arrive",
             tables::ago(since, now)
         );
         return Line::styled(text, palette.colour(Color::Red));

@@ -104,7 +104,7 @@ impl SshError {
                 "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the board, then --accept-host-key {fingerprint}"
             )),
             Self::Changed { name, .. } => Some(format!(
-                "if the board was flashed anew, `ssh-keygen -R '{name}'` forgets the old key"
+                "if the board was flashed again, `ssh-keygen -R '{name}'` forgets the old key"
             )),
             Self::Login { .. } => {
                 Some("--identity FILE names a key; --password-stdin reads a password".to_owned())

@@ -76,7 +76,7 @@ pub(crate) fn keep(
     explanation: &str,
 ) -> anyhow::Result<()> {
     let Some(of) = &row.draft.spec.audit else {
-        anyhow::bail!("run {} is no audit", row.id);
+        anyhow::bail!("run {} is not an audit", row.id);
     };
     let verifier = Verifier {
         workspace,
@@ -115,7 +115,7 @@ pub(crate) fn expect_proven(
         let dir = workspace.run(run);
         let row = store
             .run(run)?
-            .with_context(|| format!("run {run} is gone from the store"))?;
+            .with_context(|| format!("run {run} is missing from the store"))?;
         let key = store.public_key(&row.device)?;
         let signed = SignedEvidence::read(dir.path(), key.as_ref()).with_context(|| format!("run {run}"))?;
         for name in [file_name::SUMMARY, file_name::DETAIL, file_name::ACCURACY] {
