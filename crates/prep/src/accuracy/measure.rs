@@ -346,10 +346,11 @@ fn measure_speech(
     let rules = match (benchmark.accuracy.metric, &benchmark.accuracy.spellings) {
         (Metric::EnglishWer, Some(spellings)) => {
             let normalizer = EnglishNormalizer::read(&scratch.join(spellings));
-            TextRules::English(normalizer.map_err(|source| MeasureError::Spellings {
+            let normalizer = normalizer.map_err(|source| MeasureError::Spellings {
                 benchmark: name(),
                 source,
-            })?)
+            })?;
+            TextRules::English(Box::new(normalizer))
         }
         (Metric::EnglishWer, None) => return Err(MeasureError::NoSpellings { benchmark: name() }),
         _ => TextRules::Words,

@@ -18,7 +18,7 @@ pub(crate) enum TextRules {
     /// Word by word.
     Words,
     /// After normalisation, and with words that are joined or separated as equals.
-    English(EnglishNormalizer),
+    English(Box<EnglishNormalizer>),
 }
 
 impl TextRules {

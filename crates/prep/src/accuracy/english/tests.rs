@@ -137,7 +137,7 @@ fn texts(count: usize) -> Vec<String> {
         (state >> 33) as usize % below
     };
     let text = |number: usize| {
-        let among = if number % 2 == 0 { 82 } else { WORDS.len() };
+        let among = if number.is_multiple_of(2) { 82 } else { WORDS.len() };
         let words: Vec<&str> = (0..=next(12)).map(|_| WORDS[next(among)]).collect();
         words.join(" ")
     };
