@@ -99,7 +99,7 @@ pub(super) fn missing_end(session: &Session<'_>) -> Option<f64> {
         .filter_map(|line| log.time(line).ok().flatten())
         .last()?;
     // Rounds that read its times as local ones say nothing about them.
-    (!log.rules.log_in_local_time && last < log.run.1).then(|| log.run.1 - last)
+    (!log.rules.log_in_local_time && last < log.run.1).then_some(log.run.1 - last)
 }
 
 impl<'a> Log<'a> {
