@@ -1,6 +1,11 @@
 //! The mean average precision equals that of `pycocotools` on the same log, and bad logs and annotations get one sentence.
 
-use std::{error::Error, ffi::OsStr, fs, path::Path};
+use std::{
+    error::Error,
+    ffi::{OsStr, OsString},
+    fs,
+    path::Path,
+};
 
 use regatta_prep::accuracy::{AccuracyFigure, DetectionScore, LabelType, MeasureError, measure};
 use regatta_test_support::{fixture::Fixture, oracle};
@@ -69,6 +74,44 @@ fn every_value_equals_that_of_pycocotools_to_the_last_digit() {
         assert_eq!(
             (ours.images, ours.duplicates, &ours.missing[..]),
             (37, 3, &[10, 21, 32][..])
+        );
+    }
+}
+
+#[test]
+fn ranks_have_the_line_of_accuracy_coco() {
+    let Some(python) = oracle::coco() else { return };
+    let mut benchmark = benchmark();
+    benchmark.accuracy.classes = DetectionClasses::Ranks;
+    let Some(Prep::DetectionImages(kind)) = &mut benchmark.prep else {
+        unreachable!("the benchmark has images")
+    };
+    "annotations/instances_val2017.json".clone_into(&mut kind.annotations);
+    for seed in 0..LOGS {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path();
+        let arguments = [
+            directory.as_os_str(),
+            &OsString::from(seed.to_string()),
+            "ranks".as_ref(),
+        ];
+        oracle::run(&python, "coco", "make_detections.py", &arguments);
+        let log = directory.join("mlperf_log_accuracy.json");
+        let options: [&OsStr; 7] = [
+            "--mlperf-accuracy-file".as_ref(),
+            log.as_ref(),
+            "--coco-dir".as_ref(),
+            directory.as_ref(),
+            "--output-file".as_ref(),
+            &directory.join("results.json").into_os_string(),
+            "--use-inv-map".as_ref(),
+        ];
+        let printed = oracle::run(&python, "coco", "map.py", &options);
+        let ours = measure(&benchmark, None, &log, directory).unwrap().figure;
+        assert_eq!(
+            Some(ours.to_string().as_str()),
+            printed.lines().last(),
+            "seed {seed}"
         );
     }
 }
@@ -173,7 +216,7 @@ fn classes_can_be_positions_among_the_categories() {
     let (scratch, path) = (place.path(), place.path().join("log.json"));
     let annotations = scratch.join("annotations/openimages-mlperf.json");
     fs::create_dir_all(annotations.parent().unwrap()).unwrap();
-    // The object's category is the third, in ascending order.
+    // The object's category is the first, in the order of the file.
     let categories = r#"[{"id": 9}, {"id": 0}, {"id": 5}]"#;
     let text = ANNOTATIONS.replace(r#"[{"id": 0}, {"id": 1}]"#, categories);
     fs::write(
@@ -183,7 +226,7 @@ fn classes_can_be_positions_among_the_categories() {
     .unwrap();
     let mut benchmark = benchmark();
     benchmark.accuracy.classes = DetectionClasses::Ranks;
-    for (class, expected) in [(3.0_f32, Some(100.0)), (2.0, Some(0.0)), (4.0, None), (0.0, None)] {
+    for (class, expected) in [(1.0_f32, Some(100.0)), (3.0, Some(0.0)), (4.0, None), (0.0, None)] {
         let last: String = class
             .to_le_bytes()
             .iter()

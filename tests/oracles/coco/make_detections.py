@@ -1,8 +1,9 @@
 """Makes annotations and an accuracy log of detections for comparing mean average precisions.
 
-    make_detections.py DIR SEED
+    make_detections.py DIR SEED [ranks]
 
-Writes annotations/openimages-mlperf.json and mlperf_log_accuracy.json. The images are of many sizes and not in the order of their
+Writes annotations/openimages-mlperf.json and mlperf_log_accuracy.json. With ranks, writes annotations/instances_val2017.json instead, and
+classes are positions among the categories, as accuracy-coco.py --use-inv-map reads them. The images are of many sizes and not in the order of their
 identifiers. There are groups of objects, categories without objects, images without objects, responses without detections, several
 responses to one sample, equal scores, equal boxes, detections of unknown categories, more than 100 detections of one category, and
 samples without a response.
@@ -57,10 +58,16 @@ def main():
             x, y, w, h = box(rng, width, height)
             rows.append([index, y / height, x / width, (y + h) / height, (x + w) / width, np.round(rng.uniform(), 2), with_objects[0]])
         if rows and rng.random() < 0.3:
-            rows.append(rows[0])
+            rows.append(list(rows[0]))
         if index % 11 == 10:
             continue
         responses.append((index, [rows, b"", bytes(4)][rng.choice(3, p=[0.8, 0.1, 0.1])]))
+    has_ranks = sys.argv[3:] == ["ranks"]
+    if has_ranks:
+        ranks = {category: rank for rank, category in enumerate(categories, 1)}
+        for _, rows in responses:
+            for row in rows if isinstance(rows, list) else []:
+                row[6] = ranks.get(row[6], 1)
     order = rng.permutation(len(responses))
     repeated = [*order, *order[:3]]
     lines = [entry(number, *responses[place]) for number, place in enumerate(repeated)]
@@ -69,7 +76,8 @@ def main():
         "categories": [{"id": one, "name": f"kind {one}"} for one in categories],
     }
     (directory / "annotations").mkdir(parents=True, exist_ok=True)
-    (directory / "annotations/openimages-mlperf.json").write_text(json.dumps(document))
+    name = "instances_val2017.json" if has_ranks else "openimages-mlperf.json"
+    (directory / "annotations" / name).write_text(json.dumps(document))
     (directory / "mlperf_log_accuracy.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 

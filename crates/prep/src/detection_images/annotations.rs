@@ -115,6 +115,8 @@ pub(crate) struct Annotations {
     pub(crate) images: Vec<AnnotatedImage>,
     /// The identifiers of the categories, ascending.
     pub(crate) categories: Vec<i64>,
+    /// The same in the order of the file, which `accuracy-coco.py` counts in.
+    pub(crate) ranked_categories: Vec<i64>,
     /// For each image in the order of `images`, its objects in the order of the file.
     pub(crate) objects: Vec<Vec<Annotation>>,
 }
@@ -162,6 +164,7 @@ impl Annotations {
         Ok(Self {
             images: document.images,
             categories: categories.into_iter().collect(),
+            ranked_categories: document.categories.iter().map(|category| category.id).collect(),
             objects,
         })
     }

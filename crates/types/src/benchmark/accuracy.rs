@@ -93,7 +93,7 @@ pub enum DetectionClasses {
     /// Categories of the annotations.
     #[default]
     Categories,
-    /// Positions among the categories of the annotations, from 1. The option `--use-inv-map` of `accuracy-coco.py` reads them.
+    /// Positions among the categories of the annotations, from 1, in the order of the file. The option `--use-inv-map` of `accuracy-coco.py` reads them.
     Ranks,
 }
 

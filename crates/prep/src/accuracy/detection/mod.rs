@@ -95,7 +95,7 @@ pub(crate) fn detection(
     let total = annotations.images.len();
     let categories = match classes {
         DetectionClasses::Categories => None,
-        DetectionClasses::Ranks => Some(&annotations.categories[..]),
+        DetectionClasses::Ranks => Some(&annotations.ranked_categories[..]),
     };
     let mut has_response = vec![false; total];
     let mut evaluation = Evaluation::new(annotations);
