@@ -23,7 +23,7 @@ const CASE: WholeWayCase = WholeWayCase {
     samples: UTTERANCES,
     queries: ["min_query_count=7", "min_query_count=100"],
     setting: "batch_size=3",
-    metric: "1-WER",
+    metric: "WER",
     script: ["librispeech", "wer.py"],
 };
 
@@ -76,7 +76,7 @@ fn rnnt_goes_from_utterances_to_a_staged_tree() {
     let Some(python) = oracle::librispeech() else {
         return;
     };
-    let Some(plugin) = official_loadgen::plugin_file("4.0.1") else {
+    let Some(plugin) = official_loadgen::plugin_of_package("4.0.1", "4.0") else {
         return;
     };
     let place = tempfile::tempdir().unwrap();

@@ -14,13 +14,18 @@ use std::{
 /// after printing the reason, when it cannot be built; with `CI=true` that is a failure. A board needs no compiler: with
 /// `REGATTA_LOADGENS` set, the compiled plug-in is in that directory (cross/test-archive.sh).
 pub fn plugin_file(version: &str) -> Option<PathBuf> {
+    plugin_of_package(version, version)
+}
+
+/// Returns the plug-in of a package on PyPI whose LoadGen reports another version than the package, as [`plugin_file`] does.
+pub fn plugin_of_package(package: &str, version: &str) -> Option<PathBuf> {
     let name = format!("libregatta_loadgen-{version}-NA.so");
     if let Some(made) = env::var_os("REGATTA_LOADGENS") {
         let made = Path::new(&made).join(name);
         assert!(made.exists(), "{} is missing", made.display());
         return Some(made);
     }
-    match build(version, &["--pypi", version].map(OsStr::new)) {
+    match build(version, &["--pypi", package].map(OsStr::new)) {
         Ok(file) => Some(file),
         Err(reason) => {
             assert!(
