@@ -152,7 +152,6 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             class_offset: 0,
             detections: None,
             windows: None,
-            mask: None,
             transducer: None,
             further_inputs: Vec::new(),
         },

@@ -39,10 +39,6 @@ pub struct Model {
     /// window, and each sample has its own size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<SlidingWindows>,
-    /// The input that is 1 for the tokens of a sequence and 0 for its padding, for a model of sequences of any length. All inputs have the
-    /// shape of a sequence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mask: Option<String>,
     /// The loop in which three networks make a transcript of a waveform; `None` for a model of one network. The inputs are then a waveform
     /// and its number of values before the padding, an `int32` without dimensions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
