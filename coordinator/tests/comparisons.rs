@@ -390,7 +390,7 @@ fn campaign_variants_and_agent_versions_are_selections() {
         filled
             .store
             .execute(
-                "INSERT INTO attempts VALUES ('night', ?1, 1, ?2, ?3, '', '', NULL, NULL)",
+                "INSERT INTO attempts VALUES ('night', ?1, 1, ?2, ?3, '', '', NULL, NULL, NULL)",
                 params![cell, device, run],
             )
             .unwrap();

@@ -35,7 +35,7 @@ use regatta_types::{benchmark::Response, documents::EngineKind};
 /// [`EngineError`] when this build lacks the engine, or the model is missing, damaged, or does not match the samples.
 pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let model = &request.benchmark.model;
-    if request.kind.computes() && !model.response.has_engine() {
+    if request.kind.computes() && !model.has_engine() {
         return Err(EngineError::NoResponses {
             benchmark: request.benchmark.name.clone(),
         });

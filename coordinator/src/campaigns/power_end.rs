@@ -31,9 +31,10 @@ pub(super) fn power_end(
     store: &Store,
 ) -> store::Result<PowerEnd> {
     let Some(row) = store.power_session(id)? else {
-        let reason = format!("no power session could begin: {}", last_words(log));
+        let (cause, words) = last_words(log);
+        let reason = format!("no power session could begin: {words}");
         return Ok(PowerEnd {
-            failure: Some(requested.unwrap_or((EndCause::Precondition, reason))),
+            failure: Some(requested.unwrap_or((cause, reason))),
             run: None,
         });
     };
@@ -68,20 +69,23 @@ fn of_incomplete(row: &PowerSessionRow, store: &Store) -> store::Result<(EndCaus
     Ok((EndCause::Infrastructure, reason))
 }
 
-/// The failed checks that a command printed, otherwise its last line.
-fn last_words(log: &Path) -> String {
+/// The failed checks that a command printed, which are preconditions. Otherwise its last line: it was cut off, or could not reach a machine.
+fn last_words(log: &Path) -> (EndCause, String) {
     let text = match regular_file::read_text(log) {
         Ok(text) => text,
-        Err(error) => return format!("{} cannot be read: {error}", log.display()),
+        Err(error) => {
+            let reason = format!("{} cannot be read: {error}", log.display());
+            return (EndCause::Infrastructure, reason);
+        }
     };
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let failed: Vec<&str> = lines().filter(|line| line.starts_with(FAILED_CHECK)).collect();
     match failed.as_slice() {
-        [] => lines()
-            .next_back()
-            .unwrap_or("its command printed nothing")
-            .to_owned(),
-        failed => failed.join("; "),
+        [] => {
+            let last = lines().next_back().unwrap_or("its command printed nothing");
+            (EndCause::Infrastructure, last.to_owned())
+        }
+        failed => (EndCause::Precondition, failed.join("; ")),
     }
 }
 
@@ -108,6 +112,15 @@ mod tests {
             Some((
                 EndCause::Precondition,
                 "no power session could begin: FAIL  PTDaemon  it is gone".to_owned()
+            ))
+        );
+        let cut_off = directory.path().join("cut-off");
+        fs::write(&cut_off, "ok    clocks  1 ms\n").unwrap();
+        assert_eq!(
+            power_end("none", &cut_off, None, &store).unwrap().failure,
+            Some((
+                EndCause::Infrastructure,
+                "no power session could begin: ok    clocks  1 ms".to_owned()
             ))
         );
         let aborted = (

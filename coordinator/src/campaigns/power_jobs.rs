@@ -75,7 +75,8 @@ impl PowerJobs {
             fs::create_dir_all(directory)?;
         }
         let log = File::create(log)?;
-        let mut child = Command::new(env::current_exe()?)
+        let line = serde_json::to_string(job)?;
+        let child = Command::new(env::current_exe()?)
             .arg("--workspace")
             .arg(workspace.root())
             .args(["power", "run", "--job", "--meter", meter])
@@ -83,12 +84,18 @@ impl PowerJobs {
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()?;
-        let line = serde_json::to_string(job)?;
-        if let Some(input) = &mut child.stdin {
-            writeln!(input, "{line}")?;
-        }
         let meter = meter.to_owned();
-        self.running.insert(job.session.clone(), Job { child, meter });
+        let job = self
+            .running
+            .entry(job.session.clone())
+            .insert_entry(Job { child, meter })
+            .into_mut();
+        if let Some(input) = &mut job.child.stdin
+            && let Err(error) = writeln!(input, "{line}")
+        {
+            // A command that does not read has ended, and its log has the reason.
+            tracing::warn!("a power session does not take its job: {error}");
+        }
         Ok(())
     }
 

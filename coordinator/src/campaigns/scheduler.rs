@@ -34,7 +34,7 @@ use super::{
 };
 use crate::{
     change_notifier::ChangeNotifier,
-    runs::{ParsedWords, ResolveError, RunFiles, Words, repetitions},
+    runs::{ParsedWords, ResolveError, RunFiles, Words, least_seconds, repetitions},
     store::{
         AttemptEnd, AttemptRow, AttemptWork, CampaignRow, CampaignState, CellFailure, Combination, DeviceRow,
         LeaseState, NewAttempt, RunDraft, RunRow, Store,
@@ -245,8 +245,8 @@ impl Scheduler {
         }
         match self.power.state(session)? {
             JobState::Running => return Ok(()),
-            JobState::Ended => {}
-            JobState::Unknown => {
+            // A command that was killed leaves its session and its runs open.
+            JobState::Ended | JobState::Unknown => {
                 if self.is_session_ending(session)? {
                     return Ok(());
                 }
@@ -258,21 +258,24 @@ impl Scheduler {
         self.end_attempt(attempt, (end.failure, None), end.run, now)
     }
 
-    /// Returns whether a session that another process started still has its meter. It notices that the coordinator is gone. When its command
-    /// was killed, too, it has failed.
+    /// Returns whether a session whose command this process does not follow still has its meter. Such a command notices that the coordinator
+    /// is gone. When the command was killed, too, the session has failed.
     fn is_session_ending(&self, session: &str) -> anyhow::Result<bool> {
-        let row = self.store.power_session(session)?;
-        let Some(row) = row.filter(|row| row.ended.is_none()) else {
-            return Ok(false);
+        let Some(row) = self.store.power_session(session)? else {
+            // It may still make its checks, with the lease of its meter.
+            let leases = self.store.meters()?.into_iter().filter_map(|meter| meter.lease);
+            let mut own = leases.filter(|lease| lease.session == session);
+            return Ok(own.any(|lease| lease.state() != LeaseState::Stale));
         };
+        if row.ended.is_some() {
+            return Ok(false);
+        }
         let lease = self.store.meter(&row.meter)?.and_then(|meter| meter.lease);
         if lease.is_some_and(|lease| lease.session == session && lease.state() != LeaseState::Stale) {
             return Ok(true);
         }
-        self.store.fail_power_session(
-            session,
-            "the coordinator and the session's command ended in the middle",
-        )?;
+        self.store
+            .fail_power_session(session, "the session's command ended in the middle")?;
         Ok(false)
     }
 
@@ -466,7 +469,17 @@ impl Scheduler {
                 now,
             };
             if let Some(meter) = &combination.meter {
-                sessions.push((new, meter.clone(), combination.words.clone()));
+                // A run that hangs would keep the meter.
+                let limit_s = match draft(combination, device, &catalogue, &files) {
+                    Ok(draft) if draft.limit_s.is_none() => {
+                        let past = self.store.recorded_runs_like(&draft)?;
+                        let least = least_seconds(&draft.spec).map_or(0, |seconds| seconds.saturating_add(1));
+                        Some(default_limit_s(&draft, &past).max(least))
+                    }
+                    // The session's command reports what is wrong.
+                    Ok(_) | Err(_) => None,
+                };
+                sessions.push((new, meter.clone(), combination.words.clone(), limit_s));
                 continue;
             }
             let drafted = match &combination.audit {
@@ -506,19 +519,28 @@ impl Scheduler {
                 }
             }
         }
-        for (new, meter, words) in sessions {
-            self.begin_session(new, &meter, &words)?;
+        for (new, meter, words, limit_s) in sessions {
+            self.begin_session(new, &meter, &words, limit_s)?;
         }
         Ok(has_begun)
     }
 
-    /// Begins a power session. A second one of the same meter waits.
-    fn begin_session(&mut self, new: NewAttempt<'_>, meter: &str, words: &str) -> anyhow::Result<()> {
+    /// Begins a power session, whose runs end at `limit_s` at the latest. A second one of the same meter waits.
+    fn begin_session(
+        &mut self,
+        new: NewAttempt<'_>,
+        meter: &str,
+        words: &str,
+        limit_s: Option<u64>,
+    ) -> anyhow::Result<()> {
         if self.power.use_meter(meter) {
             return Ok(());
         }
         let mut words: Words = serde_json::from_str(words)?;
         words.device = Some(new.device.to_string());
+        words.limit = words
+            .limit
+            .or_else(|| limit_s.map(|seconds| format!("{seconds}s")));
         let job = PowerJob {
             session: RunId::now().to_string(),
             words,

@@ -91,6 +91,11 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
         .as_ref()
         .filter(|_| !is_own)
         .and_then(|script| official::figures(&script.output, benchmark));
+    if !is_own && figures.is_none() {
+        return Err(Failure::could_not(
+            "the script's output lacks a figure for which the benchmark has a bound",
+        ));
+    }
     Ok(Judged {
         own,
         figures,

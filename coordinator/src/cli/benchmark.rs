@@ -130,7 +130,7 @@ impl<'a> Description<'a> {
             "performance_samples": dataset.performance_samples,
             "inputs": model.inputs().map(|input| input.to_string()).collect::<Vec<_>>(),
             "response": self.benchmark.model.response,
-            "has_engine": self.benchmark.model.response.has_engine(),
+            "has_engine": self.benchmark.model.has_engine(),
             "class_offset": model.class_offset,
             "model_sha256": model.sha256,
             "rounds": rounds.collect::<Vec<_>>(),
@@ -166,7 +166,7 @@ impl<'a> Description<'a> {
             format!("inputs     {}", inputs.join("; ")),
             format!("response   {}", response(model.response, model.class_offset)),
         ];
-        if !model.response.has_engine() {
+        if !model.has_engine() {
             lines.push(format!("engine     none yet: {NO_ENGINE}"));
         }
         if let Some(reason) = &benchmark.not_submittable {
@@ -241,7 +241,7 @@ fn list(found: &[Description<'_>]) -> String {
     let mut text = table;
     let without_engine: Vec<&str> = found
         .iter()
-        .filter(|description| !description.benchmark.model.response.has_engine())
+        .filter(|description| !description.benchmark.model.has_engine())
         .map(|description| description.benchmark.name.as_str())
         .collect();
     if !without_engine.is_empty() {

@@ -4,6 +4,7 @@ use std::{slice, time::Duration};
 
 use regatta_config::catalogue::Catalogue;
 use regatta_text::HumanDuration;
+use regatta_types::RunId;
 use serde::Serialize;
 
 use super::{
@@ -128,7 +129,13 @@ pub(super) fn check(
         longest: Some(runs.longest),
         ..wait
     };
-    let mut rows = wait.for_runs(&ids)?.into_iter();
+    let rows = match wait.for_runs(&ids) {
+        Err(failure) if devices.len() == 1 => return Err(failure),
+        // One device does not decide for the others: what has not ended is undecided.
+        Err(_) => abandoned(&ids, store)?,
+        Ok(rows) => rows,
+    };
+    let mut rows = rows.into_iter();
     let mut checked = Vec::with_capacity(devices.len());
     for device in devices {
         let (Some(accuracy), Some(performance)) = (rows.next(), rows.next()) else {
@@ -145,6 +152,21 @@ pub(super) fn check(
         checked.push(done);
     }
     Ok(checked)
+}
+
+/// Requests the end of runs that took too long. Returns all of them.
+fn abandoned(ids: &[RunId], store: &Store) -> Result<Vec<RunRow>, Failure> {
+    let mut rows = Vec::with_capacity(ids.len());
+    for id in ids {
+        let run = store.run(*id)?;
+        let run =
+            run.ok_or_else(|| Failure::could_not("the runs of the check are no longer in the store"))?;
+        if !run.is_over() {
+            store.request_abort(*id, "the check of its device took too long")?;
+        }
+        rows.push(run);
+    }
+    Ok(rows)
 }
 
 /// Checks that the runs of a check can begin.

@@ -195,7 +195,7 @@ impl<'a> ParsedWords<'a> {
         let round = catalogue.round(words.round.as_deref())?;
         let engine: EngineKind = words.engine.as_deref().unwrap_or("tract").parse()?;
         let loadgen: LoadgenChoice = words.loadgen.as_deref().unwrap_or("native").parse()?;
-        if engine.computes() && !benchmark.model.response.has_engine() {
+        if engine.computes() && !benchmark.model.has_engine() {
             return Err(ResolveError::NoResponses {
                 benchmark: benchmark.name.clone(),
             });

@@ -60,7 +60,7 @@ pub fn verify_samples(
     }
     let (mut differing, mut missing) = (Vec::new(), Vec::new());
     let total = entries.len();
-    let expected = files_of_complete_set(dir)?.unwrap_or(total);
+    let expected = files_of_complete_set(dir)?;
     if expected != total {
         return Err(PrepError::ManifestLength {
             path: manifest,
@@ -86,9 +86,9 @@ pub fn verify_samples(
     })
 }
 
-/// Returns the number of files of the samples in `dir`, which must be complete: one per sample, or one per input if there are several. `None`
-/// for published files, which have no tensors.
-fn files_of_complete_set(dir: &Path) -> Result<Option<usize>, PrepError> {
+/// Returns the number of files of the samples in `dir`, which must be complete: one per sample, or one per input if there are several.
+/// Published files have no tensors: all that are there count.
+fn files_of_complete_set(dir: &Path) -> Result<usize, PrepError> {
     SampleSet::check_whole(dir)?;
     let path = dir.join(SampleSet::FILE);
     let unreadable = |source| PrepError::Document {
@@ -98,9 +98,14 @@ fn files_of_complete_set(dir: &Path) -> Result<Option<usize>, PrepError> {
     let document = regular_file::read(&path, LARGEST_MANIFEST).map_err(unreadable)?;
     let set = SampleSet::from_json(&document).map_err(|error| unreadable(io::Error::other(error)))?;
     Ok(match set.tensors.len() {
-        0 => None,
-        1 => Some(set.samples),
-        inputs => Some(inputs),
+        0 => {
+            let entries = std::fs::read_dir(dir).map_err(unreadable)?.filter_map(Result::ok);
+            entries
+                .filter(|entry| entry.file_name() != SampleSet::FILE)
+                .count()
+        }
+        1 => set.samples,
+        inputs => inputs,
     })
 }
 

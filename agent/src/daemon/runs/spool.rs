@@ -146,7 +146,7 @@ mod tests {
         assert!(
             check(u64::MAX, u64::MAX)
                 .unwrap_err()
-                .ends_with("are wanted (min_free_mib)")
+                .ends_with("are needed (min_free_mib)")
         );
     }
 }

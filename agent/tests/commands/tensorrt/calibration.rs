@@ -85,7 +85,7 @@ fn int8_is_calibrated_over_samples_once() {
         &samples,
         &[],
         2,
-        "the samples in samples are not whole: `regatta prep`",
+        "the samples in samples are incomplete: `regatta prep`",
     );
     fs::remove_file(unfinished).unwrap();
     let full = [("FAKE_CUDA_FAULTS", "memory=100")];

@@ -52,7 +52,12 @@ pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let devices = store.devices()?;
     let files = RunFiles::read(workspace, store)?;
-    let meters: Vec<String> = store.meters()?.into_iter().map(|meter| meter.name).collect();
+    // Campaigns make no informative sessions, so their meters have power-dev.
+    let meters = store.meters()?.into_iter();
+    let meters: Vec<String> = meters
+        .filter(|meter| meter.settings.power_dev.is_some())
+        .map(|meter| meter.name)
+        .collect();
     let lab = Lab {
         devices: &devices,
         catalogue: &catalogue,

@@ -120,8 +120,9 @@ fn verify(download: &Download, path: &Path, is_new: bool) -> Result<Checked, Fai
 }
 
 fn unpack_command(archive: &Path, into: &Path) -> String {
-    let (archive, into) = (archive.display(), into.display());
-    let is_zip = archive.to_string().ends_with(".zip");
+    let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    let is_zip = archive.extension().is_some_and(|ending| ending == "zip");
+    let (archive, into) = (quoted(archive), quoted(into));
     let unpack = if is_zip {
         format!("unzip -q {archive} -d {into}")
     } else {

@@ -133,7 +133,7 @@ fn write_error(path: &Path, source: io::Error) -> TransferError {
 fn call_curl(url: &str, part: &Path, has_progress: bool) -> Result<(i32, String), TransferError> {
     let mut curl = Command::new("curl");
     // A file of the user's own would change how curl behaves.
-    curl.args(["--disable", "--fail", "--location", "--show-error"]);
+    curl.args(["--disable", "--fail", "--location", "--show-error", "--globoff"]);
     curl.args(["--proto", "=http,https", "--connect-timeout", "30"]);
     if url.starts_with("https:") {
         curl.args(["--proto-redir", "=https"]);

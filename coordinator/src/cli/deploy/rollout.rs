@@ -247,7 +247,11 @@ impl Rollout<'_> {
             }
         }
         let wrong = match self.options.check {
-            true if interrupts.count() > 0 => return Ok(()),
+            true if interrupts.count() > 0 => {
+                let interrupted =
+                    || BoardError::unhealthy(EndCause::Operator, "its check was interrupted".to_owned());
+                present.iter().map(|_| Some(interrupted())).collect()
+            }
             true => self.check(&present),
             false => present.iter().map(|_| None).collect(),
         };

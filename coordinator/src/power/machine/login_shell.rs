@@ -55,7 +55,7 @@ impl LoginShell {
             _ => {
                 let words: Vec<String> = words
                     .iter()
-                    .map(|word| format!("'{}'", word.replace('\'', "''")))
+                    .map(|word| format!("'{}'", doubled_quotes(word)))
                     .collect();
                 format!("& {}; exit $LASTEXITCODE", words.join(" "))
             }
@@ -69,6 +69,14 @@ impl LoginShell {
             _ => path,
         }
     }
+}
+
+/// A word with each of its single quotes twice. PowerShell takes typographic ones for single quotes, too.
+fn doubled_quotes(word: &str) -> String {
+    const QUOTES: [char; 5] = ['\'', '\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}'];
+    word.chars()
+        .flat_map(|each| std::iter::repeat_n(each, if QUOTES.contains(&each) { 2 } else { 1 }))
+        .collect()
 }
 
 #[cfg(test)]

@@ -234,7 +234,7 @@ fn listed(list: &Path, kind: &Speech, data: &Path, most: u64) -> Result<Vec<Utte
             .iter()
             .find_map(|ending| rest.strip_suffix(ending))
             .unwrap_or(rest);
-        if set == kind.set || !seen.insert(name) {
+        if set == kind.set || kind.further_sets.iter().any(|other| other == set) || !seen.insert(name) {
             return Err(refused().into());
         }
         let path = data.join(set).join(format!("{name}.flac"));

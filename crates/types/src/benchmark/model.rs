@@ -111,6 +111,16 @@ impl fmt::Display for ModelInput<'_> {
 }
 
 impl Model {
+    /// Whether an engine can compute the model's responses.
+    #[must_use]
+    pub const fn has_engine(&self) -> bool {
+        match self.response {
+            Response::Tokens | Response::Image => false,
+            Response::Transcript => self.transducer.is_some(),
+            _ => true,
+        }
+    }
+
     /// Returns the inputs in the order in which a sample has them.
     pub fn inputs(&self) -> impl Iterator<Item = ModelInput<'_>> + Clone {
         let first = ModelInput {
@@ -247,12 +257,4 @@ pub enum Response {
     AllOutputs,
     /// The symbols of a transcript, a byte for each. Their number differs between samples. `accuracy_eval.py` reads this form.
     Transcript,
-}
-
-impl Response {
-    /// Whether an engine can compute such responses.
-    #[must_use]
-    pub const fn has_engine(self) -> bool {
-        !matches!(self, Self::Tokens | Self::Image)
-    }
 }

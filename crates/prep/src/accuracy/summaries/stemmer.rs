@@ -198,11 +198,15 @@ fn replace(word: &mut String, rules: &[(&str, &str)]) -> bool {
 
 /// Whether a letter is a consonant: no vowel, and no y behind a consonant. Digits are consonants.
 fn is_consonant(word: &[u8], at: usize) -> bool {
-    match word[at] {
-        b'a' | b'e' | b'i' | b'o' | b'u' => false,
-        b'y' => at == 0 || !is_consonant(word, at - 1),
-        _ => true,
+    let is_vowel = |byte: u8| matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u');
+    if word[at] != b'y' {
+        return !is_vowel(word[at]);
     }
+    // The first y of several is a consonant at the beginning or behind a vowel. The next ones alternate.
+    let before = word[..at].iter().rev().take_while(|byte| **byte == b'y').count();
+    let first = at - before;
+    let is_first_consonant = first == 0 || is_vowel(word[first - 1]);
+    is_first_consonant == before.is_multiple_of(2)
 }
 
 /// Returns the measure of a stem: how often a consonant follows a vowel.
