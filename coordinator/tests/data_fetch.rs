@@ -283,7 +283,7 @@ fn archives_get_their_command_and_gated_items_their_reason() {
     );
     let archive = place.scratch("downloads/labels.tar.gz");
     let data = place.scratch("data");
-    let command = format!("tar -xf {} -C {}", archive.display(), data.display());
+    let command = format!("tar -xf '{}' -C '{}'", archive.display(), data.display());
     assert!(printed.contains(&command) && archive.is_file(), "{printed}");
     assert_eq!(place.server.requests(), [0]);
     // Unpacked, the archive is not needed any more.

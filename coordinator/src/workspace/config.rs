@@ -159,9 +159,10 @@ struct File {
     max_devices: NonZeroU16,
 }
 
-/// The default number of connected devices: more than the largest fleet that was measured (docs/fleet.md).
+/// The default number of connected devices: the largest fleet that was measured (docs/fleet.md), for which the usual limits of open files
+/// suffice.
 const fn default_max_devices() -> NonZeroU16 {
-    NonZeroU16::MIN.saturating_add(8_191)
+    NonZeroU16::MIN.saturating_add(4_095)
 }
 
 /// The default number of failures: one may be chance, and a second its consequence.
