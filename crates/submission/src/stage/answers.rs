@@ -50,6 +50,10 @@ pub struct SystemAnswers {
     /// Names or ids of the system's devices. Optional if there is only one system.
     #[serde(default)]
     pub devices: Vec<String>,
+    /// The device state of the system's runs, such as `MaxQ`. A board in two states is two systems. Without it, the system has the runs of its
+    /// devices in states that no other system names.
+    #[serde(default)]
+    pub state: Option<String>,
     /// The output of `regatta-agent doctor --json` on the device: a draft of the description.
     #[serde(default)]
     pub doctor: Option<PathBuf>,

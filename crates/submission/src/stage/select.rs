@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use regatta_types::{DeviceId, Mode, Scenario};
+use regatta_types::{DeviceId, Mode, Scenario, documents::PowerSetting};
 
-use super::{Answers, Kind, StagingFinding, run::Run};
+use super::{Answers, Kind, StagingFinding, SystemAnswers, run::Run};
 
 /// The runs of one result: a scenario of a benchmark on a system.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,13 @@ pub(super) fn choose<'a>(
             Some(name) => systems.entry(name).or_default().push(run),
             None => findings.push(StagingFinding::new(
                 run.called(),
-                format!("its device {} is no system's", run.record.device_name),
+                match &run.spec.state {
+                    Some(state) => format!(
+                        "its device {} in state {} is no system's",
+                        run.record.device_name, state.name
+                    ),
+                    None => format!("its device {} is no system's", run.record.device_name),
+                },
                 "name it in the `devices` of a [[system]] of the answers, or leave the run out",
             )),
         }
@@ -53,20 +59,27 @@ pub(super) fn choose<'a>(
         .collect()
 }
 
-/// Returns the system that a run's device belongs to.
+/// Returns the system that a run belongs to, by its device and the state of that.
 fn system_of(run: &Run, answers: &Answers, runs: &[Run]) -> Option<String> {
     let (id, name) = (run.record.device.as_str(), run.record.device_name.as_str());
-    let named = answers
-        .system
-        .iter()
-        .find(|system| system.devices.iter().any(|device| device == id || device == name));
-    if let Some(system) = named {
+    let state = run.spec.state.as_ref().map(|state| state.name.as_str());
+    let of_device =
+        |system: &&SystemAnswers| system.devices.iter().any(|device| device == id || device == name);
+    let mut of_state = answers.system.iter().filter(|system| {
+        let named = system.state.as_deref().zip(state);
+        named.is_some_and(|(named, state)| named.eq_ignore_ascii_case(state))
+    });
+    let mut of_any_state = answers.system.iter().filter(|system| system.state.is_none());
+    if let Some(system) = of_state.find(of_device).or_else(|| of_any_state.find(of_device)) {
         return Some(system.name.clone());
     }
     match answers.system.as_slice() {
-        // Without systems in the answers, each device is a system of its own name.
+        // Without systems in the answers, each device is a system of its own name, and another one in MaxQ.
+        [] if state == Some(PowerSetting::MaxQ.as_str()) => Some(format!("{name}_MaxQ")),
         [] => Some(name.to_owned()),
-        [only] if only.devices.is_empty() && of_one_device(runs) => Some(only.name.clone()),
+        [only] if only.devices.is_empty() && only.state.is_none() && of_one_device(runs) => {
+            Some(only.name.clone())
+        }
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use regatta_test_support::{
 };
 use regatta_types::{
     Division, Mode,
-    documents::{EngineKind, LoadgenChoice, RunLength},
+    documents::{ControlProof, EngineKind, LoadgenChoice, RunLength, StateProof, StateSpec},
 };
 use serde_json::Value;
 
@@ -41,6 +41,59 @@ pub(crate) fn runs(fixture: &StagingFixture) -> [PathBuf; 2] {
         fixture.run(1, Mode::PerformanceOnly, of_the_quickstart),
         fixture.run(2, Mode::AccuracyOnly, of_the_quickstart),
     ]
+}
+
+/// Changes a run into the quickstart's on a board in MaxQ, as its evidence proves.
+fn in_maxq(parts: &mut Parts) {
+    of_the_quickstart(parts);
+    let state = StateSpec {
+        name: "MaxQ".to_owned(),
+        source: "a test".to_owned(),
+        controls: [("gpu".to_owned(), "lock:624750000".to_owned())].into(),
+    };
+    let proof = StateProof {
+        requested: Some(state.clone()),
+        set: vec![ControlProof {
+            control: "gpu-max".to_owned(),
+            before: None,
+            requested: "624750000".to_owned(),
+            read: Some("624750000".to_owned()),
+        }],
+        ..StateProof::default()
+    };
+    parts.evidence["state"] = serde_json::to_value(proof).unwrap();
+    parts.spec.state = Some(state);
+}
+
+#[test]
+fn a_board_in_two_states_is_two_systems() {
+    let fixture = StagingFixture::new("v5.1");
+    let mut runs = runs(&fixture).to_vec();
+    runs.push(fixture.run(11, Mode::PerformanceOnly, in_maxq));
+    runs.push(fixture.run(12, Mode::AccuracyOnly, in_maxq));
+    let own = |text: &str| Answers::from_toml(text, &fixture.at("desk")).unwrap();
+    let both = "[[system]]\nname = \"Orin_MaxQ\"\ndevices = [\"boat-1\"]\nstate = \"maxq\"\n\
+                [[system]]\nname = \"Orin\"\ndevices = [\"boat-1\"]\n";
+    for (answers, systems) in [
+        (Answers::default(), ["REHEARSAL-boat-1", "REHEARSAL-boat-1_MaxQ"]),
+        (own(both), ["REHEARSAL-Orin", "REHEARSAL-Orin_MaxQ"]),
+    ] {
+        let staged = fixture
+            .stage(Division::Open, Kind::Rehearsal, &answers, &runs)
+            .unwrap();
+        let found: Vec<&str> = staged
+            .results
+            .iter()
+            .map(|result| result.system.as_str())
+            .collect();
+        assert_eq!(found, systems);
+        fs::remove_dir_all(fixture.at("tree")).unwrap();
+    }
+    // A system in one state does not get the runs of another.
+    let only = own("[[system]]\nname = \"Orin_MaxQ\"\ndevices = [\"boat-1\"]\nstate = \"MaxQ\"\n");
+    let refused = fixture.stage(Division::Open, Kind::Rehearsal, &only, &runs);
+    let words = format!("{:?}", refused.unwrap_err());
+    assert!(words.contains("its device boat-1 is no system's"), "{words}");
 }
 
 #[test]
