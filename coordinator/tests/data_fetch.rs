@@ -20,9 +20,9 @@ use tempfile::TempDir;
 /// How the server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// As it should.
+    /// Answers correctly.
     Faultless,
-    /// Cuts each connection after so many bytes.
+    /// Cuts each connection after this number of bytes.
     CutAfter(usize),
     /// Sends whole files only.
     WithoutRanges,

@@ -103,7 +103,7 @@ impl DeployLab {
         let _ = succeed_output(Command::new("cp").arg("-r").arg(kept).arg(self.dist()));
     }
 
-    /// Packs the real agent with other bytes, which is another agent for whoever compares hashes.
+    /// Packs the real agent with other bytes, so that its SHA-256 differs.
     ///
     /// # Panics
     /// Panics when the packages cannot be made.

@@ -1,5 +1,5 @@
-//! A run that tunes: `regatta-agent tune` as a child process, with the spec as its flags. The systems file is one of the run's files, and so
-//! is what the search printed. The child is in this process's group, so whoever ends the run ends both.
+//! A run that tunes: `regatta-agent tune` as a child process, with the spec as its flags. The systems file and the search's output are files
+//! of the run. The child is in this process's group, so the end of the run ends both.
 
 use std::{
     fs::File,

@@ -29,7 +29,8 @@ const COMPARISONS: usize = 5;
 /// Prints the time after every line of standard input.
 const CLOCK: &str =
     "import sys, time\nfor _ in iter(sys.stdin.readline, ''): print(repr(time.time()), flush=True)";
-/// Executes a program of so many bytes from standard input. No shell of any system must read the program, and none has a limit for it.
+/// Reads a Python program from standard input and executes it; the first argument is its length in bytes. No shell parses the program or
+/// limits its length.
 const LOADER: &str = "import sys;exec(sys.stdin.buffer.read(int(sys.argv.pop(1))))";
 
 /// The error when a machine cannot be reached over SSH.

@@ -68,7 +68,7 @@ impl RunningSession {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Whether an observation was printed after so many bytes.
+    /// Whether an observation was printed after the first `printed_before` bytes.
     fn observes(&self, printed_before: usize) -> bool {
         let text = self.output();
         let new = text.get(printed_before..).unwrap_or_default();

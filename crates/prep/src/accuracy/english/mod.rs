@@ -23,7 +23,7 @@ use self::{numbers::NumberNormalizer, pattern::pattern};
 /// Words that are removed.
 const HESITATIONS: &str = r"\b(hmm|mm|mhm|mmm|uh|um)\b";
 
-/// Contractions and what they stand for, in the order in which they are replaced.
+/// Contractions with their full forms, in the order of replacement.
 const CONTRACTIONS: [(&str, &str); 49] = [
     (r"\bwon't\b", "will not"),
     (r"\bcan't\b", "can not"),

@@ -1,8 +1,8 @@
 //! The mean of numbers, added in NumPy's order.
 
-/// NumPy reduces so many numbers at a time.
+/// The number of values that NumPy reduces at a time.
 const BUFFER: usize = 8192;
-/// More numbers are halved before they are added.
+/// The largest number of values that are added without being halved first.
 const BLOCK: usize = 128;
 
 /// Returns the mean of numbers with the bits of `numpy.mean`.

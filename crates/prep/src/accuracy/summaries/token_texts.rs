@@ -50,7 +50,7 @@ pub enum TokenizerError {
         #[source]
         source: serde_json::Error,
     },
-    /// A token's text has a character that stands for no byte.
+    /// A token's text has a character that encodes no byte.
     #[error("{path} is no tokenizer of bytes: the token {id} has the character {character:?}", path = path.display())]
     Character {
         /// The file.
@@ -90,7 +90,7 @@ struct TokenizerConfig {
     tokenizer_class: Option<String>,
 }
 
-/// What a token stands for.
+/// The decoded form of a token.
 #[derive(Debug, Clone)]
 enum TokenText {
     Unknown,
