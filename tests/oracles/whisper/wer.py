@@ -5,26 +5,12 @@ openai-whisper.
 
 With REGATTA_INFERENCE set to a checkout of mlcommons/inference, its accuracy_eval.py is run instead.
 """
-import argparse
-import array
-import json
-import os
 import pathlib
-import runpy
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import word_errors
 import words
-
-LABELS = " abcdefghijklmnopqrstuvwxyz'0123456789$%+-"
-
-
-def differences(found, expected):
-    row = list(range(len(expected) + 1))
-    for place, word in enumerate(found, 1):
-        before, row[0] = row[0], place
-        for at, other in enumerate(expected, 1):
-            before, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, before + (word != other))
-    return row[-1]
 
 
 def joined(expected, found):
@@ -44,32 +30,6 @@ def joined(expected, found):
     return [one for one, _ in pairs] + expected[place:], [one for _, one in pairs] + found[other:]
 
 
-def main(normalize):
-    parser = argparse.ArgumentParser()
-    for option in ["--log_dir", "--dataset_dir", "--manifest"]:
-        parser.add_argument(option, required=True)
-    parser.add_argument("--output_dtype", default="int64", choices=["int8", "int64"])
-    options = parser.parse_args()
-    with open(f"{options.log_dir}/mlperf_log_accuracy.json") as file:
-        entries = json.load(file)
-    with open(options.manifest) as file:
-        transcripts = [one["transcript"] for one in json.load(file)]
-    errors = count = 0
-    for entry in entries:
-        symbols = array.array({"int8": "b", "int64": "q"}[options.output_dtype], bytes.fromhex(entry["data"]))
-        found = normalize("".join(LABELS[symbol] for symbol in symbols)).split()
-        expected = normalize(transcripts[entry["qsl_idx"]]).split()
-        count += len(expected)
-        errors += differences(*joined(expected, found))
-    wer = errors / count
-    print(f"Word Error Rate: {wer * 100}%, accuracy={(1 - wer) * 100}%")
-
-
 normalize, _ = words.normalizer()
-checkout = os.environ.get("REGATTA_INFERENCE")
-if checkout:
-    script = pathlib.Path(checkout) / "speech2text/accuracy_eval.py"
-    sys.path.insert(0, str(script.parent))
-    runpy.run_path(str(script), run_name="__main__")
-else:
-    main(normalize)
+if not word_errors.runs_the_reference(["speech2text"]):
+    word_errors.print_rate(" abcdefghijklmnopqrstuvwxyz'0123456789$%+-", normalize, joined)
