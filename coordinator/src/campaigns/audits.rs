@@ -4,7 +4,7 @@
 use regatta_config::catalogue::Catalogue;
 use regatta_types::Mode;
 
-use super::plan_file::{CampaignPlan, CellTable, PlanProblem};
+use super::{cell_table::CellTable, plan_file::CampaignPlan, plan_problem::PlanProblem};
 use crate::store::Placement;
 
 /// The audits of one table.

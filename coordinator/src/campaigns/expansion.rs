@@ -1,19 +1,25 @@
 //! Expands a plan to combinations and cells, and checks every one of them against the devices, before anything starts.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use regatta_config::catalogue::Catalogue;
-use regatta_types::{Mode, Scenario, documents::EngineKind};
+use regatta_text::ErrorChain;
+use regatta_types::{Mode, documents::EngineKind};
 use toml::Spanned;
 
 use super::{
     audits::Audits,
+    cell_table::CellTable,
+    choices::{Choice, choices},
+    device_selection::selected_devices,
     order::{self, CellOrder},
-    plan_file::{self, CampaignPlan, CellTable, PlanProblem, Variant},
+    plan_file::CampaignPlan,
+    plan_problem::PlanProblem,
+    power_sessions::{is_measured, meter},
 };
 use crate::{
-    runs::{ParsedWords, ResolveError, RunFiles, StateWords, Words},
+    runs::{ParsedWords, ResolveError, RunFiles, Words},
     store::{AuditedCells, CampaignRow, CampaignState, Combination, DeviceRow, NewCell, Placement, RunDraft},
 };
 
@@ -99,14 +105,6 @@ struct Expansion<'a> {
     cells: Vec<(CellOrder, NewCell)>,
 }
 
-/// One combination of a table's lists.
-struct Choice<'a> {
-    scenario: Scenario,
-    mode: (usize, Mode),
-    state: Option<&'a StateWords>,
-    variant: Option<&'a Variant>,
-}
-
 /// A combination whose cells follow those of others.
 struct Dependent<'a> {
     /// What they are.
@@ -134,8 +132,8 @@ impl<'a> Expansion<'a> {
     fn add(&mut self, spanned: &'a Spanned<CellTable>) -> Result<(), PlanProblem> {
         let table = spanned.get_ref();
         let place = table.benchmark.span();
-        let placement = plan_file::placement(self.plan, table)?;
-        let devices = self.devices(table, &place, placement)?;
+        let placement = self.plan.placement(table)?;
+        let devices = selected_devices(self.plan, table, placement, self.lab.devices)?;
         let repeat = match &table.repeat {
             None => 1,
             Some(repeat) if *repeat.get_ref() == 0 => {
@@ -145,7 +143,7 @@ impl<'a> Expansion<'a> {
             }
             Some(repeat) => *repeat.get_ref(),
         };
-        let choices = self.choices(table, &place)?;
+        let choices = choices(self.plan, table, self.lab.catalogue)?;
         let modes: Vec<Mode> = choices.iter().map(|choice| choice.mode.1).collect();
         let audits = Audits::of(
             self.plan,
@@ -154,7 +152,7 @@ impl<'a> Expansion<'a> {
             (placement, devices.len()),
             self.lab.catalogue,
         )?;
-        let power = self.power(table, &modes, devices.len())?;
+        let power = meter(self.plan, table, &modes, devices.len(), self.lab.meters)?;
         let sessions = power.map_or(0, |_| modes.iter().filter(|mode| is_measured(**mode)).count());
         let combinations = choices
             .len()
@@ -216,37 +214,6 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Returns the meter of a table's power sessions.
-    fn power(
-        &self,
-        table: &'a CellTable,
-        modes: &[Mode],
-        devices: usize,
-    ) -> Result<Option<&'a str>, PlanProblem> {
-        let Some(power) = &table.power else {
-            return Ok(None);
-        };
-        let meter = power.get_ref();
-        let problem = |what: String| self.plan.problem(&power.span(), what);
-        if !self.lab.meters.contains(meter) {
-            let known = match self.lab.meters {
-                [] => "there is none".to_owned(),
-                known => format!("there are {}", known.join(", ")),
-            };
-            return Err(problem(format!("the lab has no meter `{meter}`; {known}"))
-                .hint("`regatta meter add` adds one"));
-        }
-        if devices != 1 {
-            let what = format!("a meter measures one device, and these cells have {devices}");
-            return Err(problem(what).hint("name the device that is plugged into it"));
-        }
-        if !modes.iter().any(|mode| is_measured(*mode)) {
-            let what = "a power session follows a run in mode PerformanceOnly, and these cells have none";
-            return Err(problem(what.to_owned()));
-        }
-        Ok(Some(meter))
-    }
-
     /// Adds a combination with its cells. The cells of a dependent one follow those of the same repetition and device.
     fn add_combination(
         &mut self,
@@ -256,7 +223,7 @@ impl<'a> Expansion<'a> {
         dependent: Option<&Dependent<'_>>,
     ) -> Result<(), PlanProblem> {
         let number = self.combinations.len() as u64;
-        let words = words(table, choice);
+        let words = choice.words(table);
         let known = dependent.and_then(|dependent| self.drafts.get(dependent.combination));
         let draft = match known {
             Some(draft) => draft.clone(),
@@ -330,7 +297,7 @@ impl<'a> Expansion<'a> {
     ) -> Result<RunDraft, PlanProblem> {
         let place = table.benchmark.span();
         let refused = |error: ResolveError, device: Option<&DeviceRow>| {
-            let chain = regatta_text::ErrorChain(&error).to_string();
+            let chain = ErrorChain(&error).to_string();
             let what = match device {
                 Some(device) if !chain.contains(&device.name) => format!("on {}: {chain}", device.name),
                 _ => chain,
@@ -363,179 +330,4 @@ impl<'a> Expansion<'a> {
         }
         first.ok_or_else(|| self.plan.problem(&place, "these cells have no device"))
     }
-
-    /// Returns every combination of a table's lists, after checking each word. An error names the word's line.
-    fn choices(&self, table: &'a CellTable, place: &Range<usize>) -> Result<Vec<Choice<'a>>, PlanProblem> {
-        let plan = self.plan;
-        self.lab
-            .catalogue
-            .benchmark(table.benchmark.get_ref())
-            .map_err(|error| plan.problem(place, regatta_text::ErrorChain(&error).to_string()))?;
-        let mut scenarios = Vec::new();
-        for word in &table.scenario {
-            let scenario: Result<Scenario, _> = word.get_ref().parse();
-            scenarios.push(scenario.map_err(|error| plan.problem(&word.span(), error.to_string()))?);
-        }
-        if scenarios.is_empty() {
-            return Err(plan.problem(place, ResolveError::NoScenario.to_string()));
-        }
-        let mut modes = Vec::new();
-        for (index, word) in table.mode.iter().enumerate() {
-            let mode: Result<Mode, _> = word.get_ref().parse();
-            modes.push((
-                index,
-                mode.map_err(|error| plan.problem(&word.span(), error.to_string()))?,
-            ));
-        }
-        if modes.is_empty() {
-            modes.push((0, Mode::PerformanceOnly));
-        }
-        let states: Vec<Option<&StateWords>> = match table.state.as_slice() {
-            [] => vec![None],
-            states => states.iter().map(Some).collect(),
-        };
-        let variants = self.variants(table)?;
-        let mut choices = Vec::new();
-        for &mode in &modes {
-            for &scenario in &scenarios {
-                for &state in &states {
-                    for &variant in &variants {
-                        choices.push(Choice {
-                            scenario,
-                            mode,
-                            state,
-                            variant,
-                        });
-                    }
-                }
-            }
-        }
-        Ok(choices)
-    }
-
-    fn variants(&self, table: &'a CellTable) -> Result<Vec<Option<&'a Variant>>, PlanProblem> {
-        let mut variants: Vec<Option<&Variant>> = Vec::new();
-        for spanned in &table.settings {
-            let variant = spanned.get_ref();
-            if variants.iter().flatten().any(|known| known.name == variant.name) {
-                let what = format!("two variants have the name `{}`", variant.name);
-                return Err(self
-                    .plan
-                    .problem(&spanned.span(), what)
-                    .hint("give each its own name"));
-            }
-            variants.push(Some(variant));
-        }
-        if variants.is_empty() {
-            variants.push(None);
-        }
-        Ok(variants)
-    }
-
-    /// Returns the selected devices, each once. Without a selection it is the only device.
-    fn devices(
-        &self,
-        table: &CellTable,
-        place: &Range<usize>,
-        placement: Placement,
-    ) -> Result<Vec<&'a DeviceRow>, PlanProblem> {
-        let (plan, known) = (self.plan, self.lab.devices);
-        if known.is_empty() {
-            return Err(plan
-                .problem(place, "no device has connected yet")
-                .hint("start `regatta serve` here and `regatta-agent serve` on the devices"));
-        }
-        if table.devices.is_empty() && table.labels.is_empty() {
-            return match known {
-                [only] => Ok(vec![only]),
-                _ => Err(plan
-                    .problem(
-                        place,
-                        format!(
-                            "these cells name no device, and {} are known; placement is {placement}",
-                            known.len()
-                        ),
-                    )
-                    .hint("add devices = [\"NAME\"], devices = [\"all\"] or labels = [\"LABEL\"]")),
-            };
-        }
-        let mut selected: Vec<&DeviceRow> = Vec::new();
-        for name in &table.devices {
-            selected.extend(self.named(name)?);
-        }
-        for label in &table.labels {
-            selected.extend(self.labelled(label)?);
-        }
-        selected.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
-        selected.dedup_by(|one, other| one.id == other.id);
-        Ok(selected)
-    }
-
-    fn named(&self, name: &Spanned<String>) -> Result<Vec<&'a DeviceRow>, PlanProblem> {
-        /// The name of every device.
-        const ALL: &str = "all";
-        let (word, known) = (name.get_ref().as_str(), self.lab.devices);
-        if word == ALL {
-            return Ok(known.iter().collect());
-        }
-        let found: Vec<_> = known
-            .iter()
-            .filter(|row| row.name == word || row.id.as_str() == word)
-            .collect();
-        match found.as_slice() {
-            [_] => Ok(found),
-            [] => {
-                let names: Vec<&str> = known.iter().map(|row| row.name.as_str()).collect();
-                let what = format!("unknown device `{word}`; known are {}", names.join(", "));
-                Err(self
-                    .plan
-                    .problem(&name.span(), what)
-                    .hint("`regatta device list` shows them"))
-            }
-            _ => {
-                let what = format!("{} devices are called `{word}`", found.len());
-                Err(self
-                    .plan
-                    .problem(&name.span(), what)
-                    .hint("name it by its id, which `regatta device list` shows"))
-            }
-        }
-    }
-
-    fn labelled(&self, label: &Spanned<String>) -> Result<Vec<&'a DeviceRow>, PlanProblem> {
-        let word = label.get_ref();
-        let found: Vec<_> = self
-            .lab
-            .devices
-            .iter()
-            .filter(|row| row.labels.iter().any(|known| known.to_string() == *word))
-            .collect();
-        if found.is_empty() {
-            return Err(self
-                .plan
-                .problem(&label.span(), format!("no device has the label `{word}`"))
-                .hint(format!("`regatta device label NAME +{word}` gives it to one")));
-        }
-        Ok(found)
-    }
-}
-
-/// Returns whether runs of this mode can be followed by a power session.
-const fn is_measured(mode: Mode) -> bool {
-    matches!(mode, Mode::PerformanceOnly)
-}
-
-/// Returns the request of one combination.
-fn words(table: &CellTable, choice: &Choice<'_>) -> Words {
-    let mut words = Words {
-        scenario: vec![choice.scenario.to_string()],
-        mode: vec![choice.mode.1.to_string()],
-        state: choice.state.cloned(),
-        ..table.common_words()
-    };
-    if let Some(variant) = choice.variant {
-        words.set.extend(variant.set.clone());
-        words.conf.extend(variant.conf.clone());
-    }
-    words
 }
