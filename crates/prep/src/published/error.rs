@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use crate::published_hash::OtherFileError;
+
 /// The error for a published file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,20 +39,8 @@ pub enum PublishedError {
         benchmark: String,
     },
     /// The file is not the published one.
-    #[error(
-        "{path} is not the published file: its SHA-256 is {found}, the published one {expected}; hint: download it again as `regatta data show {benchmark}` shows",
-        path = path.display()
-    )]
-    OtherFile {
-        /// The file.
-        path: PathBuf,
-        /// Its SHA-256.
-        found: String,
-        /// The SHA-256 in the benchmark's file.
-        expected: String,
-        /// The benchmark's name.
-        benchmark: String,
-    },
+    #[error(transparent)]
+    OtherFile(#[from] OtherFileError),
 }
 
 /// What is wrong with a file of records.

@@ -6,13 +6,14 @@ mod records;
 
 use std::path::{Path, PathBuf};
 
-use regatta_fsutil::{hash::sha256_hex, regular_file};
+use regatta_fsutil::regular_file;
 use regatta_types::benchmark::{Benchmark, Prep, PublishedFile};
 
 pub use self::error::PublishedError;
 use crate::{
     atomic,
     error::PrepError,
+    published_hash,
     report::PrepReport,
     samples::{begin, write_document, write_manifest},
 };
@@ -88,14 +89,6 @@ fn checked(file: &PublishedFile, data: &Path, benchmark: &Benchmark) -> Result<V
             });
         }
     }
-    let found = sha256_hex(&bytes);
-    match &file.sha256 {
-        Some(expected) if *expected != found => Err(PublishedError::OtherFile {
-            path,
-            found,
-            expected: expected.clone(),
-            benchmark: benchmark.name.clone(),
-        }),
-        _ => Ok(bytes),
-    }
+    published_hash::check(&path, &bytes, file.sha256.as_deref(), &benchmark.name)?;
+    Ok(bytes)
 }

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_fsutil::{hash::sha256_hex, regular_file};
+use regatta_fsutil::regular_file;
 use regatta_types::benchmark::Squad;
 use serde::Deserialize;
 
 use super::{error::SquadError, vocabulary::Vocabulary};
+use crate::published_hash;
 
 /// The version of SQuAD whose questions all have an answer.
 const VERSION: &str = "1.1";
@@ -111,7 +112,7 @@ impl SquadSource {
             .iter()
             .zip([&kind.questions_sha256, &kind.vocabulary_sha256])
         {
-            check_hash(file, expected.as_deref(), benchmark)?;
+            published_hash::check(&file.path, &file.bytes, expected.as_deref(), benchmark)?;
         }
         Ok(Self {
             paragraphs: parsed
@@ -123,18 +124,4 @@ impl SquadSource {
             files,
         })
     }
-}
-
-fn check_hash(file: &SourceFile, expected: Option<&str>, benchmark: &str) -> Result<(), SquadError> {
-    let Some(expected) = expected else { return Ok(()) };
-    let found = sha256_hex(&file.bytes);
-    if found == expected {
-        return Ok(());
-    }
-    Err(SquadError::OtherFile {
-        path: file.path.clone(),
-        found,
-        expected: expected.to_owned(),
-        benchmark: benchmark.to_owned(),
-    })
 }
