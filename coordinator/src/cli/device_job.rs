@@ -1,5 +1,5 @@
-//! Flags and requests of runs that are no measurements: engine builds, asset fetches and searches for settings. They are queued, watched and aborted as other runs are,
-//! and their log is the run's.
+//! Flags and requests of runs that are not measurements: engine builds, asset fetches and searches for settings. They are queued, watched,
+//! logged and aborted like other runs.
 
 use regatta_config::catalogue::Catalogue;
 use regatta_types::documents::{EngineKind, RunTask};
@@ -9,6 +9,7 @@ use super::{
     run::{self, drafts::DraftRequest, dry_run},
     setting_flags::SettingFlags,
     target_devices::TargetDevices,
+    wait::WaitFlags,
 };
 use crate::{
     exit::{CommandResult, Failure},
@@ -40,12 +41,8 @@ pub(super) struct JobArgs {
     /// Show what would be requested
     #[arg(long)]
     dry_run: bool,
-    /// Wait until every device has ended (the default)
-    #[arg(long, overrides_with = "no_wait")]
-    wait: bool,
-    /// Return at once
-    #[arg(long)]
-    no_wait: bool,
+    #[command(flatten)]
+    waiting: WaitFlags,
 }
 
 impl JobArgs {
@@ -81,5 +78,5 @@ pub(super) fn request(args: &JobArgs, words: Words, context: &Context) -> Comman
         return dry_run::show(&drafts, context, &store);
     }
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
-    run::finish((args.no_wait, 0), &drafts, context, &workspace, &store)
+    run::finish((args.waiting.no_wait, 0), &drafts, context, &workspace, &store)
 }

@@ -17,7 +17,7 @@ use super::{
     report::report,
     setting_flags::{SettingFlags, pair},
     target_devices::TargetDevices,
-    wait::Wait,
+    wait::{Wait, WaitFlags},
 };
 use crate::{
     documents::run_document,
@@ -102,12 +102,8 @@ pub(super) struct Args {
     /// Show the runs without requesting them
     #[arg(long)]
     dry_run: bool,
-    /// Wait until every run has ended (the default)
-    #[arg(long, overrides_with = "no_wait")]
-    wait: bool,
-    /// Return at once
-    #[arg(long)]
-    no_wait: bool,
+    #[command(flatten)]
+    waiting: WaitFlags,
 }
 
 /// What must hold on the device before a run starts.
@@ -217,7 +213,13 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     }
     // Either all runs are requested, or none.
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
-    finish((args.no_wait, args.retry), &drafts, context, &workspace, &store)
+    finish(
+        (args.waiting.no_wait, args.retry),
+        &drafts,
+        context,
+        &workspace,
+        &store,
+    )
 }
 
 /// Reports requested runs, and waits for them unless the user does not want that. INVALID runs are repeated up to `retries` times if

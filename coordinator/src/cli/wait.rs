@@ -24,6 +24,17 @@ use crate::{
     workspace::Workspace,
 };
 
+/// Flags that decide whether a command waits for what it requested.
+#[derive(Debug, clap::Args)]
+pub(super) struct WaitFlags {
+    /// Wait until all have ended (the default)
+    #[arg(long, overrides_with = "no_wait")]
+    wait: bool,
+    /// Return at once
+    #[arg(long)]
+    pub(super) no_wait: bool,
+}
+
 /// The interval for polling the store.
 const PAUSE: Duration = Duration::from_millis(150);
 /// How long a second Ctrl-C is waited for.

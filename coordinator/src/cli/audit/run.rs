@@ -5,6 +5,7 @@ use regatta_types::{Scenario, benchmark::Benchmark};
 
 use super::super::{
     Context, device_availability::expect_available_or_force, run::finish, target_devices::TargetDevices,
+    wait::WaitFlags,
 };
 use crate::{
     exit::{CommandResult, Failure},
@@ -28,15 +29,11 @@ pub(crate) struct Args {
     scenario: Vec<Scenario>,
     #[command(flatten)]
     devices: TargetDevices,
-    /// Wait until every audit has ended (the default)
-    #[arg(long, overrides_with = "no_wait")]
-    wait: bool,
     /// Request audits of devices that are quarantined or in maintenance, too
     #[arg(long)]
     force: bool,
-    /// Return at once
-    #[arg(long)]
-    no_wait: bool,
+    #[command(flatten)]
+    waiting: WaitFlags,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
@@ -55,7 +52,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     }
     expect_available_or_force(&mut requested, args.force, &store)?;
     store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.add_run(draft)))?;
-    finish((args.no_wait, 0), &requested, context, &workspace, &store)
+    finish((args.waiting.no_wait, 0), &requested, context, &workspace, &store)
 }
 
 /// Drafts the audits of one device's runs.
