@@ -8,7 +8,7 @@ use regatta_output::LogOptions;
 use regatta_tensorrt::{ElementType, InputShape};
 use regatta_types::{
     Mode, Scenario,
-    documents::{EngineKind, LoadgenChoice, PowerSetting},
+    documents::{EngineKind, LoadgenChoice, PowerSetting, TUNING_TIME},
     layout::Layout,
 };
 
@@ -365,7 +365,7 @@ pub(crate) struct TuneArgs {
     #[arg(long)]
     pub(crate) force: bool,
     /// Time limit of the whole search (units: ms, s, m, h)
-    #[arg(long, value_name = "TIME", default_value = "10m")]
+    #[arg(long, value_name = "TIME", default_value = TUNING_TIME)]
     pub(crate) limit: HumanDuration,
     /// The system's name in the file [default: the host's name]
     #[arg(long, value_name = "NAME")]

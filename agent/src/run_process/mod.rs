@@ -71,7 +71,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         attempt.started = Some(begun);
         tell_phase(RunPhase::Ready);
         tell_phase(RunPhase::Running);
-        tuning::tune(&spec, &args.spec, &run_dir)?;
+        tuning::tune(&spec, &args.spec, &run_dir, args.scratch.as_deref())?;
         return end_without_loadgen(&run_dir, attempt);
     }
     let ready = missing_engine::prepare(&run_plan, |reason| tell(&Event::Preparing { reason }))?;

@@ -13,8 +13,6 @@ use regatta_types::documents::{PowerSetting, RunLength, RunSpec};
 use super::run_dir::RunDir;
 use crate::exit::Failure;
 
-/// The time of a search without a length, in milliseconds.
-const USUAL_MS: u64 = 600_000;
 /// The systems file.
 const SYSTEM: &str = "tuned.toml";
 /// What the search printed.
@@ -24,14 +22,15 @@ const REPORT: &str = "tune.txt";
 ///
 /// # Errors
 /// [`Failure`] when the search cannot start, or found no settings that run.
-pub(super) fn tune(spec: &RunSpec, spec_path: &Path, run_dir: &RunDir) -> Result<(), Failure> {
+pub(super) fn tune(
+    spec: &RunSpec,
+    spec_path: &Path,
+    run_dir: &RunDir,
+    scratch: Option<&Path>,
+) -> Result<(), Failure> {
     let files = run_dir.files();
     let report = files.join(REPORT);
     let printed = File::create(&report).with_context(|| format!("cannot write {}", report.display()))?;
-    let milliseconds = match spec.length {
-        RunLength::Duration(milliseconds) => milliseconds,
-        RunLength::Full | RunLength::TestRun => USUAL_MS,
-    };
     let power = match &spec.state {
         Some(state) if state.name == PowerSetting::MaxQ.as_str() => PowerSetting::MaxQ,
         _ => PowerSetting::MaxP,
@@ -49,9 +48,14 @@ pub(super) fn tune(spec: &RunSpec, spec_path: &Path, run_dir: &RunDir) -> Result
         ("--scenario", spec.scenario.to_string()),
         ("--loadgen", spec.loadgen.to_string()),
         ("--power-setting", power.as_str().to_owned()),
-        ("--limit", format!("{milliseconds}ms")),
     ] {
         command.args([flag, value.as_str()]);
+    }
+    if let RunLength::Duration(milliseconds) = spec.length {
+        command.args(["--limit", &format!("{milliseconds}ms")]);
+    }
+    if let Some(scratch) = scratch {
+        command.arg("--scratch").arg(scratch);
     }
     for (name, value) in &spec.engine.settings {
         command.arg("--set").arg(format!("{name}={value}"));

@@ -2,7 +2,7 @@
 //! the systems file that it writes is one of the run's files.
 
 use regatta_text::HumanDuration;
-use regatta_types::documents::{EngineKind, RunTask};
+use regatta_types::documents::{EngineKind, RunTask, TUNING_TIME};
 
 use super::{
     Context,
@@ -26,7 +26,7 @@ pub(super) struct Args {
     #[arg(long, default_value = "tract")]
     engine: EngineKind,
     /// How long each device searches, for each scenario
-    #[arg(long, value_name = "T", default_value = "10m")]
+    #[arg(long, value_name = "T", default_value = TUNING_TIME)]
     time: HumanDuration,
 }
 

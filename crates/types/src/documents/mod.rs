@@ -29,7 +29,7 @@ pub use run_end::{EndCause, end_reason};
 pub use run_marker::{RunMarker, SubmissionObstacle};
 pub use run_spec::{
     AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec, RunTask,
-    is_same_commit,
+    TUNING_TIME, is_same_commit,
 };
 pub use run_state::{RunPhase, RunState};
 pub use system_use::{PowerSetting, SystemUse};

@@ -72,6 +72,9 @@ impl RunSpec {
     }
 }
 
+/// How long a tuning run searches unless its user says otherwise.
+pub const TUNING_TIME: &str = "10m";
+
 /// What a run does on its device. Whatever it does, its queue, gate, log, abort, limit, causes and record are those of every run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
