@@ -44,7 +44,10 @@ pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
         (kind, Some(windows), _) if kind.computes() => windows::load(request, windows, load_kind),
         #[cfg(feature = "tract")]
         (EngineKind::Tract, _, Some(transducer)) => transducer::load(request, transducer, load_kind),
-        (kind, _, _) if kind.computes() && model.response == Response::Transcript => {
+        // A build without tract says that itself.
+        (kind, _, _)
+            if kind.computes() && kind != EngineKind::Tract && model.response == Response::Transcript =>
+        {
             Err(EngineError::NoTranscripts {
                 engine: kind,
                 benchmark: request.benchmark.name.clone(),
