@@ -17,6 +17,7 @@ use super::{
 use crate::{
     cli::{Context, context::tell},
     exit::{self, CommandResult, Failure},
+    suggested_commands::quoted,
 };
 
 /// The directory of archives below the scratch directory.
@@ -112,7 +113,8 @@ fn verify(download: &Download, path: &Path, is_new: bool) -> Result<Checked, Fai
     };
     let sentence = format!("{} is {}", path.display(), checked.words());
     Err(if is_new {
-        fs::remove_file(path)?;
+        fs::remove_file(path)
+            .map_err(|error| Failure::could_not(format!("cannot remove {}: {error}", path.display())))?;
         Failure::could_not(sentence).hint(format!("it was removed; see what is at {}", download.url))
     } else {
         Failure::could_not(sentence).hint("move it away, then run the same command")
@@ -120,9 +122,10 @@ fn verify(download: &Download, path: &Path, is_new: bool) -> Result<Checked, Fai
 }
 
 fn unpack_command(archive: &Path, into: &Path) -> String {
-    let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
     let is_zip = archive.extension().is_some_and(|ending| ending == "zip");
-    let (archive, into) = (quoted(archive), quoted(into));
+    let (archive, into) = [archive, into]
+        .map(|path| quoted(&path.display().to_string()))
+        .into();
     let unpack = if is_zip {
         format!("unzip -q {archive} -d {into}")
     } else {

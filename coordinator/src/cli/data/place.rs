@@ -1,7 +1,7 @@
 //! Where a download is below the scratch directory, and whether it is complete.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -112,9 +112,12 @@ pub(in crate::cli) fn model_problem(benchmark: &Benchmark, scratch: &Path) -> Op
     };
     let download = benchmark.downloads.iter().find(is_model)?;
     let path = scratch.join(&download.path);
-    let checked = check(download, &path).ok()?;
-    matches!(checked, Checked::Differs(_))
-        .then(|| format!("the model {} is {}", path.display(), checked.words()))
+    let problem = match check(download, &path) {
+        Ok(checked @ Checked::Differs(_)) => format!("is {}", checked.words()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => format!("cannot be read: {error}"),
+        Ok(_) | Err(_) => return None,
+    };
+    Some(format!("the model {} {problem}", path.display()))
 }
 
 const fn present(is_present: bool) -> FileState {

@@ -13,8 +13,10 @@ use std::{
 const FRUITLESS: u32 = 3;
 /// The time between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
-/// curl's code for an error of the HTTP server, such as 404, and for 416 when the file is complete or longer.
+/// curl's code for an error of the HTTP server, such as 404.
 const HTTP_ERROR: i32 = 22;
+/// The HTTP status when the file on the server ends before the requested range.
+const RANGE_NOT_SATISFIABLE: &str = "416";
 /// curl's code for a server that sends files from their beginning only.
 const NO_RANGES: i32 = 33;
 /// curl's codes for names that do not resolve, refused and broken connections, and time-outs.
@@ -71,9 +73,9 @@ pub(super) fn download(
             restart(&lock, part)?;
             length = 0;
         }
-        let (code, reason) = call_curl(url, part, has_progress)?;
+        let Transfer { code, status, reason } = call_curl(url, part, has_progress)?;
         let grown = length_of(&lock, part)?;
-        let is_refused_range = code == NO_RANGES || (code == HTTP_ERROR && reason.contains("416"));
+        let is_refused_range = code == NO_RANGES || (code == HTTP_ERROR && status == RANGE_NOT_SATISFIABLE);
         match code {
             0 => break,
             _ if is_refused_range && length > 0 && restarts == 0 => {
@@ -129,8 +131,18 @@ fn write_error(path: &Path, source: io::Error) -> TransferError {
     }
 }
 
-/// Calls curl once. Returns its exit code and message.
-fn call_curl(url: &str, part: &Path, has_progress: bool) -> Result<(i32, String), TransferError> {
+/// The result of one call of curl.
+struct Transfer {
+    /// The exit code.
+    code: i32,
+    /// The HTTP status, in digits.
+    status: String,
+    /// The message.
+    reason: String,
+}
+
+/// Calls curl once.
+fn call_curl(url: &str, part: &Path, has_progress: bool) -> Result<Transfer, TransferError> {
     let mut curl = Command::new("curl");
     // A file of the user's own would change how curl behaves.
     curl.args(["--disable", "--fail", "--location", "--show-error", "--globoff"]);
@@ -146,6 +158,7 @@ fn call_curl(url: &str, part: &Path, has_progress: bool) -> Result<(i32, String)
         "--continue-at",
         "-",
     ]);
+    curl.args(["--write-out", "%{http_code}"]);
     if !has_progress {
         curl.arg("--silent");
     }
@@ -164,5 +177,6 @@ fn call_curl(url: &str, part: &Path, has_progress: bool) -> Result<(i32, String)
     let code = output.status.code().unwrap_or(-1);
     let last = printed.lines().rfind(|line| !line.trim().is_empty());
     let reason = last.map_or_else(|| format!("curl ended with {}", output.status), str::to_owned);
-    Ok((code, reason))
+    let status = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(Transfer { code, status, reason })
 }
