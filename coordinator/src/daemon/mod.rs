@@ -57,7 +57,11 @@ impl Daemon {
         store.service_begins()?;
         let security = Security::of(workspace, &store)?;
         let budget = DescriptorBudget::raise(workspace.config().max_devices);
-        let (inbox, inbound) = link::inbox(crate::broker::INBOX_CAPACITY);
+        let beside = match &workspace.config().broker {
+            BrokerChoice::Embedded { .. } => crate::broker::INBOX_CAPACITY,
+            BrokerChoice::External(_) => 0,
+        };
+        let (inbox, inbound) = link::inbox(beside);
         let (broker, address, way) = match &workspace.config().broker {
             BrokerChoice::Embedded { listen } => {
                 let admission = Arc::clone(&security.admission);

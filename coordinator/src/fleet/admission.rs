@@ -118,7 +118,8 @@ pub(crate) fn follow(
         let mut heard = notifier.changes();
         while let Some(count) = notifier.wait(heard, PAUSE) {
             heard = count;
-            let present = store.data_version().ok();
+            // Heartbeats change the store all the time, members rarely.
+            let present = store.members_version().ok();
             if present == version && version.is_some() {
                 continue;
             }

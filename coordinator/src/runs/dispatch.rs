@@ -169,7 +169,7 @@ impl Dispatcher {
         if self.limits.look(&self.store, Instant::now())? {
             tracing::info!("a run reached its limit");
         }
-        let devices = self.store.devices()?;
+        let devices = self.store.devices_with_open_runs()?;
         let open = self.store.open_run_states()?;
         let mut runs_of: BTreeMap<&DeviceId, Vec<&OpenRun>> = BTreeMap::new();
         for run in &open {
@@ -182,7 +182,7 @@ impl Dispatcher {
         self.silences.retain(|id, _| ids.contains(id));
         // Sent before the next run starts, so that no command arrives in its timed window.
         self.give_up_recorded_runs()?;
-        for device in devices.iter().filter(|device| device.online) {
+        for device in &devices {
             let mine = runs_of.get(&device.id).map_or(&[][..], Vec::as_slice);
             requested.extend(mine.iter().map(|run| run.id));
             let aborts = self.store.pending_aborts(&device.id)?;

@@ -2,7 +2,7 @@
 //! while the device is online, by the monotonic clock; an absent device is not the run's failure.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
@@ -31,8 +31,9 @@ impl RunLimits {
     /// Returns an error when the store fails.
     pub(super) fn look(&mut self, store: &Store, now: Instant) -> store::Result<bool> {
         let leases = store.run_leases()?;
-        self.counted_until
-            .retain(|run, _| leases.iter().any(|lease| lease.run == *run && lease.is_online));
+        let online = leases.iter().filter(|lease| lease.is_online);
+        let online: BTreeSet<RunId> = online.map(|lease| lease.run).collect();
+        self.counted_until.retain(|run, _| online.contains(run));
         let mut has_ended = false;
         for lease in leases.iter().filter(|lease| lease.is_online) {
             let until = self.counted_until.entry(lease.run).or_insert(now);

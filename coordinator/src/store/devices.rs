@@ -252,6 +252,21 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Returns the online devices with runs that have no record or must be aborted, by name. Its cost does not grow with idle devices.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn devices_with_open_runs(&self) -> Result<Vec<DeviceRow>> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "{SELECT_DEVICES} WHERE online = 1 AND id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
+                 AND id IN (SELECT device FROM runs WHERE recorded IS NULL
+                            UNION SELECT device FROM runs WHERE pending_abort IS NOT NULL)
+             ORDER BY name, id",
+        ))?;
+        let rows = statement.query_map([], device)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Returns the names of every device, removed ones included, by id.
     ///
     /// # Errors

@@ -210,6 +210,23 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Returns a value that changes when a device is enrolled or removed. Rows of members are never deleted, and a removal is final.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn members_version(&self) -> Result<(u64, u64)> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT count(*) AS all_members, count(removed) AS removed FROM members")?;
+        let version = |row: &Row<'_>| {
+            Ok((
+                values::unsigned(row, "all_members")?,
+                values::unsigned(row, "removed")?,
+            ))
+        };
+        Ok(statement.query_row([], version)?)
+    }
+
     /// Removes a device permanently: its key, its certificates, and its runs without a record. It gets no command any more, so no abort of it
     /// is pending.
     ///
