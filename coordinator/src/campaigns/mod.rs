@@ -2,7 +2,8 @@
 //!
 //! [`plan_file`] reads a plan, whose [`cell_table`]s have [`choices`] and a [`device_selection`]. [`expansion`] makes cells of them, in the
 //! [`order`] that the seed fixes. [`scheduler`] begins attempts on
-//! idle devices, as [`placement`] decides, and ends them. [`cause`] determines why an attempt failed, and [`retry`] whether another follows.
+//! idle devices, as [`placement`] decides, which spreads
+//! [`heat`], and ends them. [`cause`] determines why an attempt failed, and [`retry`] whether another follows.
 //! [`run_limit`] is how long a device may have a run. [`absences`] has how long devices have been lost. [`estimate`] is how long it takes.
 //!
 //! [`audits`] adds the audits of a plan's cells, and [`audit_draft`] drafts their runs.
@@ -21,6 +22,7 @@ mod device_selection;
 mod eligibility;
 mod estimate;
 mod expansion;
+mod heat;
 mod order;
 mod placement;
 mod plan_file;

@@ -1,15 +1,19 @@
 //! Decides which waiting cell goes to which idle device. It is a pure function of the campaign and the fleet: no clock, no store.
 //!
 //! Cells are taken in their order, in waves: one priority and one repetition. Within a wave a device takes the combination that it
-//! has run least, so that the repetitions of a combination spread over devices. A cell that failed on a device goes to another one while
+//! has run least, so that the repetitions of a combination spread over devices. Among these it takes the one whose heat differs most from
+//! its last attempt's, so that hot runs alternate with cool ones. A cell that failed on a device goes to another one while
 //! there is another. A cell that is tried again at a measured rate stays on its device, because the rate is that device's.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 use regatta_types::DeviceId;
+
+use super::heat::Heat;
 
 /// A cell that needs an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub(super) struct PendingCell {
     pub(super) combination: u64,
     /// Its wave: priority and repetition.
     pub(super) wave: (i64, u64),
+    /// How much it heats a device.
+    pub(super) heat: Heat,
     /// The devices that may take it.
     pub(super) candidates: Arc<BTreeSet<DeviceId>>,
     /// The devices on which it failed.
@@ -42,6 +48,8 @@ pub(super) struct FleetView {
 pub(super) struct History {
     /// How often each device has run each combination.
     pub(super) attempts: BTreeMap<(u64, DeviceId), u64>,
+    /// The heat of each device's last attempt.
+    pub(super) last_heat: BTreeMap<DeviceId, Heat>,
     /// The device of each combination whose repetitions all run on one device.
     pub(super) bound: BTreeMap<u64, DeviceId>,
     /// The combinations whose repetitions all run on one device.
@@ -118,7 +126,8 @@ pub(super) fn next_attempts<'a>(
     next
 }
 
-/// Returns the cell that a device takes: of the first wave with a cell for it, the combination that it has run least.
+/// Returns the cell that a device takes: of the first wave with a cell for it, the combination that it has run least, and of several the one
+/// whose heat differs most from that of its last attempt.
 fn best_cell<'a>(
     possible: impl Iterator<Item = &'a PendingCell>,
     device: &DeviceId,
@@ -130,8 +139,12 @@ fn best_cell<'a>(
         let key = (cell.combination, device.clone());
         history.attempts.get(&key).copied().unwrap_or(0)
     };
+    let last = history.last_heat.get(device);
+    let change = |cell: &&PendingCell| last.map_or(0, |last| last.abs_diff(cell.heat));
     // The first of equals, which is the earliest in the campaign's order.
-    possible.take_while(|cell| cell.wave == wave).min_by_key(times)
+    possible
+        .take_while(|cell| cell.wave == wave)
+        .min_by_key(|cell| (times(cell), Reverse(change(cell))))
 }
 
 #[cfg(test)]
@@ -149,6 +162,7 @@ mod tests {
             number,
             combination,
             wave: (0, repetition),
+            heat: 0,
             candidates: Arc::new(candidates.iter().cloned().collect()),
             failed_on: BTreeSet::new(),
             pinned_to: None,
@@ -173,6 +187,7 @@ mod tests {
                 let combination = cell.combination;
                 let key = (combination, attempt.device.clone());
                 *history.attempts.entry(key).or_default() += 1;
+                history.last_heat.insert(attempt.device.clone(), cell.heat);
                 if history.same.contains(&combination) {
                     let bound = history.bound.entry(combination).or_insert(attempt.device.clone());
                     assert_eq!(*bound, attempt.device);
@@ -203,6 +218,23 @@ mod tests {
             order,
             [(1, device(1)), (2, device(2)), (4, device(1)), (3, device(2))]
         );
+    }
+
+    #[test]
+    fn hot_cells_alternate_with_cool_ones() {
+        let devices = [device(1)];
+        let heat = [3, 3, 1, 3, 1, 1];
+        let cells: Vec<PendingCell> = (0..6)
+            .map(|index| PendingCell {
+                heat: heat[index as usize],
+                ..cell(index, index, 1, &devices)
+            })
+            .collect();
+        let order: Vec<u64> = run_all(cells, &devices, &mut History::default())
+            .iter()
+            .map(|attempt| attempt.cell)
+            .collect();
+        assert_eq!(order, [0, 2, 1, 4, 3, 5]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::{
 use regatta_types::{DeviceId, RunId, documents::EndCause};
 
 use super::{
+    heat::{DeviceHeat, Heat, heat},
     placement::{History, PendingCell},
     retry::is_of_a_place,
 };
@@ -19,6 +20,8 @@ pub(super) struct Progress {
     /// The revision of the last update. `None` before the first one.
     revision: Option<u64>,
     combinations: Vec<Combination>,
+    /// How much each combination heats a device.
+    heat: Vec<Heat>,
     /// The devices that may take each combination.
     candidates: Vec<Arc<BTreeSet<DeviceId>>>,
     cells: BTreeMap<u64, Cell>,
@@ -28,6 +31,7 @@ pub(super) struct Progress {
     audits: BTreeMap<u64, BTreeSet<u64>>,
     open_attempts: usize,
     history: History,
+    device_heat: DeviceHeat,
     /// The attempts that bind a combination to their device, by the cell's place and the attempt's number. The last one counts.
     bindings: BTreeMap<u64, BTreeMap<(u64, u64), DeviceId>>,
 }
@@ -50,6 +54,8 @@ impl Progress {
         Ok(Self {
             revision: None,
             candidates: combinations.iter().map(candidates).collect(),
+            heat: combinations.iter().map(heat).collect(),
+            device_heat: DeviceHeat::default(),
             cells: BTreeMap::new(),
             pending: BTreeMap::new(),
             audits: BTreeMap::new(),
@@ -155,6 +161,15 @@ impl Progress {
             if *times == 0 {
                 self.history.attempts.remove(&key);
             }
+            if is_added {
+                self.device_heat.add(attempt, self.heat_of(combination));
+            } else {
+                self.device_heat.remove(attempt);
+            }
+            match self.device_heat.last(&attempt.device) {
+                Some(heat) => self.history.last_heat.insert(attempt.device.clone(), heat),
+                None => self.history.last_heat.remove(&attempt.device),
+            };
             if attempt.ended.is_none() {
                 self.open_attempts = if is_added {
                     self.open_attempts + 1
@@ -179,6 +194,14 @@ impl Progress {
         };
     }
 
+    fn heat_of(&self, combination: u64) -> Heat {
+        let index = usize::try_from(combination).ok();
+        index
+            .and_then(|index| self.heat.get(index))
+            .copied()
+            .unwrap_or_default()
+    }
+
     fn pending_cell(&self, cell: &Cell) -> Option<PendingCell> {
         let is_open = cell.attempts.iter().any(|attempt| attempt.ended.is_none());
         let lacks_runs = cell.row.audited.is_some() && self.audited_runs(cell.row.number).is_none();
@@ -197,6 +220,7 @@ impl Progress {
             number: cell.row.number,
             combination: cell.row.combination,
             wave: (-combination.priority, cell.row.repetition),
+            heat: self.heat_of(cell.row.combination),
             candidates: match &cell.row.device {
                 Some(device) => Arc::new(BTreeSet::from([device.clone()])),
                 None => Arc::clone(self.candidates.get(index)?),

@@ -180,11 +180,16 @@ fn a_weekend_with_kills_ends_as_one_without() {
         .iter()
         .filter(|cell| cell.device.is_none())
         .collect();
-    let with_result = of_any.iter().filter(|cell| ends.contains_key(&cell.number));
-    let with_result = with_result.count();
+    let (with_result, without): (Vec<&CellRow>, Vec<&CellRow>) =
+        of_any.iter().partition(|cell| ends.contains_key(&cell.number));
+    for cell in &without {
+        let own = disturbed.of(cell.number);
+        assert_eq!(own.len(), 3, "it is tried again while it may be: {own:?}");
+    }
     assert!(
-        with_result * 100 >= of_any.len() * 95,
-        "{with_result} of {} cells of any device",
+        with_result.len() * 10 >= of_any.len() * 9,
+        "{} of {} cells of any device",
+        with_result.len(),
         of_any.len()
     );
 }
