@@ -1,24 +1,5 @@
 //! `CAMPAIGN.toml`: the runs of a campaign, in the terms of `regatta run`, and on which devices.
-//!
-//! ```toml
-//! schema = 1
-//! name = "weekend"
-//! seed = 7
-//! deadline = "60h"
-//!
-//! [[cells]]
-//! labels = ["orin-nx"]
-//! placement = "each"
-//! benchmark = "resnet50"
-//! scenario = ["SingleStream", "Offline"]
-//! engine = "tensorrt"
-//! state = ["MaxP", "MaxQ"]
-//! settings = [
-//!     { name = "small", set = { gpu_batch_size = "4" } },
-//!     { name = "large", set = { gpu_batch_size = "64" } },
-//! ]
-//! repeat = 3
-//! ```
+//! `configs/examples/campaign.toml` is an example.
 //!
 //! This module does not read devices or benchmarks; [`super::expansion`] does.
 

@@ -1,4 +1,4 @@
-//! How a power session of a campaign ended: good, or one cause and a reason, from the session's row, its runs and what its command printed.
+//! The result of a campaign's power session: good, or one cause and a reason, from the session's row, its runs and its command's output.
 
 use std::path::Path;
 
@@ -6,55 +6,56 @@ use regatta_fsutil::regular_file;
 use regatta_types::{RunId, documents::EndCause};
 
 use super::cause;
-use crate::store::{self, PowerSessionRow, Store};
+use crate::{
+    exit,
+    power::FAILED_CHECK,
+    store::{self, PowerSessionRow, Store},
+};
 
-/// The beginning of a preflight's line that prevents a session.
-const FAILED_CHECK: &str = "FAIL";
-
-/// How a session ended.
+/// The result of a session.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct PowerEnd {
+pub(super) struct PowerSessionResult {
     /// Why it is not good.
     pub(super) failure: Option<(EndCause, String)>,
     /// Its testing run.
     pub(super) run: Option<RunId>,
 }
 
-/// Returns how a session ended whose command is over. `log` is what it printed, and `requested` why it was to end early.
+/// Returns the result of a session whose command has ended. `log` is the command's output. `requested` is why the session was asked to end.
 ///
 /// # Errors
 /// Returns an error when the store fails.
-pub(super) fn power_end(
+pub(super) fn session_result(
     id: &str,
     log: &Path,
     requested: Option<(EndCause, String)>,
     store: &Store,
-) -> store::Result<PowerEnd> {
+) -> store::Result<PowerSessionResult> {
     let Some(row) = store.power_session(id)? else {
-        let (cause, words) = last_words(log);
-        let reason = format!("no power session could begin: {words}");
-        return Ok(PowerEnd {
+        let (cause, reason) = failure_in_output(log);
+        let reason = format!("no power session could begin: {reason}");
+        return Ok(PowerSessionResult {
             failure: Some(requested.unwrap_or((cause, reason))),
             run: None,
         });
     };
-    let failure = match row.verdict.as_deref() {
-        Some("pass" | "rehearsal") => None,
+    let failure = match row.verdict {
+        Some(verdict) if verdict.is_accepted() => None,
         _ if requested.is_some() => requested,
         Some(_) => {
             let what = format!("its checkers do not accept power session {id}: `regatta power show {id}`");
             Some((EndCause::Workload, what))
         }
-        None => Some(of_incomplete(&row, store)?),
+        None => Some(cause_without_verdict(&row, store)?),
     };
-    Ok(PowerEnd {
+    Ok(PowerSessionResult {
         failure,
         run: row.testing,
     })
 }
 
 /// The cause of a session without a verdict: that of its run, if one has failed.
-fn of_incomplete(row: &PowerSessionRow, store: &Store) -> store::Result<(EndCause, String)> {
+fn cause_without_verdict(row: &PowerSessionRow, store: &Store) -> store::Result<(EndCause, String)> {
     for (part, run) in [("ranging", row.ranging), ("testing", row.testing)] {
         let run = run.map_or(Ok(None), |run| store.run(run))?;
         let failed = run.filter(|run| run.is_over() && run.abandoned.is_none());
@@ -69,8 +70,9 @@ fn of_incomplete(row: &PowerSessionRow, store: &Store) -> store::Result<(EndCaus
     Ok((EndCause::Infrastructure, reason))
 }
 
-/// The failed checks that a command printed, which are preconditions. Otherwise its last line: it was cut off, or could not reach a machine.
-fn last_words(log: &Path) -> (EndCause, String) {
+/// Returns the failed checks in a command's output, which are preconditions. Without them, returns its failure with the hint, or its last line
+/// if it was killed.
+fn failure_in_output(log: &Path) -> (EndCause, String) {
     let text = match regular_file::read_text(log) {
         Ok(text) => text,
         Err(error) => {
@@ -82,8 +84,19 @@ fn last_words(log: &Path) -> (EndCause, String) {
     let failed: Vec<&str> = lines().filter(|line| line.starts_with(FAILED_CHECK)).collect();
     match failed.as_slice() {
         [] => {
-            let last = lines().next_back().unwrap_or("its command printed nothing");
-            (EndCause::Infrastructure, last.to_owned())
+            let failure: Vec<&str> = exit::failure_lines(&text).collect();
+            let last = || {
+                lines()
+                    .next_back()
+                    .unwrap_or("its command printed nothing")
+                    .to_owned()
+            };
+            let reason = if failure.is_empty() {
+                last()
+            } else {
+                failure.join("; ")
+            };
+            (EndCause::Infrastructure, reason)
         }
         failed => (EndCause::Precondition, failed.join("; ")),
     }
@@ -94,44 +107,55 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::store::{NewPowerSession, PowerSessionEnd};
+    use crate::{
+        exit::Failure,
+        store::{NewPowerSession, PowerSessionEnd, PowerVerdict},
+    };
 
     #[test]
     fn a_session_is_good_or_has_one_cause() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("db")).unwrap();
         let log = directory.path().join("log");
-        fs::write(
-            &log,
-            "ok    clocks  1 ms\nFAIL  PTDaemon  it is gone\n\nnothing was started\n",
-        )
-        .unwrap();
-        let end = |id: &str, requested| power_end(id, &log, requested, &store).unwrap().failure;
+        let checks =
+            format!("ok    clocks: 1 ms\n{FAILED_CHECK}  PTDaemon: it is gone\n      hint: start it");
+        let failure = Failure::could_not("the meter does not answer").hint("check its cable");
+        fs::write(&log, format!("{checks}\n\nnothing was started\n{failure}\n")).unwrap();
+        let end = |id: &str, requested| session_result(id, &log, requested, &store).unwrap().failure;
         assert_eq!(
             end("none", None),
             Some((
                 EndCause::Precondition,
-                "no power session could begin: FAIL  PTDaemon  it is gone".to_owned()
+                "no power session could begin: FAIL  PTDaemon: it is gone".to_owned()
             ))
         );
-        let cut_off = directory.path().join("cut-off");
-        fs::write(&cut_off, "ok    clocks  1 ms\n").unwrap();
-        assert_eq!(
-            power_end("none", &cut_off, None, &store).unwrap().failure,
-            Some((
-                EndCause::Infrastructure,
-                "no power session could begin: ok    clocks  1 ms".to_owned()
-            ))
-        );
+        let other = directory.path().join("other");
+        for (output, reason) in [
+            (
+                format!("starting\n{failure}\n"),
+                "the meter does not answer; check its cable",
+            ),
+            ("ok    clocks: 1 ms\n".to_owned(), "ok    clocks: 1 ms"),
+            (String::new(), "its command printed nothing"),
+        ] {
+            fs::write(&other, output).unwrap();
+            assert_eq!(
+                session_result("none", &other, None, &store).unwrap().failure,
+                Some((
+                    EndCause::Infrastructure,
+                    format!("no power session could begin: {reason}")
+                ))
+            );
+        }
         let aborted = (
             EndCause::Operator,
             "the campaign was aborted by the user".to_owned(),
         );
         assert_eq!(end("none", Some(aborted.clone())), Some(aborted.clone()));
         for (id, verdict, reason) in [
-            ("pass", Some("pass"), None),
-            ("rehearsal", Some("rehearsal"), None),
-            ("fail", Some("fail"), None),
+            ("pass", Some(PowerVerdict::Pass), None),
+            ("rehearsal", Some(PowerVerdict::Rehearsal), None),
+            ("fail", Some(PowerVerdict::Fail), None),
             ("broken", None, Some("the meter is silent")),
         ] {
             let new = NewPowerSession {

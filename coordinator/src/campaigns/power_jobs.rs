@@ -1,5 +1,5 @@
 //! Power sessions of campaigns. Each is a `regatta power run` of its own, which leases the meter and requests its two runs. It ends when its
-//! standard input closes: the coordinator is gone then, or wants it to end. [`super::power_end`] is what came of it.
+//! standard input closes: the coordinator is gone then, or requests its end. [`super::power_end`] finds its result.
 
 use std::{
     collections::BTreeMap,
@@ -37,16 +37,16 @@ impl PowerJob {
 /// The commands of sessions that this process started.
 #[derive(Debug, Default)]
 pub(super) struct PowerJobs {
-    running: BTreeMap<String, Job>,
+    running: BTreeMap<String, SessionCommand>,
 }
 
 #[derive(Debug)]
-struct Job {
+struct SessionCommand {
     child: Child,
     meter: String,
 }
 
-/// What is known of a session's command.
+/// The state of a session's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobState {
     /// It runs.
@@ -88,7 +88,7 @@ impl PowerJobs {
         let job = self
             .running
             .entry(job.session.clone())
-            .insert_entry(Job { child, meter })
+            .insert_entry(SessionCommand { child, meter })
             .into_mut();
         if let Some(input) = &mut job.child.stdin
             && let Err(error) = writeln!(input, "{line}")
@@ -99,17 +99,17 @@ impl PowerJobs {
         Ok(())
     }
 
-    /// Lets a session end early.
+    /// Requests the early end of a session.
     pub(super) fn end(&mut self, session: &str) {
         if let Some(job) = self.running.get_mut(session) {
             job.child.stdin = None;
         }
     }
 
-    /// Returns what became of a session's command. One that has ended is forgotten.
+    /// Returns the state of a session's command, and forgets it if it has ended.
     ///
     /// # Errors
-    /// Returns an error when the system does not tell.
+    /// Returns an error when the process's state cannot be read.
     pub(super) fn state(&mut self, session: &str) -> io::Result<JobState> {
         let Some(job) = self.running.get_mut(session) else {
             return Ok(JobState::Unknown);
@@ -122,7 +122,7 @@ impl PowerJobs {
     }
 
     /// Returns whether a session of this process uses or will use a meter.
-    pub(super) fn use_meter(&self, meter: &str) -> bool {
+    pub(super) fn uses_meter(&self, meter: &str) -> bool {
         self.running.values().any(|job| job.meter == meter)
     }
 }

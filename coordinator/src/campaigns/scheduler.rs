@@ -36,7 +36,7 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(200);
 /// The interval for a full check although nothing changed: deadlines and absences.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// The reason of what ends because a user aborted its campaign.
+/// The reason of runs and attempts that end because a user aborted the campaign.
 const ABORTED: &str = "the campaign was aborted by the user";
 
 /// Starts the scheduler. It ends when the notifier is closed.
@@ -175,12 +175,11 @@ impl Scheduler {
 
     /// Begins attempts of a campaign, and ends it when nothing is left. Returns whether runs were requested.
     fn advance(&mut self, campaign: &CampaignRow, devices: &[DeviceRow], now: Now) -> anyhow::Result<bool> {
-        let wall = now.wall.to_string();
         if let Some(reason) = self.no_more_attempts(campaign, now) {
             self.store.skip_waiting_cells(&campaign.name, &reason)?;
         }
         self.store.skip_audits_of_failed_cells(&campaign.name)?;
-        if self.store.end_campaign(&campaign.name, &wall)? {
+        if self.store.end_campaign(&campaign.name, &now.wall.to_string())? {
             tracing::info!(campaign = campaign.name, "ended");
             return Ok(false);
         }
@@ -206,7 +205,7 @@ impl Scheduler {
             }
             return Ok(false);
         }
-        self.begin(campaign, devices, &next, &wall)
+        self.begin(campaign, devices, &next, now)
     }
 
     /// Returns why no attempt begins any more.

@@ -6,7 +6,10 @@ use super::{
     layout::{self, Page},
     outside_text::{NAME, SENTENCE, shown},
 };
-use crate::{store::PowerSessionRow, tables};
+use crate::{
+    store::{PowerSessionRow, PowerVerdict},
+    tables,
+};
 
 /// The number of sessions that are listed.
 const MOST: usize = 200;
@@ -50,16 +53,20 @@ fn session(row: &PowerSessionRow) -> Markup {
 
 /// Renders the result of a session in a word.
 pub(super) fn badge(row: &PowerSessionRow) -> Markup {
-    let (class, word) = match (row.verdict.as_deref(), &row.ended) {
-        (Some("pass"), _) => ("good", "pass"),
-        (Some("rehearsal"), _) => ("warn", "rehearsal"),
-        (Some("informative"), _) => ("warn", "informative"),
-        (Some("fail"), _) => ("bad", "fail"),
+    let (class, word) = match (row.verdict, &row.ended) {
+        (Some(verdict), _) => {
+            let class = match verdict {
+                PowerVerdict::Pass => "good",
+                PowerVerdict::Rehearsal | PowerVerdict::Informative => "warn",
+                PowerVerdict::Fail => "bad",
+            };
+            (class, verdict.as_str())
+        }
         (_, None) => ("busy", "not ended"),
         _ => ("bad", "failed"),
     };
     html! {
         span class={ "badge v-" (class) } { (word) }
-        @if row.simulated == Some(true) && word != "rehearsal" { " " span .badge .v-warn { "simulated PTDaemon" } }
+        @if row.simulated == Some(true) && row.verdict != Some(PowerVerdict::Rehearsal) { " " span .badge .v-warn { "simulated PTDaemon" } }
     }
 }

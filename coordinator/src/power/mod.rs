@@ -32,7 +32,7 @@ pub(crate) use meter_conf::server_conf;
 pub(crate) use meter_lease::{LeaseError, MeterLease};
 pub(crate) use official_verdict::OfficialVerdict;
 pub(crate) use preflight::{Preflight, PreflightResult, client_fitness};
-pub(crate) use preflight_line::PreflightLine;
+pub(crate) use preflight_line::{FAILED_CHECK, PreflightLine};
 pub(crate) use ptd_program::write_ptd_program;
 pub(crate) use rails_power::RailsPower;
 pub(crate) use run_workload::{HandOver, RunOrder, RunWorkload, copy_logs, upload_logs};

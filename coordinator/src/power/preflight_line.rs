@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// The beginning of the line of a failed check.
+pub(crate) const FAILED_CHECK: &str = "FAIL";
+
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct PreflightLine {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     exit::Failure,
-    store::{MeterRow, MeterSettings, RunDraft},
+    store::{MeterRow, MeterSettings, PowerVerdict, RunDraft},
 };
 
 /// The largest file whose hash is recorded; the official programs' logs of a day are smaller.
@@ -174,8 +174,9 @@ impl SessionRecord {
     }
 
     /// The verdict of a complete session.
-    pub(crate) fn verdict(&self) -> Option<&str> {
-        self.document.get("verdict").and_then(Value::as_str)
+    pub(crate) fn verdict(&self) -> Option<PowerVerdict> {
+        let word = self.document.get("verdict").and_then(Value::as_str)?;
+        word.parse().ok()
     }
 
     /// Why it is not complete.
@@ -236,7 +237,8 @@ impl SessionRecord {
 
     /// Whether the checkers accept it, also as a rehearsal or an informative session.
     pub(crate) fn passes(&self) -> bool {
-        matches!(self.verdict(), Some("pass" | "rehearsal" | "informative"))
+        self.verdict()
+            .is_some_and(|verdict| verdict != PowerVerdict::Fail)
     }
 
     /// The energy of a complete session's testing run.
@@ -265,13 +267,13 @@ fn add_verdict(document: &mut Value, verdict: SessionVerdict) -> Option<SessionE
         .get("obstacles")
         .and_then(Value::as_array)
         .is_none_or(|obstacles| !obstacles.is_empty());
-    let word = match (verdict.accepts(), is_measured && !has_obstacles) {
-        (true, _) if verdict.official.is_none() => "informative",
-        (true, true) => "pass",
-        (true, false) => "rehearsal",
-        (false, _) => "fail",
+    let found = match (verdict.accepts(), is_measured && !has_obstacles) {
+        (true, _) if verdict.official.is_none() => PowerVerdict::Informative,
+        (true, true) => PowerVerdict::Pass,
+        (true, false) => PowerVerdict::Rehearsal,
+        (false, _) => PowerVerdict::Fail,
     };
-    set(document, "verdict", json!(word));
+    set(document, "verdict", json!(found));
     if let Some(official) = &verdict.official {
         set(document, "official_checks", json!(official.checks));
         set(document, "official_summary", json!(official.summary()));

@@ -1,9 +1,9 @@
 //! Power sessions: every attempt with its meter, its two runs and how it ended. Failed attempts stay.
 
-use regatta_types::RunId;
+use regatta_types::{DeviceId, RunId};
 use rusqlite::{OptionalExtension as _, Row, ToSql, params};
 
-use super::{Result, Store, now, values};
+use super::{LeaseState, PowerVerdict, Result, Store, now, values};
 
 /// A power session.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +26,8 @@ pub(crate) struct PowerSessionRow {
     pub(crate) ranging: Option<RunId>,
     /// The testing run, once it was requested.
     pub(crate) testing: Option<RunId>,
-    /// `pass`, `fail`, `rehearsal` or `informative` of a session that is complete.
-    pub(crate) verdict: Option<String>,
+    /// The verdict on a complete session.
+    pub(crate) verdict: Option<PowerVerdict>,
     /// Why it is not complete.
     pub(crate) reason: Option<String>,
     /// Whether PTDaemon was a simulated one. `None` when it did not report what it is.
@@ -56,8 +56,8 @@ pub(crate) enum PowerSessionChange<'a> {
 /// How a session ended.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PowerSessionEnd<'a> {
-    /// `pass`, `fail`, `rehearsal` or `informative` of a complete session.
-    pub(crate) verdict: Option<&'a str>,
+    /// The verdict on a complete session.
+    pub(crate) verdict: Option<PowerVerdict>,
     /// Why it is not complete.
     pub(crate) reason: Option<&'a str>,
     /// Whether PTDaemon was a simulated one.
@@ -94,7 +94,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
         ended: row.get("ended")?,
         ranging: values::optional_parsed(row, "ranging")?,
         testing: values::optional_parsed(row, "testing")?,
-        verdict: row.get("verdict")?,
+        verdict: values::optional_parsed(row, "verdict")?,
         reason: row.get("reason")?,
         simulated: row.get("simulated")?,
         obstacles: values::json(row, "obstacles")?,
@@ -157,7 +157,7 @@ impl Store {
         self.connection.execute(
             "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4, simulated = ?5, obstacles = ?6, mean_watts = ?7
              WHERE id = ?1 AND ended IS NULL",
-            params![id, now(), end.verdict, end.reason, end.simulated, obstacles, end.mean_watts],
+            params![id, now(), end.verdict.map(PowerVerdict::as_str), end.reason, end.simulated, obstacles, end.mean_watts],
         )?;
         Ok(())
     }
@@ -188,9 +188,33 @@ impl Store {
         self.connection.execute(
             "UPDATE power_sessions SET verdict = ?2, reason = NULL, simulated = ?3, mean_watts = ?4
              WHERE id = ?1 AND ended IS NOT NULL AND verdict IS NULL",
-            params![id, end.verdict, end.simulated, end.mean_watts],
+            params![
+                id,
+                end.verdict.map(PowerVerdict::as_str),
+                end.simulated,
+                end.mean_watts
+            ],
         )?;
         Ok(())
+    }
+
+    /// Returns whether a device has a power session that goes on: it has not ended, and the process that leased its meter is not gone.
+    /// Between the session's two runs, the device has none.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn has_power_session(&self, device: &DeviceId) -> Result<bool> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT id, meter FROM power_sessions WHERE device = ?1 AND ended IS NULL")?;
+        let open = statement.query_map([device.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for (id, meter) in open.collect::<rusqlite::Result<Vec<(String, String)>>>()? {
+            let lease = self.meter(&meter)?.and_then(|meter| meter.lease);
+            if lease.is_some_and(|lease| lease.session == id && lease.state() != LeaseState::Stale) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns one session.

@@ -48,7 +48,8 @@ impl Store {
         )
     }
 
-    /// Returns the ratios of a device's power sessions that both checkers accept, without rehearsals, or `None` if there is none.
+    /// Returns the ratios of a device's power sessions that both checkers accept, rehearsals with a real meter included, or `None`
+    /// if there is none.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -76,7 +77,7 @@ mod tests {
     use rusqlite::params;
 
     use super::*;
-    use crate::store::{NewPowerSession, PowerSessionEnd};
+    use crate::store::{NewPowerSession, PowerSessionEnd, PowerVerdict};
 
     #[test]
     fn only_accepted_sessions_with_a_real_ptdaemon_count() {
@@ -85,11 +86,11 @@ mod tests {
         let device: DeviceId = "ab".repeat(16).parse().unwrap();
         assert_eq!(store.meter_ratio(&device).unwrap(), None);
         let sessions = [
-            (Some("pass"), Some(false), Some(12.5)),
-            (Some("rehearsal"), Some(false), Some(15.0)),
-            (Some("rehearsal"), Some(true), Some(50.0)),
-            (Some("informative"), Some(false), Some(60.0)),
-            (Some("fail"), Some(false), Some(70.0)),
+            (Some(PowerVerdict::Pass), Some(false), Some(12.5)),
+            (Some(PowerVerdict::Rehearsal), Some(false), Some(15.0)),
+            (Some(PowerVerdict::Rehearsal), Some(true), Some(50.0)),
+            (Some(PowerVerdict::Informative), Some(false), Some(60.0)),
+            (Some(PowerVerdict::Fail), Some(false), Some(70.0)),
             (None, None, None),
         ];
         for (number, (verdict, simulated, mean_watts)) in sessions.into_iter().enumerate() {

@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::{cell, table};
 use crate::{
-    power::{PreflightLine, SessionRecord},
-    store::PowerSessionRow,
+    power::{FAILED_CHECK, PreflightLine, SessionRecord},
+    store::{PowerSessionRow, PowerVerdict},
 };
 
 /// Formats the checks before a session, one line each, with a hint below a failed one.
 pub(crate) fn preflight(lines: &[PreflightLine]) -> String {
     let line = |line: &PreflightLine| {
-        let mark = if line.passed { "ok  " } else { "FAIL" };
+        let mark = if line.passed { "ok  " } else { FAILED_CHECK };
         let hint = line
             .hint
             .as_ref()
@@ -60,7 +60,7 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     let mut text = format!(
         "session {}: {}",
         text_of("session"),
-        result(record.verdict(), record.simulated(), "failed")
+        result(record.verdict(), record.simulated())
     );
     // Writing to a String cannot fail.
     let mut line = |words: String| {
@@ -103,7 +103,7 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
 pub(crate) fn power_session_in_words(row: &PowerSessionRow) -> String {
     let mut text = format!("power session {} of {} {}: ", row.id, row.benchmark, row.scenario);
     if row.ended.is_some() {
-        text.push_str(&result(row.verdict.as_deref(), row.simulated, "failed"));
+        text.push_str(&result(row.verdict, row.simulated));
         if let Some(reason) = row.reason.as_ref().and_then(|reason| reason.lines().next()) {
             text.push_str(&format!(": {}", escape(reason)));
         }
@@ -120,10 +120,11 @@ pub(crate) fn power_session_in_words(row: &PowerSessionRow) -> String {
 }
 
 /// The result of a session in a word, with a remark when PTDaemon was a simulated one.
-fn result(verdict: Option<&str>, simulated: Option<bool>, without: &str) -> String {
-    match (verdict.unwrap_or(without), simulated) {
-        (word @ ("fail" | "failed" | "informative"), Some(true)) => format!("{word} (rehearsal)"),
-        (word, _) => word.to_owned(),
+fn result(verdict: Option<PowerVerdict>, simulated: Option<bool>) -> String {
+    let word = verdict.map_or("failed", PowerVerdict::as_str);
+    match simulated {
+        Some(true) if !verdict.is_some_and(PowerVerdict::is_accepted) => format!("{word} (rehearsal)"),
+        _ => word.to_owned(),
     }
 }
 
@@ -138,7 +139,7 @@ pub(crate) fn power_sessions(rows: &[PowerSessionRow]) -> String {
         let result = match (&row.verdict, &row.reason, &row.ended) {
             (None, None, None) => "not ended".to_owned(),
             (verdict, reason, _) => {
-                let word = result(verdict.as_deref(), row.simulated, "failed");
+                let word = result(*verdict, row.simulated);
                 match reason.as_ref().and_then(|reason| reason.lines().next()) {
                     Some(reason) => format!("{word}: {}", escape(reason)),
                     None => word,

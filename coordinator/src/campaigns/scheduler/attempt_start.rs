@@ -1,16 +1,16 @@
 //! Begins attempts: requests their runs, or starts their power sessions.
 
-use anyhow::Context as _;
 use regatta_config::catalogue::Catalogue;
 use regatta_text::ErrorChain;
 use regatta_types::{RunId, documents::EndCause};
 
-use super::Scheduler;
+use super::{Now, Scheduler};
 use crate::{
     campaigns::{
         audit_draft::audit_draft,
         placement::NextAttempt,
         power_jobs::PowerJob,
+        progress::Progress,
         retry::{self, Alternatives},
         run_limit::default_limit_s,
     },
@@ -19,13 +19,14 @@ use crate::{
 };
 
 impl Scheduler {
-    /// Requests runs. A request that has become impossible on a device is a failed attempt there.
+    /// Requests runs and starts power sessions. A request that has become impossible on a device is a failed attempt there. Returns
+    /// whether runs were requested.
     pub(super) fn begin(
         &mut self,
         campaign: &CampaignRow,
         devices: &[DeviceRow],
         next: &[NextAttempt],
-        now: &str,
+        now: Now,
     ) -> anyhow::Result<bool> {
         let Some(progress) = self.progress.get(&campaign.name) else {
             return Ok(false);
@@ -33,6 +34,7 @@ impl Scheduler {
         // A file that cannot be read is no failure of a cell.
         let catalogue = Catalogue::read(Some(&self.workspace.configs()))?;
         let files = RunFiles::read(&self.workspace, &self.store)?;
+        let wall = now.wall.to_string();
         let mut has_begun = false;
         let mut sessions = Vec::new();
         for attempt in next {
@@ -46,19 +48,12 @@ impl Scheduler {
                 campaign: &campaign.name,
                 cell: attempt.cell,
                 device: &attempt.device,
-                now,
+                now: &wall,
             };
             if let Some(meter) = &combination.meter {
-                // A run that hangs would keep the meter.
-                let limit_s = match draft(combination, device, &catalogue, &files) {
-                    Ok(draft) if draft.limit_s.is_none() => {
-                        let past = self.store.recorded_runs_like(&draft)?;
-                        let least = least_seconds(&draft.spec).map_or(0, |seconds| seconds.saturating_add(1));
-                        Some(default_limit_s(&draft, &past).max(least))
-                    }
-                    // The session's command reports what is wrong.
-                    Ok(_) | Err(_) => None,
-                };
+                // The session's command reports what is wrong with a draft.
+                let draft = draft(combination, device, &catalogue, &files).ok();
+                let limit_s = draft.map_or(Ok(None), |draft| self.session_limit(&draft))?;
                 sessions.push((new, meter.clone(), combination.words.clone(), limit_s));
                 continue;
             }
@@ -80,29 +75,48 @@ impl Scheduler {
                     }
                     has_begun |= self.store.begin_attempt(new, AttemptWork::Run(&draft))?;
                 }
-                Err(reason) => {
-                    let cause = EndCause::Precondition;
-                    let earlier = self.store.counted_attempts(&campaign.name, attempt.cell)?;
-                    let earlier: Vec<&AttemptRow> = earlier.iter().collect();
-                    let alternatives = Alternatives {
-                        has_other_device: progress.has_other_device(attempt.cell, &attempt.device, &earlier),
-                        ..Alternatives::default()
-                    };
-                    let end = AttemptEnd {
-                        cause: Some(cause),
-                        reason: Some(&reason),
-                        is_tried_again: retry::is_tried_again(cause, &earlier, campaign, alternatives),
-                        run: None,
-                        now,
-                    };
-                    self.store.refuse_attempt(new, end)?;
-                }
+                Err(reason) => self.refuse(campaign, progress, new, &reason)?,
             }
         }
         for (new, meter, words, limit_s) in sessions {
-            self.begin_session(new, &meter, &words, limit_s)?;
+            self.begin_session(new, &meter, &words, limit_s, now)?;
         }
         Ok(has_begun)
+    }
+
+    /// Returns the time limit of a session's runs, if the plan has none: a run that hangs would keep the meter.
+    fn session_limit(&self, draft: &RunDraft) -> anyhow::Result<Option<u64>> {
+        if draft.limit_s.is_some() {
+            return Ok(None);
+        }
+        let past = self.store.recorded_runs_like(draft)?;
+        let least = least_seconds(&draft.spec).map_or(0, |seconds| seconds.saturating_add(1));
+        Ok(Some(default_limit_s(draft, &past).max(least)))
+    }
+
+    /// Stores a failed attempt whose run cannot be requested on its device.
+    fn refuse(
+        &self,
+        campaign: &CampaignRow,
+        progress: &Progress,
+        new: NewAttempt<'_>,
+        reason: &str,
+    ) -> anyhow::Result<()> {
+        let cause = EndCause::Precondition;
+        let earlier = self.store.counted_attempts(&campaign.name, new.cell)?;
+        let earlier: Vec<&AttemptRow> = earlier.iter().collect();
+        let alternatives = Alternatives {
+            has_other_device: progress.has_other_device(new.cell, new.device, &earlier),
+            ..Alternatives::default()
+        };
+        let end = AttemptEnd {
+            cause: Some(cause),
+            reason: Some(reason),
+            is_tried_again: retry::is_tried_again(cause, &earlier, campaign, alternatives),
+            run: None,
+            now: new.now,
+        };
+        Ok(self.store.refuse_attempt(new, end)?)
     }
 
     /// Begins a power session, whose runs end at `limit_s` at the latest. A second one of the same meter waits.
@@ -112,8 +126,9 @@ impl Scheduler {
         meter: &str,
         words: &str,
         limit_s: Option<u64>,
+        now: Now,
     ) -> anyhow::Result<()> {
-        if self.power.use_meter(meter) {
+        if self.power.uses_meter(meter) {
             return Ok(());
         }
         let mut words: Words = serde_json::from_str(words)?;
@@ -125,15 +140,25 @@ impl Scheduler {
             session: RunId::now().to_string(),
             words,
         };
-        if self
+        if !self
             .store
             .begin_attempt(new, AttemptWork::Session(&job.session))?
         {
-            self.power
-                .begin(&job, meter, &self.workspace)
-                .context("a power session cannot be started")?;
+            return Ok(());
         }
-        Ok(())
+        let Err(error) = self.power.begin(&job, meter, &self.workspace) else {
+            return Ok(());
+        };
+        // The attempt ends with the reason, and other sessions still begin.
+        let reason = format!("the power session cannot be started: {}", ErrorChain(&error));
+        let open = self.store.open_attempts()?;
+        match open.iter().find(|row| row.session.as_ref() == Some(&job.session)) {
+            Some(attempt) => {
+                let failed = Some((EndCause::Infrastructure, reason));
+                self.end_attempt(attempt, (failed, None), None, now)
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -6,12 +6,12 @@ use regatta_types::documents::EndCause;
 
 use super::{ABORTED, Now, Scheduler};
 use crate::{
-    campaigns::{power_end::power_end, power_jobs::JobState, progress::Progress},
+    campaigns::{power_end::session_result, power_jobs::JobState, progress::Progress},
     store::{AttemptRow, CampaignRow, CampaignState, LeaseState},
 };
 
 impl Scheduler {
-    /// Ends the attempt of a power session whose command is over, or lets it end when its campaign was aborted.
+    /// Ends the attempt of a power session whose command has ended. Requests its end when its campaign was aborted.
     pub(super) fn follow_session(
         &mut self,
         attempt: &AttemptRow,
@@ -37,8 +37,8 @@ impl Scheduler {
         }
         let requested = is_aborted.then(|| (EndCause::Operator, ABORTED.to_owned()));
         let log = self.workspace.power_log(session);
-        let end = power_end(session, &log, requested, &self.store)?;
-        self.end_attempt(attempt, (end.failure, None), end.run, now)
+        let result = session_result(session, &log, requested, &self.store)?;
+        self.end_attempt(attempt, (result.failure, None), result.run, now)
     }
 
     /// Returns whether a session whose command this process does not follow still has its meter. Such a command notices that the coordinator
@@ -58,7 +58,7 @@ impl Scheduler {
             return Ok(true);
         }
         self.store
-            .fail_power_session(session, "the session's command ended in the middle")?;
+            .fail_power_session(session, "the session's command ended early")?;
         Ok(false)
     }
 
@@ -69,7 +69,7 @@ impl Scheduler {
             let Some(meter) = &combination.meter else { continue };
             let lease = self.store.meter(meter)?.and_then(|row| row.lease);
             let is_leased = lease.is_some_and(|lease| lease.state() != LeaseState::Stale);
-            if is_leased || self.power.use_meter(meter) {
+            if is_leased || self.power.uses_meter(meter) {
                 waiting.insert(combination.number);
             }
         }

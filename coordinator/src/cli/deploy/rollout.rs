@@ -200,8 +200,16 @@ impl Rollout<'_> {
     }
 
     fn is_busy(&self, device: &DeviceId) -> Result<bool, BoardError> {
+        if self.options.force {
+            return Ok(false);
+        }
         let row = self.store().device(device).map_err(DeployError::from)?;
-        Ok(!self.options.force && row.is_some_and(|row| row.activity() == DeviceActivity::Busy))
+        let has_run = row.is_some_and(|row| row.activity() == DeviceActivity::Busy);
+        Ok(has_run
+            || self
+                .store()
+                .has_power_session(device)
+                .map_err(DeployError::from)?)
     }
 
     fn fail(&self, job: &Job<'_>, error: &BoardError) -> Result<(), BoardError> {

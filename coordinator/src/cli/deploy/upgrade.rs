@@ -136,7 +136,7 @@ fn requested(args: &UpgradeArgs, store: &Store) -> Result<Upgrade, Failure> {
     // Drained and quarantined devices are upgraded as well.
     let devices = args.devices.find_or_only(true, store)?;
     if !args.force && !args.flags.dry_run {
-        refuse_busy(&devices)?;
+        refuse_busy(&devices, store)?;
     }
     let sizes = sizes(&args.waves, devices.len());
     let waves = sizes
@@ -221,20 +221,23 @@ fn locked(error: &LockError) -> Failure {
     }
 }
 
-/// Refuses to upgrade devices with a run, because the restart of the agent ends it.
-fn refuse_busy(devices: &[DeviceRow]) -> Result<(), Failure> {
-    let busy: Vec<&str> = devices
-        .iter()
-        .filter(|device| device.activity() == DeviceActivity::Busy)
-        .map(|device| device.name.as_str())
-        .collect();
+/// Refuses to upgrade devices with a run or a power session, because the restart of the agent ends it.
+fn refuse_busy(devices: &[DeviceRow], store: &Store) -> Result<(), Failure> {
+    let mut busy = Vec::new();
+    for device in devices {
+        if device.activity() == DeviceActivity::Busy || store.has_power_session(&device.id)? {
+            busy.push(device.name.as_str());
+        }
+    }
     match busy.first() {
         None => Ok(()),
-        Some(first) => Err(
-            Failure::misuse(format!("an upgrade would end the runs of {}", busy.join(", "))).hint(format!(
-                "let them finish: `regatta device drain {first}`; or use --force"
-            )),
-        ),
+        Some(first) => Err(Failure::misuse(format!(
+            "an upgrade would end the runs or power sessions of {}",
+            busy.join(", ")
+        ))
+        .hint(format!(
+            "let them finish: `regatta device drain {first}`; or use --force"
+        ))),
     }
 }
 

@@ -15,6 +15,7 @@ use regatta_power::{
         Director, LocalDirector, LocalSystem, Part, SessionError, SessionHosts, SessionPlan, SystemUnderTest,
     },
 };
+use regatta_text::ErrorChain;
 use regatta_types::RunId;
 
 use super::{
@@ -196,7 +197,7 @@ impl Sessions<'_> {
                 .unwrap_or_else(|error| vec![format!("the markers of its runs cannot be read: {error}")]),
             observations,
             times: reporter.end(),
-            rails: self.rails(&requested)?,
+            rails: self.rails(&requested),
             informative: self.is_informative(),
             unfetched,
             runs: requested,
@@ -218,14 +219,15 @@ impl Sessions<'_> {
         self.machines.director.programs == Programs::Own
     }
 
-    /// The power of the board's rails in the testing run.
-    fn rails(&self, runs: &[(&str, RunId)]) -> Result<Option<RailsPower>, Failure> {
-        let testing = runs.iter().find(|(part, _)| *part == "testing");
-        let row = testing
-            .map(|(_, run)| self.store.run(*run))
-            .transpose()?
-            .flatten();
-        Ok(row.as_ref().and_then(RailsPower::of))
+    /// Returns the power of the board's rails in the testing run. An error is printed: the session is complete, and its record is written
+    /// in any case.
+    fn rails(&self, runs: &[(&str, RunId)]) -> Option<RailsPower> {
+        let (_, run) = runs.iter().find(|(part, _)| *part == "testing")?;
+        let row = self.store.run(*run).unwrap_or_else(|error| {
+            notify(&format!("the rails' power is not known: {}", ErrorChain(&error)));
+            None
+        });
+        row.as_ref().and_then(RailsPower::of)
     }
 
     /// Director and system under test, with the session's directories on them.

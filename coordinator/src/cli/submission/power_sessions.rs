@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use regatta_text::escape;
 
 use super::super::Context;
-use crate::{exit::Failure, store::PowerSessionRow, workspace::Workspace};
+use crate::{
+    exit::Failure,
+    store::{PowerSessionRow, PowerVerdict},
+    workspace::Workspace,
+};
 
 /// Returns the directory of each session.
 pub(super) fn directories(
@@ -47,9 +51,11 @@ fn directory(word: &str, workspace: Option<&Workspace>, context: &Context) -> Re
 
 /// Why a session cannot be staged. Only one that both checkers accept can be, also as a rehearsal.
 fn refusal(row: &PowerSessionRow) -> Option<String> {
-    match (row.verdict.as_deref(), &row.reason) {
-        (Some("pass" | "rehearsal"), None) => None,
-        (Some("informative"), None) => Some("is informative: Regatta's own programs made it".to_owned()),
+    match (row.verdict, &row.reason) {
+        (Some(verdict), None) if verdict.is_accepted() => None,
+        (Some(PowerVerdict::Informative), None) => {
+            Some("is informative: Regatta's own programs made it".to_owned())
+        }
         (_, Some(reason)) => {
             let first = reason.lines().next().unwrap_or_default();
             Some(format!("has failed: {}", escape(first)))
@@ -74,7 +80,7 @@ mod tests {
 
     #[test]
     fn only_a_session_that_both_checkers_accept_is_staged() {
-        let row = |verdict: Option<&str>, reason: Option<&str>| PowerSessionRow {
+        let row = |verdict: Option<PowerVerdict>, reason: Option<&str>| PowerSessionRow {
             id: "20260101-000000-0000".to_owned(),
             meter: "lab".to_owned(),
             device: "boat".to_owned(),
@@ -84,7 +90,7 @@ mod tests {
             ended: None,
             ranging: None,
             testing: None,
-            verdict: verdict.map(str::to_owned),
+            verdict,
             reason: reason.map(str::to_owned),
             simulated: None,
             obstacles: Vec::new(),
@@ -92,14 +98,14 @@ mod tests {
             watts: None,
             observation: None,
         };
-        assert_eq!(refusal(&row(Some("pass"), None)), None);
-        assert_eq!(refusal(&row(Some("rehearsal"), None)), None);
+        assert_eq!(refusal(&row(Some(PowerVerdict::Pass), None)), None);
+        assert_eq!(refusal(&row(Some(PowerVerdict::Rehearsal), None)), None);
         for (verdict, reason) in [
-            (Some("fail"), None),
-            (Some("informative"), None),
+            (Some(PowerVerdict::Fail), None),
+            (Some(PowerVerdict::Informative), None),
             (None, None),
             (None, Some("it broke")),
-            (Some("pass"), Some("it broke")),
+            (Some(PowerVerdict::Pass), Some("it broke")),
         ] {
             assert!(refusal(&row(verdict, reason)).is_some(), "{verdict:?} {reason:?}");
         }
