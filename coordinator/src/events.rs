@@ -14,7 +14,7 @@ use crate::{
     tables::{self, run_text},
 };
 
-/// What changed.
+/// The changed thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Subject {
@@ -27,7 +27,7 @@ pub(crate) enum Subject {
 /// A change as a JSON document: the fields of the changed thing beside time and kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Event {
-    /// When it was seen, RFC 3339 UTC.
+    /// The time when it was seen, RFC 3339 UTC.
     pub(crate) time: String,
     pub(crate) event: Subject,
     #[serde(flatten)]

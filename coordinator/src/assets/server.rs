@@ -188,7 +188,7 @@ async fn meet(
     Ok(None)
 }
 
-/// Whether a connection may carry more than one request.
+/// The permission of a connection to carry more than one request.
 struct KeepAlive(bool);
 
 /// Serves HTTP on a connection until it ends.

@@ -1,5 +1,5 @@
-//! Since when devices are absent or take no cells, as this scheduler has seen it, and what that means for a cell that needs them. It ends
-//! nothing itself.
+//! The absences of devices: since when each is absent or takes no cells, as this scheduler has seen it, and the consequence for a cell that
+//! needs them. It ends nothing itself.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,11 +13,11 @@ use crate::store::{CampaignRow, DeviceHealth, DeviceRow};
 
 /// The absences of devices, measured by the monotonic clock. They begin anew with each scheduler.
 pub(super) struct Absences {
-    /// Since when each absent device has been absent.
+    /// The time when each absent device became absent.
     absent_since: BTreeMap<DeviceId, Instant>,
-    /// Since when each device takes no cells, because it is absent, quarantined or in maintenance.
+    /// The time when each device stopped taking cells: it is absent, quarantined or in maintenance.
     ineligible_since: BTreeMap<DeviceId, Instant>,
-    /// Since when each unfinished campaign has been followed. No absence counts that is older.
+    /// The time when each unfinished campaign was first followed. No absence counts that is older.
     followed_since: BTreeMap<String, Instant>,
 }
 

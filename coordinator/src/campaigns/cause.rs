@@ -1,4 +1,4 @@
-//! Why an attempt failed: exactly one cause and a reason, from its run's row. [`crate::runs`] decides the cause of a run's end.
+//! The failure of an attempt: exactly one cause and a reason, from its run's row. [`crate::runs`] decides the cause of a run's end.
 
 use regatta_text::significant;
 use regatta_types::documents::{AccuracyResult, AuditResult, EndCause};

@@ -21,7 +21,7 @@ pub(crate) enum TimeBasis {
     PastRuns,
     /// The shortest time that the settings allow.
     Settings,
-    /// Nothing is known.
+    /// No basis is known.
     None,
 }
 

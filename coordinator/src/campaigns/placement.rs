@@ -37,10 +37,10 @@ pub(super) struct FleetView {
     pub(super) present: BTreeSet<DeviceId>,
 }
 
-/// What the campaign has run so far.
+/// The runs of the campaign so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct History {
-    /// How often each device has run each combination.
+    /// The number of times that each device has run each combination.
     pub(super) attempts: BTreeMap<(u64, DeviceId), u64>,
     /// The device of each combination whose repetitions all run on one device.
     pub(super) bound: BTreeMap<u64, DeviceId>,

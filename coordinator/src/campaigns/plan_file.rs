@@ -66,7 +66,7 @@ struct File {
     cells: Vec<Spanned<CellTable>>,
 }
 
-/// Which software a device may have during a campaign.
+/// The software that a device may have during a campaign.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SoftwareRule {

@@ -1,4 +1,4 @@
-//! How a power session of a campaign ended: good, or one cause and a reason, from the session's row, its runs and what its command printed.
+//! The end of a campaign's power session: good, or one cause and a reason, from the session's row, its runs and its command's output.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::store::{self, PowerSessionRow, Store};
 /// The beginning of a preflight's line that prevents a session.
 const FAILED_CHECK: &str = "FAIL";
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PowerEnd {
-    /// Why it is not good.
+    /// The cause and reason of a session that is not good.
     pub(super) failure: Option<(EndCause, String)>,
     /// Its testing run.
     pub(super) run: Option<RunId>,

@@ -46,12 +46,12 @@ struct Job {
     meter: String,
 }
 
-/// What is known of a session's command.
+/// The state of a session's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobState {
-    /// It runs.
+    /// The command runs.
     Running,
-    /// It has ended.
+    /// The command has ended.
     Ended,
     /// Another process started it.
     Unknown,
@@ -106,7 +106,7 @@ impl PowerJobs {
         }
     }
 
-    /// Returns what became of a session's command. One that has ended is forgotten.
+    /// Returns the state of a session's command. A command that has ended is forgotten.
     ///
     /// # Errors
     /// Returns an error when the system does not tell.

@@ -97,7 +97,7 @@ impl Progress {
         Ok(count)
     }
 
-    /// Replaces what is known of a cell.
+    /// Replaces the state of a cell.
     fn replace(&mut self, cell: Cell) {
         if let Some(old) = self.cells.remove(&cell.row.number) {
             self.count(&old, false);

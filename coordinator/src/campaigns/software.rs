@@ -6,7 +6,7 @@ use regatta_types::documents::SoftwareFacts;
 /// The digits of a hash that a sentence has.
 const SHOWN_DIGITS: usize = 12;
 
-/// What an operator can do about it.
+/// The hint for an operator about changed software.
 pub(super) const HINT: &str = "hint: install the earlier software and `regatta campaign retry NAME --cause precondition`, or start a campaign \
      for the new one; `software = \"any\"` in a plan allows both";
 

@@ -152,7 +152,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     }
 }
 
-/// What is to be kept, and where it belongs below the scratch directory.
+/// A file to add, and its path below the scratch directory.
 type Source = (PathBuf, String);
 
 fn sources_of(

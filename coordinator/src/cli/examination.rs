@@ -18,7 +18,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How often it is looked whether the answer has come.
+/// The interval of looking for the answer.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Flags of `device doctor`.
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
     Ok(code)
 }
 
-/// What a device found about itself.
+/// The findings of a device about itself.
 struct DeviceFindings {
     document: Value,
     text: String,

@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// Where the coordinator finds a mosquitto that it configures: on this machine.
+/// Returns the address at which the coordinator finds a mosquitto that it configures: on this machine.
 fn mosquitto_address(listen: SocketAddr) -> BrokerAddress {
     let mut socket = listen;
     if socket.ip().is_unspecified() {

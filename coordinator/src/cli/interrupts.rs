@@ -86,7 +86,8 @@ impl Drop for Interrupts {
     }
 }
 
-/// Whether this process is in the foreground of the terminal on its standard input. In the background, changing settings would stop it.
+/// Returns whether this process is in the foreground of the terminal on its standard input. In the background, changing settings would stop
+/// it.
 fn has_terminal() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }

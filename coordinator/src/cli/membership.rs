@@ -141,7 +141,7 @@ fn issue(
     })
 }
 
-/// What a removal did, as a JSON document.
+/// The result of a removal, as a JSON document.
 #[derive(Serialize)]
 struct RemovalDocument<'a> {
     device: &'a str,

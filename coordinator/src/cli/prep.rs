@@ -302,7 +302,7 @@ fn make_of_images(
     prepare_images(&request, out, progress).map_err(failure)
 }
 
-/// How bytes are made, where the flags or the benchmark say it.
+/// Returns the quantisation that the flags or the benchmark name.
 fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Quantised>, Failure> {
     let published = match &benchmark.prep {
         Some(Prep::JpegImages(kind)) if form.dtype == Dtype::Int8 => kind.int8_scale,

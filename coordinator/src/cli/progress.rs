@@ -47,7 +47,7 @@ struct Shown {
     phase: Option<RunPhase>,
     over: bool,
     running_since: Option<Instant>,
-    /// When a log's last line about a wait was printed.
+    /// The time when a log's last line about a wait was printed.
     waited: Option<Instant>,
 }
 

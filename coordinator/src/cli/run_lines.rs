@@ -67,7 +67,7 @@ impl RunLines {
         self.show_count();
     }
 
-    /// Whether a run gets one of the lines: runs that wait for their device get none.
+    /// Returns whether a run gets one of the lines: runs that wait for their device get none.
     fn has_line(&self, row: &RunRow, max_lines: usize) -> bool {
         row.shown_phase() != RunPhase::Queued && self.lines.len() < max_lines
     }

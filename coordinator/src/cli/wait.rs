@@ -37,10 +37,10 @@ pub(super) struct WaitFlags {
 
 /// The interval for polling the store.
 const PAUSE: Duration = Duration::from_millis(150);
-/// How long a second Ctrl-C is waited for.
+/// The time in which a second Ctrl-C counts.
 const SECOND_INTERRUPT: Duration = Duration::from_secs(5);
 
-/// What a wait needs to know.
+/// The parameters of a wait.
 pub(super) struct Wait<'a> {
     pub(super) context: &'a Context,
     pub(super) workspace: &'a Workspace,

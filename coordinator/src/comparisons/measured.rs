@@ -1,4 +1,4 @@
-//! Which runs count in a comparison: those with the figure that the checker reports, complete, signed and undisturbed. The others are
+//! The runs that count in a comparison: those with the figure that the checker reports, complete, signed and undisturbed. The others are
 //! counted by their reason.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,7 @@ pub(crate) struct MeasuredRun {
     #[serde(flatten)]
     pub(crate) combination: Combination,
     pub(crate) value: f64,
-    /// When LoadGen started.
+    /// The time when LoadGen started.
     pub(crate) started: Timestamp,
 }
 

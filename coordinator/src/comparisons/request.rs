@@ -1,4 +1,4 @@
-//! What a user requests of a comparison: words for each side, and conditions that hold for both.
+//! The request for a comparison: words for each side, and conditions that hold for both.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{exit::Failure, lookup::RunFilter, store::RunRow, tables::ComparedSid
 /// The conditions that hold for every side.
 #[derive(Debug, Default)]
 pub(crate) struct RunConditions {
-    /// Which runs are looked at.
+    /// The runs that are considered.
     pub(crate) filter: RunFilter,
     /// Runs that count although they are otherwise left out.
     pub(crate) include: Vec<Inclusion>,

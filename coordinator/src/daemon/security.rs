@@ -44,7 +44,7 @@ impl Security {
         })
     }
 
-    /// How the embedded broker accepts connections.
+    /// Returns the embedded broker's method of accepting connections.
     pub(super) fn acceptor(&self) -> anyhow::Result<Acceptor> {
         Ok(match &self.keys {
             Some(keys) => Acceptor::Tls {

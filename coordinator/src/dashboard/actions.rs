@@ -1,5 +1,5 @@
-//! What operators do on the page: the operations of the command line, in the name of the token's owner. Every handler is behind the gate,
-//! which makes the [`Operator`]. After an action the browser gets the page again, so that a reload repeats nothing.
+//! The operators' actions on the page: the operations of the command line, in the name of the token's owner. Every handler is behind the
+//! gate, which makes the [`Operator`]. After an action the browser gets the page again, so that a reload repeats nothing.
 
 use std::sync::Arc;
 

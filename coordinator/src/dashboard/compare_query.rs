@@ -1,4 +1,4 @@
-//! What the page of comparisons compares: the query of its URL, which is the whole request.
+//! The sides that the page of comparisons compares: the query of its URL, which is the whole request.
 
 use form_urlencoded::Serializer;
 
@@ -63,7 +63,7 @@ impl CompareQuery {
         query.finish()
     }
 
-    /// Whether nothing is requested yet.
+    /// Returns whether nothing is requested yet.
     pub(super) fn is_empty(&self) -> bool {
         self.a.trim().is_empty() && self.b.trim().is_empty()
     }

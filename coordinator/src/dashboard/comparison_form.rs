@@ -34,7 +34,7 @@ const GRAMMAR: [(&str, &str); 7] = [
     ("RUN,RUN", "runs by id, its beginning or end, or the word last"),
 ];
 
-/// What the lab has that can be selected.
+/// The selections and benchmarks of the lab, as suggestions.
 pub(super) struct Suggestions {
     selections: Vec<String>,
     benchmarks: Vec<String>,

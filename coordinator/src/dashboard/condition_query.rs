@@ -21,7 +21,7 @@ pub(super) struct ConditionQuery {
     pub(super) benchmark: String,
     /// The only scenario.
     pub(super) scenario: Option<&'static str>,
-    /// When the oldest run was requested: how long ago, or a date.
+    /// The time from which runs count by their request: a duration before now, or a date.
     pub(super) since: String,
     /// Whether short runs count.
     pub(super) has_short: bool,

@@ -24,13 +24,13 @@ pub(crate) struct FleetDevice {
 /// The fleet at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct FleetSnapshot {
-    /// When it was read.
+    /// The time when it was read.
     pub(crate) read: Timestamp,
     /// The devices, by name.
     pub(crate) devices: Vec<FleetDevice>,
     /// The number of devices whose agent has another wire version.
     pub(crate) refused: usize,
-    /// Since when the coordinator has lost the broker, RFC 3339 UTC.
+    /// The time when the coordinator lost the broker, RFC 3339 UTC.
     pub(crate) broker_lost: Option<String>,
 }
 

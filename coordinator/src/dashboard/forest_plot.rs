@@ -38,9 +38,9 @@ pub(super) struct ForestRow {
 
 /// A forest plot.
 pub(super) struct ForestPlot {
-    /// What it shows, for screen readers.
+    /// Its description, for screen readers.
     pub(super) title: String,
-    /// What the axis shows.
+    /// The quantity on the axis.
     pub(super) axis: String,
     /// The rows.
     pub(super) rows: Vec<ForestRow>,

@@ -1,4 +1,4 @@
-//! Which histories the page of histories shows: the query of its URL.
+//! The histories that the page of histories shows: the query of its URL.
 
 use form_urlencoded::Serializer;
 

@@ -24,9 +24,9 @@ pub(super) const TOKEN_PAUSE_S: u16 = 5;
 pub(super) struct PageError {
     /// The HTTP status.
     pub(super) status: StatusCode,
-    /// What is wrong, in a sentence.
+    /// The error, in a sentence.
     pub(super) message: String,
-    /// What to do.
+    /// The hint about the fix.
     pub(super) hint: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! What protects every reader: only the page's own host names are answered, and browsers get strict rules. The rules forbid scripts, styles
-//! and requests from anywhere but this server. [`super::access`] decides who may read.
+//! The protection of every reader: only the page's own host names are answered, and browsers get strict rules. The rules forbid scripts,
+//! styles and requests from anywhere but this server. [`super::access`] decides who may read.
 
 use axum::{
     extract::Request,
@@ -75,7 +75,7 @@ impl HostNames {
         None
     }
 
-    /// Whether the request names this server. The port may be that of a tunnel's near end.
+    /// Returns whether the request names this server. The port may be that of a tunnel's near end.
     fn is_own(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {

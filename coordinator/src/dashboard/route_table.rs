@@ -6,7 +6,7 @@ use axum::{Router, http::Method, routing::MethodRouter};
 
 use super::hub::Hub;
 
-/// Who may use a route.
+/// The permitted use of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RouteUse {
     /// Everybody, also before the login.
@@ -34,12 +34,12 @@ pub(super) struct Routes {
     table: RouteTable,
 }
 
-/// Who may use each route, by method and path.
+/// The permitted uses of routes, by method and path.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RouteTable(HashMap<(Method, &'static str), RouteUse>);
 
 impl Routes {
-    /// No routes.
+    /// Creates a table without routes.
     pub(super) fn new() -> Self {
         Self {
             router: Router::new(),

@@ -29,7 +29,7 @@ pub(super) struct RunList {
     pub(super) rows: Vec<RunRow>,
     /// The last run that was looked at, if there may be older ones.
     pub(super) last_read: Option<RunId>,
-    /// When it was read.
+    /// The time when it was read.
     read: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! Which runs the page of runs shows: the query of its URL. It does not look at runs.
+//! The runs that the page of runs shows: the query of its URL. It does not look at runs.
 
 use clap::ValueEnum as _;
 use form_urlencoded::Serializer;

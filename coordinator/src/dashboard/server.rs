@@ -114,7 +114,7 @@ impl PageServer {
         &self.url
     }
 
-    /// Whether a login is required and no token exists.
+    /// Returns whether a login is required and no token exists.
     pub(crate) const fn lacks_tokens(&self) -> bool {
         self.lacks_tokens
     }

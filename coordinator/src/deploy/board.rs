@@ -78,21 +78,21 @@ pub(crate) trait Board {
     ) -> Result<Output, LinkLost>;
 }
 
-/// How root rights are obtained.
+/// The source of root rights.
 #[derive(Debug, Clone)]
 pub(crate) enum Root {
     /// The login is root.
     Already,
-    /// With sudo, which requires no password.
+    /// By sudo, which requires no password.
     Sudo,
-    /// With sudo and a password.
+    /// By sudo with a password.
     SudoWith(Secret),
 }
 
 /// One of Regatta's scripts with its arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Script<'a> {
-    /// What the script does, for messages, for example `copying the package`.
+    /// The work of the script, for messages, for example `copying the package`.
     pub(crate) doing: &'a str,
     /// The POSIX shell script.
     pub(crate) text: &'a str,

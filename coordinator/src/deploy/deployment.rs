@@ -37,7 +37,7 @@ pub(crate) struct Deployment<'a> {
     pub(crate) workspace: &'a Workspace,
     /// The workspace's store.
     pub(crate) store: &'a Store,
-    /// How boards reach the lab.
+    /// The addresses and authority with which boards reach the lab.
     pub(crate) lab: &'a Lab,
     /// The available packages.
     pub(crate) packages: &'a [Package],

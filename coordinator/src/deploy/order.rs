@@ -27,7 +27,7 @@ pub(crate) struct Order {
     pub(crate) take_over: bool,
     /// Whether to change nothing.
     pub(crate) dry_run: bool,
-    /// How long to wait for the board's hello.
+    /// The longest wait for the board's hello.
     pub(crate) patience: Duration,
 }
 

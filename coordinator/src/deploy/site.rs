@@ -79,7 +79,7 @@ impl Places {
 pub(crate) struct Site<'a> {
     /// The link to the board.
     pub(crate) board: &'a dyn Board,
-    /// How root rights are obtained. `None` where they are not needed.
+    /// The source of root rights. `None` where they are not needed.
     pub(crate) root: Option<Root>,
     /// The install method.
     pub(crate) way: InstallMethod,

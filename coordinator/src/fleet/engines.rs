@@ -1,4 +1,4 @@
-//! Which engines a device cannot run, by its own description. A run process on the device still checks its own engine.
+//! The engines that a device cannot run, by its own description. A run process on the device still checks its own engine.
 
 use regatta_types::documents::EngineKind;
 

@@ -25,7 +25,7 @@ const ARRIVALS: Rate = Rate {
     burst: 1024,
     per_second: 256.0,
 };
-/// Of this many unproven connections, one has a slot and the others wait.
+/// The number of unproven connections for each slot: one has it and the others wait.
 const CONNECTIONS_PER_SLOT: usize = 4;
 
 /// The unproven connections of one port.

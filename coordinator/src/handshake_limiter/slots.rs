@@ -20,7 +20,7 @@ use tokio::{
 
 /// The time without progress after which a handshake loses its slot to a waiting one.
 pub(super) const STALLED: Duration = Duration::from_secs(1);
-/// How often waiting handshakes look for stalled ones.
+/// The interval in which waiting handshakes look for stalled ones.
 const CHECK: Duration = Duration::from_millis(100);
 
 /// A bounded number of slots, with a bounded queue of handshakes that wait for one.
@@ -39,7 +39,7 @@ struct State {
     waiting: usize,
     /// Each has at least one handshake.
     networks: HashMap<IpAddr, Handshakes>,
-    /// When no handshake was stalled, in milliseconds since the beginning.
+    /// The time when no handshake was stalled, in milliseconds since the beginning.
     searched_ms: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Eviction {
     begin: Instant,
 }
 
-/// What a handshake waits for.
+/// The slot that a handshake waits for.
 type Granted = (Slot, Eviction);
 
 /// Removes a handshake from the queue when its wait ends for any reason.

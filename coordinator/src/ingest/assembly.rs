@@ -52,7 +52,7 @@ pub(super) struct Assembly {
     is_name_unflushed: bool,
 }
 
-/// What must be flushed before the bytes of a stream are committed.
+/// The files and directories to flush before the bytes of a stream are committed.
 #[derive(Debug)]
 pub(super) struct Unflushed {
     pub(super) file: Arc<File>,

@@ -21,7 +21,7 @@ pub(super) struct Flusher {
     took: Duration,
 }
 
-/// What is flushed together.
+/// The streams that are flushed together.
 #[derive(Debug, Default)]
 pub(super) struct FlushJob {
     /// The files, each with a result of its own.

@@ -41,7 +41,7 @@ use crate::{
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// The maximum number of messages in a batch, so that messages of thousands of devices share each flush.
 const BATCH_MESSAGES: usize = 2_048;
-/// How long a batch waits for more messages. Without it, a fast disk would flush once per chunk.
+/// The time for which a batch waits for more messages. Without it, a fast disk would flush once per chunk.
 const LINGER: Duration = Duration::from_millis(5);
 /// The interval between two polls of the inbox while a batch waits.
 const LOOK: Duration = Duration::from_micros(500);

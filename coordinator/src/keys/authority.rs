@@ -68,7 +68,7 @@ pub(crate) struct Issued {
     pub(crate) certificate: String,
     /// Its serial number.
     pub(crate) serial: Vec<u8>,
-    /// When it expires.
+    /// The time when it expires.
     pub(crate) not_after: Timestamp,
 }
 
@@ -154,7 +154,7 @@ impl Authority {
         key
     }
 
-    /// When the authority's certificate expires. `None` if it does not parse.
+    /// Returns the time at which the authority's certificate expires. `None` if it does not parse.
     pub(crate) fn not_after(&self) -> Option<Timestamp> {
         super::validity::not_after(&self.der)
     }

@@ -95,7 +95,7 @@ impl PageAuthority {
         Ok(Self { issuer, der })
     }
 
-    /// Whether clients that trust this certificate accept servers of these names for long enough.
+    /// Returns whether clients that trust this certificate accept servers of these names for long enough.
     fn serves(&self, hosts: &[String]) -> bool {
         let lasts = validity::not_after(&self.der)
             .is_some_and(|end| end.duration_since(Timestamp::now()).as_hours() > RENEWED_BEFORE_DAYS * 24);

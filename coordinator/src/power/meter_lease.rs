@@ -28,7 +28,7 @@ pub(crate) enum LeaseError {
         /// The session.
         session: String,
     },
-    /// It was removed.
+    /// The meter was removed.
     #[error("the meter {0} was removed; hint: `regatta meter list` shows those that there are")]
     Gone(String),
     /// The store failed.

@@ -10,7 +10,7 @@ use std::{
 /// Brings up the namespace's loopback, and continues with a program.
 const BEGIN: &str = "ip link set lo up && exec \"$@\"";
 
-/// Whether this user can make one here. Some distributions refuse it, and iproute2 may be missing.
+/// Returns whether this user can make a network namespace here. Some distributions refuse it, and iproute2 may be missing.
 pub(crate) fn is_possible() -> bool {
     let mut command = unshare();
     command

@@ -12,7 +12,7 @@ use std::{
 
 use serde::Serialize;
 
-/// How many checks the official program makes.
+/// The number of checks that the official program makes.
 const CHECKS: usize = 11;
 /// The longest time for them. A day's session takes seconds.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -100,12 +100,12 @@ impl OfficialVerdict {
         }
     }
 
-    /// Whether the official checker accepts the session: it exits with 0 and reports every check as passed.
+    /// Returns whether the official checker accepts the session: it exits with 0 and reports every check as passed.
     pub(crate) fn passes(&self) -> bool {
         self.accepts && self.checks.len() == CHECKS && self.checks.iter().all(|check| check.passed)
     }
 
-    /// Whether the official checker reports exactly these checks as failed.
+    /// Returns whether the official checker reports exactly these checks as failed.
     pub(crate) fn refuses_only(&self, checks: &[&str]) -> bool {
         let failed = self.checks.iter().filter(|check| !check.passed);
         self.checks.len() == CHECKS && failed.map(|check| check.name.as_str()).eq(checks.iter().copied())

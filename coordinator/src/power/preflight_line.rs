@@ -5,13 +5,13 @@ use serde::Serialize;
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct PreflightLine {
-    /// What was checked.
+    /// The subject of the check.
     pub(crate) subject: String,
     /// Whether a session can succeed with it.
     pub(crate) passed: bool,
-    /// What was found.
+    /// The result of the check.
     pub(crate) found: String,
-    /// What to do.
+    /// The hint about the fix.
     pub(crate) hint: Option<String>,
 }
 

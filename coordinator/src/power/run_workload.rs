@@ -32,7 +32,7 @@ const GATE: &str = "read -r code && exit \"$code\"";
 /// The logs that the official client copies.
 const LOGS: [&str; 2] = ["mlperf_log_detail.txt", "mlperf_log_summary.txt"];
 
-/// How long the device's agent may be offline while a run is under way.
+/// The longest absence of the device's agent while a run is under way.
 const LONGEST_ABSENCE: Duration = Duration::from_secs(30);
 
 /// Gives the official client the logs of a part's run, which are in a directory of this machine.
@@ -50,7 +50,7 @@ pub(crate) struct RunOrder<'a> {
     pub(crate) draft: RunDraft,
     /// The boot of the machine that is measured.
     pub(crate) boot_id: String,
-    /// Where the logs go.
+    /// The destination of the logs.
     pub(crate) hand_over: HandOver<'a>,
     /// The machines, watched.
     pub(crate) watch: SessionWatch<'a>,
@@ -84,7 +84,7 @@ impl<'a> RunWorkload<'a> {
         self.requested.clone()
     }
 
-    /// What was found beside the session.
+    /// Returns the observations beside the session.
     pub(crate) fn observations(&self) -> Vec<Observation> {
         self.order.watch.observations()
     }

@@ -47,9 +47,9 @@ pub(crate) struct SessionFacts<'a> {
     pub(crate) draft: &'a RunDraft,
     /// The runs that were requested.
     pub(crate) runs: Vec<(&'static str, RunId)>,
-    /// Why these runs cannot be submitted.
+    /// The reasons why these runs cannot be submitted.
     pub(crate) obstacles: Vec<String>,
-    /// What was found beside the session.
+    /// The observations beside the session.
     pub(crate) observations: Vec<Observation>,
     /// The times of its steps.
     pub(crate) times: SessionTimes,
@@ -178,17 +178,17 @@ impl SessionRecord {
         self.document.get("verdict").and_then(Value::as_str)
     }
 
-    /// Why it is not complete.
+    /// Returns the reason why it is not complete.
     pub(crate) fn reason(&self) -> Option<&str> {
         self.document.get("reason").and_then(Value::as_str)
     }
 
-    /// Whether PTDaemon was a simulated one. `None` when it has not reported what it is.
+    /// Returns whether PTDaemon was a simulated one. `None` when it has not reported what it is.
     pub(crate) fn simulated(&self) -> Option<bool> {
         self.document.get("simulated").and_then(Value::as_bool)
     }
 
-    /// Whether Regatta's own programs made it.
+    /// Returns whether Regatta's own programs made it.
     pub(crate) fn is_informative(&self) -> bool {
         self.document.get("informative") == Some(&Value::Bool(true))
     }
@@ -199,7 +199,7 @@ impl SessionRecord {
         number("/rails/watts").zip(number("/rails/meter_over_rails"))
     }
 
-    /// Why its runs cannot be submitted.
+    /// Returns the reasons why its runs cannot be submitted.
     pub(crate) fn obstacles(&self) -> Vec<String> {
         self.texts("obstacles")
     }
@@ -209,7 +209,7 @@ impl SessionRecord {
         self.texts("findings")
     }
 
-    /// What was found beside the session, with times.
+    /// Returns the observations beside the session, with times.
     pub(crate) fn observations(&self) -> Vec<String> {
         let values = self.document.get("observations").and_then(Value::as_array);
         let words = |value: &Value| {
@@ -234,7 +234,7 @@ impl SessionRecord {
             .collect()
     }
 
-    /// Whether the checkers accept it, also as a rehearsal or an informative session.
+    /// Returns whether the checkers accept it, also as a rehearsal or an informative session.
     pub(crate) fn passes(&self) -> bool {
         matches!(self.verdict(), Some("pass" | "rehearsal" | "informative"))
     }

@@ -105,7 +105,7 @@ impl<'a> SessionWatch<'a> {
         fatal.map_or(Ok(()), Err)
     }
 
-    /// What was found.
+    /// Returns the observations.
     pub(crate) fn observations(&self) -> Vec<Observation> {
         self.found.clone()
     }

@@ -27,7 +27,7 @@ use crate::{
 pub(super) struct Logged {
     figures: Figures,
     detail: DetailFigures,
-    /// What could not be judged, and why.
+    /// The parts that could not be judged, with reasons.
     pub(super) not_judged: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ fn loaded_engine(spec: &RunSpec, evidence: Option<&Evidence>) -> Option<String> 
     (attempt.engine != spec.engine.kind.as_str()).then(|| attempt.engine.clone())
 }
 
-/// When and how long LoadGen ran, from the last attempt. A reboot in between leaves no duration.
+/// Returns the time and duration of LoadGen's run, from the last attempt. A reboot in between leaves no duration.
 fn timing(evidence: Option<&Evidence>) -> Option<RunTiming> {
     let Attempt { started, ended, .. } = evidence?.attempts.last()?;
     let started = started.as_ref()?;

@@ -17,7 +17,7 @@ use crate::store::RunRow;
 pub(crate) struct MarkerReason {
     /// The marker.
     pub(crate) marker: RunMarker,
-    /// Why the run has it.
+    /// The reason for the marker.
     pub(crate) reason: String,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct DeviceCheck {
     pub(crate) accuracy: Option<f64>,
     /// The speed in samples per second.
     pub(crate) samples_per_second: Option<f64>,
-    /// Why the check failed. `None` when it passed.
+    /// The reason why the check failed. `None` when it passed.
     pub(crate) failure: Option<String>,
     /// The user who requested it.
     pub(crate) by: String,

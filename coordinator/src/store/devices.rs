@@ -13,7 +13,7 @@ use super::{DeviceLabel, HealthRow, Result, Store, health::health, now, values};
 
 /// The longest interval of heartbeats that an agent's configuration allows.
 const LONGEST_HEARTBEAT_MS: u64 = 60_000;
-/// The shortest silence that is reported, whatever the interval of heartbeats.
+/// The shortest silence that is reported, for any interval of heartbeats.
 const SHORTEST_SILENCE_S: u64 = 10;
 
 /// One device.
@@ -39,7 +39,7 @@ pub(crate) struct DeviceRow {
     pub(crate) running: Option<RunId>,
     /// The first of its runs that was begun and is not recorded.
     pub(crate) open_run: Option<RunId>,
-    /// What its sensors read at its last heartbeat.
+    /// The readings of its sensors at its last heartbeat.
     pub(crate) readings: BoardReadings,
     /// The number of hellos received.
     pub(crate) hellos: u64,
@@ -47,22 +47,22 @@ pub(crate) struct DeviceRow {
     pub(crate) health: HealthRow,
     /// Its labels, in alphabetical order.
     pub(crate) labels: Vec<DeviceLabel>,
-    /// When its first hello arrived.
+    /// The time of its first hello.
     pub(crate) first_seen: String,
-    /// When its last message arrived.
+    /// The time of its last message.
     pub(crate) last_seen: String,
 }
 
-/// What a device does, according to its messages.
+/// The activity of a device, according to its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceActivity {
     /// The coordinator receives nothing from it.
     Offline,
     /// Two agents use its identity.
     Duplicated,
-    /// It has a run that is not recorded yet.
+    /// The device has a run that is not recorded yet.
     Busy,
-    /// It has no run.
+    /// The device has no run.
     Idle,
 }
 
@@ -79,7 +79,7 @@ impl DeviceActivity {
 }
 
 impl DeviceRow {
-    /// What the device does.
+    /// Returns the device's activity.
     pub(crate) const fn activity(&self) -> DeviceActivity {
         match self {
             Self { duplicated: true, .. } => DeviceActivity::Duplicated,

@@ -15,11 +15,11 @@ pub(crate) struct MemberRow {
     pub(crate) name: String,
     /// Its Ed25519 public key.
     pub(crate) public_key: [u8; 32],
-    /// When it enrolled.
+    /// The time when it enrolled.
     pub(crate) enrolled: String,
-    /// When its newest certificate expires.
+    /// The time when its newest certificate expires.
     pub(crate) not_after: String,
-    /// When it was removed, if it was.
+    /// The time when it was removed, if it was.
     pub(crate) removed: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Entry {
 pub(crate) struct NewCertificate<'a> {
     /// Its serial number.
     pub(crate) serial: &'a [u8],
-    /// When it expires.
+    /// The time when it expires.
     pub(crate) not_after: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! Power sessions: every attempt with its meter, its two runs and how it ended. Failed attempts stay.
+//! Power sessions: every attempt with its meter, its two runs and its end. Failed attempts stay.
 
 use regatta_types::RunId;
 use rusqlite::{OptionalExtension as _, Row, ToSql, params};
@@ -18,9 +18,9 @@ pub(crate) struct PowerSessionRow {
     pub(crate) benchmark: String,
     /// The scenario.
     pub(crate) scenario: String,
-    /// When it began.
+    /// The time when it began.
     pub(crate) begun: String,
-    /// When it ended.
+    /// The time when it ended.
     pub(crate) ended: Option<String>,
     /// The ranging run, once it was requested.
     pub(crate) ranging: Option<RunId>,
@@ -28,11 +28,11 @@ pub(crate) struct PowerSessionRow {
     pub(crate) testing: Option<RunId>,
     /// `pass`, `fail`, `rehearsal` or `informative` of a session that is complete.
     pub(crate) verdict: Option<String>,
-    /// Why it is not complete.
+    /// The reason why it is not complete.
     pub(crate) reason: Option<String>,
     /// Whether PTDaemon was a simulated one. `None` when it did not report what it is.
     pub(crate) simulated: Option<bool>,
-    /// Why its runs cannot be submitted, one sentence each.
+    /// The reasons why its runs cannot be submitted, one sentence each.
     pub(crate) obstacles: Vec<String>,
     /// Its newest step, in words.
     pub(crate) step: Option<String>,
@@ -42,10 +42,10 @@ pub(crate) struct PowerSessionRow {
     pub(crate) observation: Option<String>,
 }
 
-/// What is new of a session that goes on.
+/// A change of a session that goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PowerSessionChange<'a> {
-    /// It entered a step.
+    /// The session entered a step.
     Step(&'a str),
     /// The mean of the newest samples.
     Watts(f64),
@@ -53,16 +53,16 @@ pub(crate) enum PowerSessionChange<'a> {
     Observation(&'a str),
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PowerSessionEnd<'a> {
     /// `pass`, `fail`, `rehearsal` or `informative` of a complete session.
     pub(crate) verdict: Option<&'a str>,
-    /// Why it is not complete.
+    /// The reason why it is not complete.
     pub(crate) reason: Option<&'a str>,
     /// Whether PTDaemon was a simulated one.
     pub(crate) simulated: Option<bool>,
-    /// Why its runs cannot be submitted.
+    /// The reasons why its runs cannot be submitted.
     pub(crate) obstacles: &'a [String],
     /// The meter's mean in the testing run's window, in watts.
     pub(crate) mean_watts: Option<f64>,

@@ -16,9 +16,9 @@ pub(crate) struct RolloutRow {
     pub(crate) packages: Vec<String>,
     /// Its options as JSON, for a command that continues it.
     pub(crate) options: String,
-    /// When it began.
+    /// The time when it began.
     pub(crate) begun: String,
-    /// How it ended. `None` while it is under way, and when its command ended in the middle.
+    /// Its outcome. `None` while it is under way, and when its command ended in the middle.
     pub(crate) outcome: Option<String>,
 }
 
@@ -27,11 +27,11 @@ pub(crate) struct RolloutRow {
 pub(crate) struct RolloutAttempt {
     /// Its number on this device, from 1.
     pub(crate) number: u64,
-    /// When it began.
+    /// The time when it began.
     pub(crate) begun: String,
-    /// When it ended. `None` while it is under way, and when its command ended in the middle.
+    /// The time when it ended. `None` while it is under way, and when its command ended in the middle.
     pub(crate) ended: Option<String>,
-    /// Why it failed.
+    /// The cause of its failure.
     pub(crate) cause: Option<EndCause>,
     /// The same as a sentence.
     pub(crate) reason: Option<String>,
@@ -57,12 +57,12 @@ pub(crate) struct RolloutDevice {
     pub(crate) attempts: Vec<RolloutAttempt>,
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RolloutEnd<'a> {
     /// The device connected with this agent.
     Good(&'a str),
-    /// It failed.
+    /// The attempt failed.
     Failed(EndCause, &'a str),
 }
 

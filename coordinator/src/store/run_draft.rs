@@ -26,7 +26,7 @@ pub(crate) struct RunDraft {
     /// Whether the run may start on a quarantined or drained device. Health checks and `--force` set it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) forced: bool,
-    /// How long its device may have it, in seconds, besides the wait for its gate. `None` without a limit.
+    /// The time that its device may have it, in seconds, besides the wait for its gate. `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limit_s: Option<u64>,
 }
@@ -101,7 +101,7 @@ pub(crate) struct Rates {
     pub(crate) target_qps: Option<f64>,
 }
 
-/// When LoadGen ran, by the device's clocks in the signed evidence.
+/// The time of LoadGen's run, by the device's clocks in the signed evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunTiming {
     /// The wall time of LoadGen's start, RFC 3339 UTC.
@@ -124,12 +124,12 @@ pub(crate) struct RunOutcome {
     /// The figure that the round's checker reports, if the run has one. It may differ from LoadGen's metric.
     #[serde(default)]
     pub(crate) judged: Option<Metric>,
-    /// When and how long LoadGen ran.
+    /// The time and duration of LoadGen's run.
     #[serde(default)]
     pub(crate) timing: Option<RunTiming>,
     /// Accuracy, if the run logged answers.
     pub(crate) accuracy: Option<AccuracyResult>,
-    /// What could not be judged, and why.
+    /// The parts that could not be judged, with reasons.
     #[serde(default)]
     pub(crate) not_judged: Vec<String>,
     /// Differences between the device's messages or files and its evidence.

@@ -1,4 +1,4 @@
-//! What runs have in common that may be compared, and its words.
+//! The properties that runs must share to be compared, and their words.
 
 use regatta_compare::Direction;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ pub(crate) const AS_FOUND: &str = "as found";
 /// The length of a run that is not shortened.
 pub(crate) const FULL_LENGTH: &str = "full";
 
-/// What runs have in common that may be compared.
+/// The properties that runs must share to be compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Combination {
     pub(crate) benchmark: String,

@@ -99,7 +99,7 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     text
 }
 
-/// Formats what is new of a session in one line: the newest observation beside its step, or how it ended.
+/// Formats a session's news in one line: the newest observation beside its step, or its end.
 pub(crate) fn power_session_in_words(row: &PowerSessionRow) -> String {
     let mut text = format!("power session {} of {} {}: ", row.id, row.benchmark, row.scenario);
     if row.ended.is_some() {

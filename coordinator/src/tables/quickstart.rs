@@ -20,7 +20,7 @@ pub(crate) struct UnmetRule {
     pub(crate) rule: String,
     /// The number of findings.
     pub(crate) findings: usize,
-    /// Why no rehearsal can meet it. `None` if one should.
+    /// The reason why no rehearsal can meet it. `None` if one should.
     pub(crate) expected: Option<String>,
     /// The path and text of the first finding.
     pub(crate) first: String,

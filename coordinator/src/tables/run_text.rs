@@ -1,4 +1,4 @@
-//! What a run's row says, in words: subject, state, figure, markers, time. Every table and message about runs takes its words from here.
+//! A run's row in words: subject, state, figure, markers, time. Every table and message about runs takes its words from here.
 //!
 //! Programs get the same facts from the commands' JSON documents.
 

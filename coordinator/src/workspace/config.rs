@@ -77,14 +77,14 @@ pub(crate) enum BrokerChoice {
     External(BrokerAddress),
 }
 
-/// Where the live page is.
+/// The configured address of the live page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageChoice {
     /// Nowhere.
     Off,
-    /// At [`DEFAULT_PAGE`], or at another port when a program has that one.
+    /// [`DEFAULT_PAGE`], or another port when a program has that one.
     Default,
-    /// At this address. Port 0 selects a free port.
+    /// This address. Port 0 selects a free port.
     At(SocketAddr),
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Config {
     pub(crate) enroll_listen: SocketAddr,
     /// The address of the asset server. `None` disables it.
     pub(crate) assets_listen: Option<SocketAddr>,
-    /// Where the live page is.
+    /// The configured address of the live page.
     pub(crate) page: PageChoice,
     /// Whether readers of the live page log in, over TLS. They always do where other machines reach it.
     pub(crate) page_login: bool,
@@ -111,7 +111,7 @@ pub(crate) struct Config {
     pub(crate) host: String,
     /// The directory for data and models, relative to the workspace.
     pub(crate) scratch: Option<PathBuf>,
-    /// How long a device keeps a run after it is recorded.
+    /// The time for which a device keeps a run after it is recorded.
     pub(crate) keep_on_device: SignedDuration,
     /// The maximum size of a run in bytes.
     pub(crate) max_run_bytes: u64,

@@ -167,7 +167,7 @@ impl Workspace {
         self.root.join("power").join(id)
     }
 
-    /// What a power session of a campaign printed.
+    /// Returns the path of a campaign's power session's output.
     pub(crate) fn power_log(&self, id: &str) -> PathBuf {
         self.root.join("power").join(format!("{id}.log"))
     }

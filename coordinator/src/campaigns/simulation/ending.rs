@@ -1,4 +1,4 @@
-//! How simulated runs end.
+//! The ends of simulated runs.
 
 use regatta_types::documents::{EndCause, RunPhase, RunState, end_reason};
 
@@ -9,7 +9,7 @@ use crate::{
     store::{AttemptRow, RunOutcome},
 };
 
-/// How a simulated run ends, by its cell and the number of the cell's earlier ends on devices: the same with and without kills.
+/// Returns a simulated run's end by its cell and the number of the cell's earlier ends on devices: the same with and without kills.
 pub(super) fn ending(cell: u64, earlier: u64) -> (RunState, RunOutcome) {
     let mut dice = Dice(cell * 1_000 + earlier);
     let good = RunOutcome {

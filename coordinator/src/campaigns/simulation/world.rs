@@ -41,9 +41,9 @@ const RUN: Duration = Duration::from_secs(4 * 3_600);
 pub(super) struct Device {
     /// Its run, and when that ends.
     run: Option<(RunId, Duration)>,
-    /// Until when its link is down.
+    /// The end of its link's outage.
     pub(super) link_lost_until: Duration,
-    /// Until when it is too hot for the gate.
+    /// The end of the time in which it is too hot for the gate.
     pub(super) hot_until: Duration,
     pub(super) is_dead: bool,
     /// Whether no run process starts on it.

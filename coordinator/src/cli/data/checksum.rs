@@ -14,7 +14,7 @@ use regatta_fsutil::{
 use regatta_types::benchmark::{Download, FetchKind};
 use sha2::Digest as _;
 
-/// What a file's published checksum says.
+/// The comparison of a file with its published checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Checked {
     /// The file has the checksum of this algorithm.
@@ -26,7 +26,7 @@ pub(super) enum Checked {
 }
 
 impl Checked {
-    /// Returns what is known of the file, in words.
+    /// Returns the comparison in words.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Equal(algorithm) => format!("{algorithm} as published"),

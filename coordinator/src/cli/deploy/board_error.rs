@@ -13,10 +13,10 @@ pub(super) enum BoardError {
     /// A step failed.
     #[error(transparent)]
     Deploy(#[from] DeployError),
-    /// It has a run, which an upgrade would end.
+    /// The board has a run, which an upgrade would end.
     #[error("it has a run, which the upgrade would end")]
     Busy,
-    /// It has the new agent, and something is wrong with it.
+    /// The board has the new agent, and something is wrong with it.
     #[error("after the upgrade: {reason}")]
     Unhealthy {
         /// The cause.

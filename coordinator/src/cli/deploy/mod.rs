@@ -119,7 +119,7 @@ type BoardWork<'a> = dyn Fn(&Task) -> Result<DeployOutcome, BoardError> + Sync +
 /// The results of all boards, in their order.
 struct Results {
     of_boards: Vec<BoardResult>,
-    /// Why boards were not begun, as a sentence.
+    /// The reason why boards were not begun, as a sentence.
     ending: Option<String>,
 }
 

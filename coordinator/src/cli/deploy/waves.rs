@@ -86,9 +86,9 @@ pub(super) fn sizes(waves: &[Portion], total: usize) -> Vec<usize> {
 /// Failures so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Failures {
-    /// In all waves.
+    /// The failures in all waves.
     pub(super) in_all: usize,
-    /// In the present wave.
+    /// The failures in the present wave.
     pub(super) in_wave: usize,
 }
 

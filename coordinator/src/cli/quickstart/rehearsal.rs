@@ -44,7 +44,7 @@ pub(crate) struct Rehearsal {
     pub(crate) official: OfficialVerdict,
     /// The encrypted package.
     pub(crate) package: Option<PathBuf>,
-    /// Why there is no package.
+    /// The reason why there is no package.
     pub(crate) no_package: Option<String>,
     /// The package's password.
     pub(crate) password: &'static str,

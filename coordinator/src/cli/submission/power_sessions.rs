@@ -45,7 +45,7 @@ fn directory(word: &str, workspace: Option<&Workspace>, context: &Context) -> Re
     }
 }
 
-/// Why a session cannot be staged. Only one that both checkers accept can be, also as a rehearsal.
+/// Returns the reason why a session cannot be staged. Only one that both checkers accept can be, also as a rehearsal.
 fn refusal(row: &PowerSessionRow) -> Option<String> {
     match (row.verdict.as_deref(), &row.reason) {
         (Some("pass" | "rehearsal"), None) => None,

@@ -7,7 +7,7 @@ use regatta_types::documents::RunPhase;
 use super::run_times::RunTimes;
 use crate::dashboard::{FleetDevice, SortKey};
 
-/// What is shown for a value that the lab does not know.
+/// The text for a value that the lab does not know.
 const UNKNOWN: &str = "-";
 
 /// The most columns of a device's name.

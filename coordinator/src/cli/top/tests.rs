@@ -84,7 +84,7 @@ struct Screen {
     store: Store,
     view: TopView,
     times: RunTimes,
-    /// Of the fleet, after the present: the store has the present time.
+    /// The time of the fleet, after the present: the store has the present time.
     now: Timestamp,
 }
 
@@ -99,7 +99,7 @@ impl Screen {
         }
     }
 
-    /// What a terminal of this size shows.
+    /// Returns the picture of a terminal of this size.
     fn draw(&mut self, width: u16, height: u16) -> String {
         self.view.show(fleet(&self.store, self.now));
         self.view.resize(Size::new(width, height));

@@ -1,4 +1,4 @@
-//! What the screen shows of the fleet: order, filters, the selected device and the first shown one. Keys change it. It draws nothing.
+//! The screen's view of the fleet: order, filters, the selected device and the first shown one. Keys change it. It draws nothing.
 
 use ratatui_core::layout::Size;
 use regatta_types::DeviceId;
@@ -18,7 +18,7 @@ pub(super) struct Fleet {
     pub(super) is_served: bool,
 }
 
-/// What a key means for the command.
+/// The meaning of a key for the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     Stay,

@@ -114,7 +114,7 @@ fn no_login() -> PageError {
     PageError::not_found("this page needs no login")
 }
 
-/// Whether a login may lead to a path: it is one of this server, as a browser reads it.
+/// Returns whether a login may lead to a path: it is one of this server, as a browser reads it.
 fn is_own_path(path: &str) -> bool {
     let is_local = path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');
     is_local && path.len() <= LONGEST_PATH && path.bytes().all(|byte| byte.is_ascii_graphic())

@@ -12,7 +12,7 @@ use crate::{
 pub(super) struct Operation {
     /// The path, with the name of its parameter in braces.
     pub(super) path: &'static str,
-    /// What it returns, in a sentence.
+    /// The result, in a sentence.
     pub(super) summary: &'static str,
     /// The parameters of its query.
     pub(super) query: &'static [Parameter],
@@ -53,7 +53,7 @@ impl Parameter {
     }
 }
 
-/// What reads a document.
+/// The reader of a document.
 #[derive(Clone, Copy)]
 pub(super) enum DocumentReader {
     /// Reads the store at once, with the connection that live pages share.

@@ -24,9 +24,9 @@ pub(super) enum ShownState {
 pub(in crate::dashboard) struct CampaignSnapshot {
     /// Its progress.
     pub(super) status: CampaignStatus,
-    /// What its combinations run, by number.
+    /// The subjects of its combinations, by number.
     pub(super) subjects: Vec<CellSubject>,
-    /// What users requested of it, oldest first.
+    /// The requests of users to it, oldest first.
     pub(super) log: Vec<CampaignLogEntry>,
     /// Whether a user aborted it.
     pub(super) is_aborted: bool,

@@ -111,7 +111,7 @@ fn points(part: &PowerTimeline, first: f64) -> Vec<(f64, Option<f64>)> {
         .collect()
 }
 
-/// What a part of a session drew.
+/// The power of a part of a session.
 struct Summary {
     samples: usize,
     lowest: f64,

@@ -1,4 +1,4 @@
-//! What the plots of a run need from its files. The files of a recorded run do not change, so they are read once.
+//! The data that the plots of a run take from its files. The files of a recorded run do not change, so they are read once.
 
 use regatta_text::ErrorChain;
 

@@ -1,4 +1,4 @@
-//! What a run is, the state of its device, and its evidence, as lists of facts.
+//! The facts of a run, the state of its device and its evidence, as lists.
 
 use maud::{Markup, html};
 use regatta_text::Escaped;

@@ -31,7 +31,7 @@ pub(super) fn render(row: &RunRow, charts: Option<&RunCharts>) -> Markup {
     }
 }
 
-/// What the latencies are, and how they are judged.
+/// Returns a description of the latencies and of how they are judged.
 fn what(row: &RunRow, latencies: &LatencyDistribution) -> String {
     let of = match row.scenario {
         Scenario::MultiStream => "queries",

@@ -29,7 +29,7 @@ pub(super) fn folded<'a, T: 'a, K: Ord + Clone, P>(
     folded
 }
 
-/// What a remedy has before the device that it is for.
+/// The text before the device in a remedy for it.
 const DEVICE: &str = " --device ";
 
 /// Splits a command that ends with its only device.

@@ -25,7 +25,7 @@ pub(crate) use session::Session;
 
 use super::Secret;
 
-/// How to reach a board and log in, from the command line and `~/.ssh/config`.
+/// The address and login of a board, from the command line and `~/.ssh/config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Access {
     /// The login's user.

@@ -5,14 +5,14 @@ use std::io::{self, Read as _, Write as _};
 
 use ssh2::{Channel, ExtendedData};
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RemoteEnd {
-    /// With this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(String),
-    /// Not known: the connection failed.
+    /// Unknown: the connection failed.
     Lost(String),
 }
 
@@ -105,7 +105,7 @@ impl RemoteProgram {
         let _ = self.channel.send_eof();
     }
 
-    /// How it ended, as far as its output was read.
+    /// Returns the end, as far as its output was read.
     pub(crate) const fn end(&self) -> Option<&RemoteEnd> {
         self.end.as_ref()
     }

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const NO_PATIENCE: Duration = Duration::from_millis(50);
 /// The interval at which a connection must show that it answers.
 const PROOF: Duration = Duration::from_secs(5);
-/// How often the clocks are compared; the fastest answer counts.
+/// The number of comparisons of the clocks; the fastest answer counts.
 const COMPARISONS: usize = 5;
 /// Prints the time after every line of standard input.
 const CLOCK: &str =

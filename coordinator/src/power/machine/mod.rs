@@ -30,7 +30,7 @@ pub(crate) use watch::{WatchReport, WatchRequest};
 /// The directory of the sessions below a login's own.
 const SESSIONS: &str = "regatta-power";
 
-/// Where an official program is, and what runs it.
+/// The machine of an official program, and the link that starts it.
 #[derive(Clone)]
 pub(crate) struct Machine {
     /// The connection. `None` for this machine.
@@ -49,12 +49,12 @@ impl Machine {
             .map_or_else(|| "this machine".to_owned(), |link| link.login().to_owned())
     }
 
-    /// Whether its connection no longer answers.
+    /// Returns whether its connection no longer answers.
     pub(crate) fn is_lost(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.lost().is_some())
     }
 
-    /// Whether both are this machine.
+    /// Returns whether both are this machine.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         self.link.is_none() && other.link.is_none()
     }
