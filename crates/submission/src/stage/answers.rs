@@ -33,7 +33,7 @@ pub struct Answers {
     /// Documents of the whole submission.
     #[serde(default)]
     pub documents: Documents,
-    /// In the open division: own model names and the official ones that they map to (`model_mapping.json`).
+    /// The open division's own model names, with the official ones that they map to (`model_mapping.json`).
     #[serde(default)]
     pub model_mapping: BTreeMap<String, String>,
     /// The directory against which relative paths are resolved.
