@@ -162,9 +162,9 @@ pub struct PowerSessionTexts<'a> {
     pub benchmark: &'a str,
     /// The scenario.
     pub scenario: &'a str,
-    /// Why it has no result.
+    /// The reason why it has no result.
     pub reason: Option<&'a str>,
-    /// Why it cannot be submitted.
+    /// The reason why it cannot be submitted.
     pub obstacle: &'a str,
 }
 

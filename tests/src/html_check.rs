@@ -18,7 +18,7 @@ const ADDRESSES: [&str; 4] = ["href", "src", "action", "formaction"];
 /// The longest address in bytes: a text that was typed, each byte as three.
 const LONGEST_ADDRESS: usize = 8_000;
 
-/// What was read of a page.
+/// The content of a page.
 #[derive(Debug, Default)]
 pub struct PageText {
     /// The text between the tags, and the values of attributes.

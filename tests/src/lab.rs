@@ -15,7 +15,7 @@ use crate::{Mosquitto, Process, agent, eventually, free_port, regatta};
 /// The broker of a lab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Broker {
-    /// The one in `regatta serve`.
+    /// The broker in `regatta serve`.
     Embedded,
     /// Debian's mosquitto.
     Mosquitto,

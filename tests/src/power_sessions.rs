@@ -1,5 +1,5 @@
-//! What tests of power sessions share: meters with a simulated PTDaemon, sessions of the simulated engine, and the processes that a session
-//! leaves. It starts no lab.
+//! The common part of tests of power sessions: meters with a simulated PTDaemon, sessions of the simulated engine, and the processes that a
+//! session leaves. It starts no lab.
 
 use std::{
     fs,

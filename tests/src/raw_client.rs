@@ -1,4 +1,4 @@
-//! A raw MQTT 5 client that sends whatever a test needs, over TLS with any certificate. It can do what an honest client library would
+//! A raw MQTT 5 client that sends any bytes that a test needs, over TLS with any certificate. It can do what an honest client library would
 //! not. It is blocking and for tests only.
 
 use std::{

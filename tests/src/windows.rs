@@ -82,7 +82,7 @@ impl Windows {
         Some(Self { sshd, drives })
     }
 
-    /// Where this machine's tests find a file of the machine that is named with backslashes.
+    /// Returns this machine's path of a file that the Windows machine names with backslashes.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.drives.join(name)

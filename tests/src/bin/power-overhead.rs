@@ -50,7 +50,7 @@ struct Cli {
 struct Measured {
     official: Vec<f64>,
     regatta: Vec<f64>,
-    /// Of these, those from the client's last command to the end.
+    /// The part of these from the client's last command to the end.
     judging: Vec<f64>,
     /// The checks before the session, and the server's start.
     before: Vec<f64>,

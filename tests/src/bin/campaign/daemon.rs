@@ -18,7 +18,7 @@ const COULD_NOT: i32 = 3;
 /// The pause before a daemon that ended by itself is restarted.
 const RESTART_PAUSE: Duration = Duration::from_millis(300);
 
-/// How a daemon is started.
+/// The program of a daemon and its surroundings.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     /// Its name in the campaign.

@@ -16,7 +16,7 @@ use crate::{
 
 /// The longest wait for a run process to kill.
 const RUN_PATIENCE: Duration = Duration::from_secs(4);
-/// How long bytes accumulate before their connection is reset.
+/// The time for which bytes accumulate before their connection is reset.
 const GATHER: Duration = Duration::from_millis(200);
 /// The delay of the proxy.
 const DELAY: Duration = Duration::from_millis(200);

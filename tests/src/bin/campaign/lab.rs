@@ -68,9 +68,9 @@ pub(crate) struct ListedRun {
     pub(crate) run: String,
     /// Its phase.
     pub(crate) phase: String,
-    /// Why it failed.
+    /// The reason why it failed.
     pub(crate) reason: Option<String>,
-    /// When its record was written.
+    /// The time when its record was written.
     pub(crate) recorded: Option<String>,
     /// Whether everything was delivered, for a recorded run.
     pub(crate) complete: Option<bool>,

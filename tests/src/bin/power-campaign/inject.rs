@@ -29,7 +29,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// The id of the boot after a reboot.
 const OTHER_BOOT: &str = "7b1ce0f2-5a51-4b8e-9d0c-3d1f2a6c4e77";
 
-/// What is to be undone.
+/// The injected changes, to undo them.
 #[derive(Default)]
 pub(crate) struct Injected {
     /// Held so that the port stays taken.

@@ -35,7 +35,7 @@ const SSHD: Likeness<'_> = Likeness {
     sudo: false,
 };
 
-/// How long the official programs wait around each run.
+/// The waits of the official programs around each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settle {
     /// 10 s.
@@ -158,7 +158,7 @@ impl PowerLab {
         command
     }
 
-    /// The JSON output of a command, whatever its exit code.
+    /// Returns the JSON output of a command with any exit code.
     ///
     /// # Errors
     /// Returns an error when it prints something else.

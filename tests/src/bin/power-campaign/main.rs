@@ -160,7 +160,7 @@ fn run_campaign(cli: &Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Whether this machine can run a campaign.
+/// Checks that this machine can run a campaign.
 fn fit() -> anyhow::Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("it needs root, for namespaces, mounts and machines with users of their own");

@@ -1,4 +1,4 @@
-//! What must hold after a session, whatever happened in it. Each violation is a sentence.
+//! The conditions that must hold after any session. Each violation is a sentence.
 
 use std::{
     collections::BTreeMap,
@@ -23,9 +23,9 @@ use crate::{
     session::Outcome,
 };
 
-/// How long after a fault it must be found: the command has ended, or reports an observation.
+/// The time in which a fault must be found: the command has ended, or reports an observation.
 const UNTIL_FOUND: Duration = Duration::from_secs(60);
-/// How long processes may take to end after their command.
+/// The time that processes may take to end after their command.
 const UNTIL_GONE: Duration = Duration::from_secs(75);
 /// The seconds at either end of a run in which the rules count no sample.
 const MARGIN_S: f64 = 0.8;
@@ -119,7 +119,7 @@ impl PowerLab {
         Ok(wrong)
     }
 
-    /// No process of the session may be left on any machine. All are of this PID namespace.
+    /// Checks that no process of the session is left on any machine. All are of this PID namespace.
     fn expect_gone(&self, words: &[&str]) -> Vec<String> {
         let begun = Instant::now();
         let left = || {
@@ -145,7 +145,7 @@ impl PowerLab {
         self.lab.workspace().join("power").join(id)
     }
 
-    /// What was found beside the session, as its record has it.
+    /// Returns the observations beside the session, as its record has them.
     fn observed(&self, id: &str) -> String {
         let record = fs::read(self.directory(id).join("session.json")).unwrap_or_default();
         let record: Value = serde_json::from_slice(&record).unwrap_or_default();
@@ -265,7 +265,7 @@ impl PowerLab {
     }
 }
 
-/// What the fault's kind demands.
+/// Checks the outcome that the fault's kind requires.
 fn expect_outcome(outcome: &Outcome, row: Option<&Value>, observed: &str) -> Vec<String> {
     let reason = row.and_then(|row| row["reason"].as_str()).unwrap_or_default();
     let shown = || {
@@ -312,7 +312,8 @@ fn expect_outcome(outcome: &Outcome, row: Option<&Value>, observed: &str) -> Vec
     }
 }
 
-/// Whether PTDaemon reported an uncertain sample between power_begin and power_end of the testing run. All times have one form, in UTC.
+/// Returns whether PTDaemon reported an uncertain sample between power_begin and power_end of the testing run. All times have one form, in
+/// UTC.
 fn uncertain_in_window(session: &Path) -> anyhow::Result<bool> {
     let detail = fs::read_to_string(session.join("run_1/mlperf_log_detail.txt"))?;
     let window = power_window(&detail).context("power_begin and power_end")?;
