@@ -93,17 +93,17 @@ impl Failure {
         self
     }
 
-    /// The process's exit code.
+    /// Returns the process's exit code.
     pub const fn code(&self) -> u8 {
         self.code
     }
 
-    /// The error chain as one sentence.
+    /// Returns the error chain as one sentence.
     pub(crate) fn sentence(&self) -> String {
         ErrorChain(self.error.as_ref()).to_string()
     }
 
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(crate) fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }

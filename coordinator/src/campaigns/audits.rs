@@ -89,7 +89,7 @@ impl Audits {
         })
     }
 
-    /// The number of combinations that are audits.
+    /// Returns the number of combinations that are audits.
     pub(super) const fn combinations(&self) -> usize {
         self.tests.len() * self.audited.len()
     }

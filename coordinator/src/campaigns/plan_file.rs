@@ -193,7 +193,7 @@ impl CampaignPlan {
         })
     }
 
-    /// A problem at a place of the text.
+    /// Creates a problem at a place of the text.
     pub(crate) fn problem(&self, span: &Range<usize>, what: impl Into<String>) -> PlanProblem {
         PlanProblem::at(&self.text, span, what)
     }

@@ -53,7 +53,7 @@ pub(super) fn power_end(
     })
 }
 
-/// The cause of a session without a verdict: that of its run, if one has failed.
+/// Returns the cause of a session without a verdict: that of its run, if one has failed.
 fn of_incomplete(row: &PowerSessionRow, store: &Store) -> store::Result<(EndCause, String)> {
     for (part, run) in [("ranging", row.ranging), ("testing", row.testing)] {
         let run = run.map_or(Ok(None), |run| store.run(run))?;
@@ -69,7 +69,8 @@ fn of_incomplete(row: &PowerSessionRow, store: &Store) -> store::Result<(EndCaus
     Ok((EndCause::Infrastructure, reason))
 }
 
-/// The failed checks that a command printed, which are preconditions. Otherwise its last line: it was cut off, or could not reach a machine.
+/// Returns the failed checks that a command printed, which are preconditions. Otherwise its last line: it was cut off, or could not reach a
+/// machine.
 fn last_words(log: &Path) -> (EndCause, String) {
     let text = match regular_file::read_text(log) {
         Ok(text) => text,

@@ -235,7 +235,7 @@ impl Progress {
         candidates.any(|device| device != last && !has_failed(device))
     }
 
-    /// The number of open attempts.
+    /// Returns the number of open attempts.
     pub(super) const fn open_attempts(&self) -> usize {
         self.open_attempts
     }

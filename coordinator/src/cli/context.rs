@@ -68,7 +68,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// A command of this program in this workspace, as it can be pasted into a shell.
+    /// Returns a command of this program in this workspace, as it can be pasted into a shell.
     pub(crate) fn command(&self, words: &str) -> String {
         match self.workspace_option() {
             None => format!("regatta {words}"),
@@ -76,7 +76,7 @@ impl Context {
         }
     }
 
-    /// The option that names this workspace, unless every command uses it anyway.
+    /// Returns the option that names this workspace, unless every command uses it anyway.
     fn workspace_option(&self) -> Option<String> {
         let is_default = self.workspace == Path::new(".")
             || std::env::var_os(WORKSPACE_VARIABLE).is_some_and(|set| *set == *self.workspace.as_os_str());
@@ -105,7 +105,7 @@ impl Context {
         Ok((workspace, store))
     }
 
-    /// The workspace, if the directory is one: for commands that do not need one and respect its own files.
+    /// Returns the workspace, if the directory is one: for commands that do not need one and respect its own files.
     pub(crate) fn open_if_there(&self) -> Result<Option<Workspace>, Failure> {
         match Workspace::open(&self.workspace) {
             Ok(workspace) => Ok(Some(workspace)),

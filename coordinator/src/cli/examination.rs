@@ -107,7 +107,7 @@ impl DeviceFindings {
             .push_str(&format!("\n\npower client\n{}", tables::preflight(lines)));
     }
 
-    /// The exit code: whether the device is fit to measure.
+    /// Returns the exit code: whether the device is fit to measure.
     fn code(&self) -> u8 {
         match self.document.get("fit").and_then(Value::as_bool) {
             Some(true) => exit::OK,

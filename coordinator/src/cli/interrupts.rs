@@ -59,7 +59,7 @@ impl Interrupts {
         })
     }
 
-    /// The number of interrupts so far.
+    /// Returns the number of interrupts so far.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }

@@ -73,7 +73,7 @@ pub(super) struct Args {
     rounding: Option<Rounding>,
 }
 
-/// NCHW is the common word for the order of the shape.
+/// Parses a layout. NCHW is the common word for the order of the shape.
 fn layout(word: &str) -> Result<Layout, String> {
     let word = if word.eq_ignore_ascii_case("nchw") {
         "linear"
@@ -223,7 +223,7 @@ fn verify(
     })
 }
 
-/// The benchmark's own samples, or others made of them; the own ones are made first where they are not there.
+/// Returns the benchmark's own samples, or others made of them; the own ones are made first where they are not there.
 fn make(
     args: &Args,
     benchmark: &Benchmark,

@@ -13,7 +13,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// The terminal of standard error, from which nothing is cleared yet.
+    /// Creates the screen of the terminal of standard error, from which nothing is cleared yet.
     pub(super) fn new() -> Self {
         Self {
             terminal: Term::stderr(),

@@ -102,7 +102,7 @@ impl Wait<'_> {
         }
     }
 
-    /// The error when the coordinator has ended.
+    /// Returns the error when the coordinator has ended.
     pub(super) fn unserved(&self) -> Failure {
         Failure::could_not("the coordinator has ended").hint(format!(
             "start it again, and the runs continue: {}",
@@ -118,7 +118,7 @@ impl Wait<'_> {
         .hint(self.next(open))
     }
 
-    /// The commands for runs that go on.
+    /// Returns the commands for runs that go on.
     fn next(&self, open: &[RunId]) -> String {
         let ids: Vec<String> = open.iter().map(RunId::to_string).collect();
         let ids = ids.join(" ");
@@ -181,7 +181,7 @@ fn is_confirmed(runs: &str, interrupts: &Interrupts) -> bool {
     false
 }
 
-/// A number of runs with its verb, such as `2 runs go on`.
+/// Returns a number of runs with its verb, such as `2 runs go on`.
 fn count(runs: &[RunId], one: &str, several: &str) -> String {
     match runs.len() {
         1 => format!("1 run {one}"),

@@ -137,7 +137,7 @@ fn writable_store(hub: &Hub) -> Result<Store, PageError> {
     Ok(Store::open(&database)?)
 }
 
-/// The refusal, worded as on the command line.
+/// Returns the refusal, worded as on the command line.
 fn refusal(error: OperationError) -> PageError {
     match error {
         OperationError::Refused(refusal) => PageError::conflict(refusal.sentence),

@@ -39,7 +39,7 @@ impl SortKey {
         Self::Power,
     ];
 
-    /// The word in the query.
+    /// Returns the word in the query.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",

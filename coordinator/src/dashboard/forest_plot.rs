@@ -76,7 +76,7 @@ impl ForestPlot {
         }
     }
 
-    /// The axis covers every interval and floor.
+    /// Returns the axis, which covers every interval and floor.
     fn axis(&self) -> Axis {
         let all = self.rows.iter().flat_map(|row| {
             let [low, high] = row.interval.unwrap_or([row.percent; 2]);

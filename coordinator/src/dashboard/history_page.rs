@@ -107,7 +107,7 @@ fn overview(query: &HistoryQuery, histories: &[&History]) -> Markup {
     }
 }
 
-/// The page of one device, benchmark and scenario. `None` for a device whose name cannot be a condition.
+/// Returns the page of one device, benchmark and scenario. `None` for a device whose name cannot be a condition.
 fn link(query: &HistoryQuery, history: &History) -> Option<String> {
     if history.device.contains('+') || shown(&history.device, NAME) != history.device {
         return None;

@@ -39,7 +39,7 @@ struct Refreshed {
 }
 
 impl Hub {
-    /// A hub without pages.
+    /// Creates a hub without pages.
     pub(super) fn new(reader: Reader) -> Arc<Self> {
         Arc::new(Self {
             reader: Mutex::new(reader),

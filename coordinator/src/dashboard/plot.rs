@@ -123,7 +123,7 @@ fn path(points: &[(f64, Option<f64>)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -
     path
 }
 
-/// A coordinate with as many digits as can be seen.
+/// Formats a coordinate with as many digits as can be seen.
 pub(super) fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

@@ -135,7 +135,7 @@ fn facts(view: &SessionView) -> Markup {
     }
 }
 
-/// The settings of the meter that the session used.
+/// Returns the settings of the meter that the session used.
 fn meter_settings(view: &SessionView) -> Markup {
     let settings = view
         .record

@@ -37,13 +37,13 @@ pub(super) struct HostNames {
 }
 
 impl HostNames {
-    /// The names of a server that only this machine reaches.
+    /// Returns the names of a server that only this machine reaches.
     pub(super) fn loopback(url: &str) -> Self {
         let names = ["127.0.0.1", "localhost", "::1"].map(str::to_owned);
         Self::of(&names, url)
     }
 
-    /// The names that a server's certificate has.
+    /// Returns the names that a server's certificate has.
     pub(super) fn of(hosts: &[String], url: &str) -> Self {
         let in_url = |host: &String| match host.contains(':') {
             true => format!("[{host}]"),

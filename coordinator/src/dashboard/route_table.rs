@@ -18,7 +18,7 @@ pub(super) enum RouteUse {
 }
 
 impl RouteUse {
-    /// The word for it.
+    /// Returns the word for it.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Everybody => "everybody",

@@ -72,7 +72,7 @@ impl RunListQuery {
         }
     }
 
-    /// The verdict by which runs are selected.
+    /// Returns the verdict by which runs are selected.
     pub(super) fn run_verdict(&self) -> Option<RunVerdict> {
         RunVerdict::from_str(self.verdict?, false).ok()
     }

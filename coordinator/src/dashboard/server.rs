@@ -109,7 +109,7 @@ impl PageServer {
         }))
     }
 
-    /// The page's URL.
+    /// Returns the page's URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -119,7 +119,7 @@ impl PageServer {
         self.lacks_tokens
     }
 
-    /// The program that has the default port, if the page is at another one for that reason.
+    /// Returns the program that has the default port, if the page is at another one for that reason.
     pub(crate) const fn displaced(&self) -> Option<&PortHolder> {
         self.displaced.as_ref()
     }

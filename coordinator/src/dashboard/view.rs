@@ -57,7 +57,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A reader of a store.
+    /// Creates a reader of a store.
     pub(super) const fn new(store: Store, workspace: Workspace) -> Self {
         Self {
             store,
@@ -67,12 +67,12 @@ impl Reader {
         }
     }
 
-    /// The store.
+    /// Returns the store.
     pub(super) const fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The workspace.
+    /// Returns the workspace.
     pub(super) const fn workspace(&self) -> &Workspace {
         &self.workspace
     }
@@ -89,7 +89,7 @@ impl Reader {
         Ok(fleet)
     }
 
-    /// The number that changes when another connection commits.
+    /// Returns the number that changes when another connection commits.
     pub(super) fn version(&self) -> store::Result<i64> {
         self.store.data_version()
     }

@@ -61,7 +61,7 @@ pub(crate) enum CompatibilityError {
 }
 
 impl CompatibilityError {
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Architecture { .. } => {

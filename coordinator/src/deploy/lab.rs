@@ -37,7 +37,7 @@ pub(crate) enum LabError {
 }
 
 impl LabError {
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unserved => Some("start `regatta serve` first"),

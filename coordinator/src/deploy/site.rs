@@ -231,7 +231,7 @@ impl Site<'_> {
         Ok(note.map(str::to_owned))
     }
 
-    /// The last lines of the daemon's log.
+    /// Returns the last lines of the daemon's log.
     pub(crate) fn log(&self) -> String {
         self.service("log")
             .map(|output| last_lines(&output.out))

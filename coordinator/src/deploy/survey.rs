@@ -131,7 +131,7 @@ impl Survey {
         })
     }
 
-    /// Debian's name of the architecture.
+    /// Returns Debian's name of the architecture.
     pub(crate) fn architecture(&self) -> &str {
         match (self.dpkg.as_deref(), self.machine.as_str()) {
             (Some(dpkg), _) => dpkg,

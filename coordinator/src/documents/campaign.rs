@@ -38,7 +38,7 @@ pub(crate) fn campaign_summary(row: &CampaignRow, store: &Store) -> anyhow::Resu
     })
 }
 
-/// The state of a campaign in a word.
+/// Returns the state of a campaign in a word.
 const fn state(row: &CampaignRow) -> &'static str {
     match (row.state, &row.ended) {
         (CampaignState::Aborted, Some(_)) => "aborted",

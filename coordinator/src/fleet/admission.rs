@@ -68,7 +68,7 @@ impl Admission {
         !roll.removed.contains(device) && (!self.members_only || roll.members.contains(device))
     }
 
-    /// A receiver that is notified when devices are admitted or removed.
+    /// Returns a receiver that is notified when devices are admitted or removed.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }

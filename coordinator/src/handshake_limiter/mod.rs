@@ -83,12 +83,12 @@ pub(crate) async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io:
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it timed out")))
 }
 
-/// The error of an evicted connection.
+/// Returns the error of an evicted connection.
 pub(crate) fn evicted() -> io::Error {
     io::Error::other("others wait, and this one made no progress or its network has the most connections")
 }
 
-/// The network of one owner: an IPv4 address, or the first 64 bits of an IPv6 one.
+/// Returns the network of one owner: an IPv4 address, or the first 64 bits of an IPv6 one.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
@@ -147,7 +147,7 @@ mod tests {
         greedy.iter().for_each(|task| task.abort());
     }
 
-    /// A handshake that the client continues after each of some pauses.
+    /// Performs a handshake that the client continues after each of some pauses.
     async fn steady() -> io::Result<()> {
         for _ in 0..5 {
             tokio::time::sleep(Duration::from_millis(10)).await;

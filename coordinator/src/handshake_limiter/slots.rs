@@ -198,7 +198,8 @@ impl State {
         }
     }
 
-    /// The network whose oldest waiting handshake gets the next slot: the one with the fewest slots. Of several, the one that waits longest.
+    /// Returns the network whose oldest waiting handshake gets the next slot: the one with the fewest slots. Of several, the one that waits
+    /// longest.
     fn next_network(&self) -> Option<IpAddr> {
         let first = |handshakes: &Handshakes| handshakes.waiting.front().map(|waiting| waiting.number);
         self.networks
@@ -208,9 +209,8 @@ impl State {
             .map(|(network, _)| *network)
     }
 
-    /// The handshake that loses its slot to one of `network`, if there is one: a stalled one of the network with the most slots.
-    /// Otherwise it is the newest one of a network that has at least two slots more. An old handshake that makes progress always
-    /// continues.
+    /// Returns the handshake that loses its slot to one of `network`, if there is one: a stalled one of the network with the most slots.
+    /// Otherwise it is the newest one of a network that has at least two slots more. An old handshake that makes progress always continues.
     fn victim(&mut self, network: IpAddr, now: u64) -> Option<(IpAddr, u64)> {
         if let Some(stalled) = self.stalled(now) {
             return Some(stalled);

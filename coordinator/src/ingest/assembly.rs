@@ -136,7 +136,7 @@ impl Assembly {
         self.end = Some(end);
     }
 
-    /// The number of bytes that a chunk would add.
+    /// Returns the number of bytes that a chunk would add.
     pub(super) const fn new_bytes(&self, chunk: &Chunk<'_>) -> u64 {
         if chunk.offset > self.written {
             return 0;
@@ -144,12 +144,12 @@ impl Assembly {
         (chunk.offset + chunk.data.len() as u64).saturating_sub(self.written)
     }
 
-    /// The number of bytes in the file that are not committed yet.
+    /// Returns the number of bytes in the file that are not committed yet.
     pub(super) const fn uncommitted(&self) -> u64 {
         self.written - self.committed
     }
 
-    /// The length of the file in bytes.
+    /// Returns the length of the file in bytes.
     pub(super) const fn written(&self) -> u64 {
         self.written
     }
@@ -168,7 +168,7 @@ impl Assembly {
         })
     }
 
-    /// The directories that a complete stream changes. They must be flushed before it is recorded.
+    /// Returns the directories that a complete stream changes. They must be flushed before it is recorded.
     pub(super) fn directories(&self) -> [PathBuf; 3] {
         [self.dir.files(), self.dir.partial(), self.dir.path().to_owned()]
     }

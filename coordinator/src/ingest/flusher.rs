@@ -113,7 +113,7 @@ impl Flusher {
         flushed
     }
 
-    /// Total time spent in flushes since the start.
+    /// Returns the total time spent in flushes since the start.
     pub(super) const fn took(&self) -> Duration {
         self.took
     }

@@ -23,7 +23,7 @@ pub(crate) enum OperationError {
 }
 
 impl OperationError {
-    /// A refusal with a hint.
+    /// Creates a refusal with a hint.
     pub(super) fn refused(sentence: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Refused(Refusal {
             sentence: sentence.into(),

@@ -111,7 +111,7 @@ impl OfficialVerdict {
         self.checks.len() == CHECKS && failed.map(|check| check.name.as_str()).eq(checks.iter().copied())
     }
 
-    /// The verdict in a few words.
+    /// Returns the verdict in a few words.
     pub(crate) fn summary(&self) -> String {
         let passed = self.checks.iter().filter(|check| check.passed).count();
         match self.checks.len() {

@@ -79,7 +79,7 @@ impl<'a> RunWorkload<'a> {
         }
     }
 
-    /// The runs that were requested: `ranging` and `testing`.
+    /// Returns the runs that were requested: `ranging` and `testing`.
     pub(crate) fn runs(&self) -> Vec<(&'static str, RunId)> {
         self.requested.clone()
     }

@@ -115,13 +115,13 @@ impl SessionRecord {
         Ok(Self { document, energy })
     }
 
-    /// The login and the directory of files that could not be fetched.
+    /// Returns the login and the directory of files that could not be fetched.
     pub(crate) fn unfetched(&self) -> Option<(&str, &str)> {
         let text = |key: &str| self.document.get(key).and_then(Value::as_str);
         text("machine").zip(text("unfetched"))
     }
 
-    /// The round whose rules apply, and the settings of the meter at that time.
+    /// Returns the round whose rules apply, and the settings of the meter at that time.
     pub(crate) fn rules(&self) -> Option<(&str, MeterSettings)> {
         let settings = self.document.get("meter")?.get("settings")?.clone();
         let round = self.document.get("round")?.as_str()?;
@@ -168,12 +168,12 @@ impl SessionRecord {
         })
     }
 
-    /// The document.
+    /// Returns the document.
     pub(crate) const fn document(&self) -> &Value {
         &self.document
     }
 
-    /// The verdict of a complete session.
+    /// Returns the verdict of a complete session.
     pub(crate) fn verdict(&self) -> Option<&str> {
         self.document.get("verdict").and_then(Value::as_str)
     }
@@ -193,7 +193,7 @@ impl SessionRecord {
         self.document.get("informative") == Some(&Value::Bool(true))
     }
 
-    /// The power of the board's rails in the testing run, and the meter's divided by it.
+    /// Returns the power of the board's rails in the testing run, and the meter's divided by it.
     pub(crate) fn rails(&self) -> Option<(f64, f64)> {
         let number = |key: &str| self.document.pointer(key).and_then(Value::as_f64);
         number("/rails/watts").zip(number("/rails/meter_over_rails"))
@@ -204,7 +204,7 @@ impl SessionRecord {
         self.texts("obstacles")
     }
 
-    /// The findings of the checks.
+    /// Returns the findings of the checks.
     pub(crate) fn findings(&self) -> Vec<String> {
         self.texts("findings")
     }
@@ -239,7 +239,7 @@ impl SessionRecord {
         matches!(self.verdict(), Some("pass" | "rehearsal" | "informative"))
     }
 
-    /// The energy of a complete session's testing run.
+    /// Returns the energy of a complete session's testing run.
     pub(crate) const fn energy(&self) -> Option<&SessionEnergy> {
         self.energy.as_ref()
     }
@@ -288,7 +288,7 @@ fn add_rails(document: &mut Value, energy: Option<&SessionEnergy>, rails: Option
     }
 }
 
-/// SHA-256 of every file, by its path below the directory.
+/// Returns the SHA-256 of every file, by its path below the directory.
 fn hashes(directory: &Path) -> io::Result<serde_json::Map<String, Value>> {
     let mut hashes = serde_json::Map::new();
     let mut open = vec![PathBuf::new()];

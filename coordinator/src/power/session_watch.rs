@@ -278,7 +278,7 @@ impl OwnDisk {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn seconds() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs_f64()

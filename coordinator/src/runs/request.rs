@@ -145,7 +145,7 @@ impl Request<'_> {
         Ok(draft)
     }
 
-    /// The user's settings by full keys. Conf lines override the length.
+    /// Returns the user's settings by full keys. Conf lines override the length.
     fn user_settings(&self) -> Result<BTreeMap<String, String>, RequestError> {
         let mut user_settings = BTreeMap::new();
         let duration = match self.length {

@@ -44,7 +44,7 @@ impl Quantity {
         Self::Memory,
     ];
 
-    /// The quantity's name and unit.
+    /// Returns the quantity's name and unit.
     pub(crate) const fn title(self) -> (&'static str, &'static str) {
         match self {
             Self::Temperature => ("Temperature", "°C"),

@@ -74,7 +74,7 @@ pub(crate) struct AttemptEnd<'a> {
 }
 
 impl AttemptEnd<'_> {
-    /// The state of the cell after this attempt.
+    /// Returns the state of the cell after this attempt.
     const fn cell_state(&self) -> CellState {
         match (self.cause, self.is_tried_again) {
             (None, _) => CellState::Good,

@@ -33,7 +33,7 @@ pub(crate) struct CampaignLogEntry {
 }
 
 impl CampaignChange {
-    /// The change to a state.
+    /// Returns the change to a state.
     pub(super) const fn to(state: CampaignState) -> Self {
         match state {
             CampaignState::Running => Self::Resumed,

@@ -67,7 +67,7 @@ pub(crate) enum DeviceActivity {
 }
 
 impl DeviceActivity {
-    /// The word for it.
+    /// Returns the word for it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Offline => "offline",
@@ -91,8 +91,8 @@ impl DeviceRow {
         }
     }
 
-    /// The temperature of its hottest zone in thousandths of a degree Celsius: of its last heartbeat, or of the last hello of an agent whose
-    /// heartbeats have none.
+    /// Returns the temperature of its hottest zone in thousandths of a degree Celsius: of its last heartbeat, or of the last hello of an
+    /// agent whose heartbeats have none.
     pub(crate) fn hottest_millicelsius(&self, facts: Option<&DeviceFacts>) -> Option<i64> {
         let of_heartbeat = self.readings.hottest_millicelsius;
         of_heartbeat.or_else(|| facts?.hottest_millicelsius)

@@ -23,7 +23,7 @@ pub(crate) enum DeviceHealth {
 }
 
 impl DeviceHealth {
-    /// The word for it.
+    /// Returns the word for it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -110,7 +110,7 @@ pub(crate) struct HealthLogEntry {
 }
 
 impl HealthRow {
-    /// The health that is shown: maintenance hides the verdict.
+    /// Returns the health that is shown: maintenance hides the verdict.
     pub(crate) const fn health(&self) -> DeviceHealth {
         if self.maintenance.is_some() {
             DeviceHealth::Maintenance
@@ -124,7 +124,7 @@ impl HealthRow {
         matches!(self.health(), DeviceHealth::Good | DeviceHealth::Suspect)
     }
 
-    /// The time, the user and the reason of the health that is shown.
+    /// Returns the time, the user and the reason of the health that is shown.
     pub(crate) fn shown(&self) -> (Option<&str>, Option<&str>, Option<&str>) {
         match &self.maintenance {
             Some(drained) => (Some(&drained.since), Some(&drained.by), drained.note.as_deref()),

@@ -92,7 +92,7 @@ impl Lease {
         }
     }
 
-    /// The id of the process that took it.
+    /// Returns the id of the process that took it.
     pub(crate) fn pid(&self) -> u32 {
         self.holder.pid
     }

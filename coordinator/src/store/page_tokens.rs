@@ -20,7 +20,7 @@ pub(crate) enum PageRole {
 }
 
 impl PageRole {
-    /// The word for it.
+    /// Returns the word for it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Reader => "reader",
@@ -184,7 +184,7 @@ impl Store {
     }
 }
 
-/// The beginning of this hour, RFC 3339 UTC.
+/// Returns the beginning of this hour, RFC 3339 UTC.
 fn this_hour() -> String {
     let now = Timestamp::now();
     let hour = SignedDuration::from_hours(1).as_secs();

@@ -32,7 +32,7 @@ pub(crate) struct RunDraft {
 }
 
 impl RunDraft {
-    /// The same request with an id of its own.
+    /// Returns the same request with an id of its own.
     pub(crate) fn repeated(&self) -> Self {
         let mut draft = self.clone();
         draft.spec.run = RunId::now();
@@ -49,7 +49,7 @@ impl RunDraft {
         keys.find(|key| RATE_KEYS.contains(key))
     }
 
-    /// The text of `user.conf`. Estimates override initial values, and the user's settings override both.
+    /// Returns the text of `user.conf`. Estimates override initial values, and the user's settings override both.
     pub(crate) fn user_conf(&self, estimates: &BTreeMap<String, String>) -> String {
         let mut lines = self.guesses.clone();
         lines.extend(estimates.clone());

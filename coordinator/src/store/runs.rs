@@ -294,7 +294,7 @@ impl RunRow {
         self.draft.spec.task.is_measurement() && self.mode.has_verdict()
     }
 
-    /// The audit's name, if the run is an audit.
+    /// Returns the audit's name, if the run is an audit.
     pub(crate) fn audit(&self) -> Option<&str> {
         self.draft.spec.audit.as_ref().map(|of| of.test.as_str())
     }

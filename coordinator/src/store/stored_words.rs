@@ -22,7 +22,7 @@ macro_rules! words {
             /// Every value, in order.
             pub(crate) const ALL: &[Self] = &[Self::$first, $(Self::$variant),*];
 
-            /// The word for it.
+            /// Returns the word for it.
             pub(crate) const fn as_str(self) -> &'static str {
                 match self {
                     Self::$first => $first_word,

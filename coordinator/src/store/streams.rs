@@ -25,7 +25,7 @@ pub(crate) struct StreamRow {
 }
 
 impl StreamRow {
-    /// The end that the device stated.
+    /// Returns the end that the device stated.
     pub(crate) fn stated_end(&self) -> Option<StreamEnd> {
         let sha256 = unhex(self.stated_sha256.as_ref()?)?;
         Some(StreamEnd {

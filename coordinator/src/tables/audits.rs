@@ -102,7 +102,7 @@ pub(crate) fn accuracy_delta(delta: &AccuracyDelta) -> String {
     }
 }
 
-/// The official script's message when it refuses to compare, and the two values that differ.
+/// Returns the official script's message when it refuses to compare, and the two values that differ.
 fn refusal(audit: &AuditResult) -> Option<String> {
     // The first line names the script that verifies performance.
     let refusal = audit.speeds.iter().skip(1).last();
@@ -113,7 +113,7 @@ fn refusal(audit: &AuditResult) -> Option<String> {
     })
 }
 
-/// Both scores, their difference and the round's limit. `round` is the run's.
+/// Returns both scores, their difference and the round's limit. `round` is the run's.
 fn scores(audit: &AuditResult, round: &str) -> Option<String> {
     audit.scores.as_ref().map(|scores| compared_scores(scores, round))
 }

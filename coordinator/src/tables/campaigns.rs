@@ -237,7 +237,7 @@ pub(crate) fn campaign_plan(plan: &CampaignPlanDocument) -> String {
     lines.join("\n")
 }
 
-/// The names of devices, shortened when there are many.
+/// Returns the names of devices, shortened when there are many.
 fn short_list(names: &[String]) -> String {
     const MOST: usize = 4;
     match names.get(..MOST) {
@@ -476,7 +476,7 @@ pub(crate) fn campaign_report(summary: &CampaignSummary, lines: &[ReportLine]) -
     format!("{table}\n\n{}, {}", summary.campaign, campaign_counts(summary))
 }
 
-/// The result of an attempt, or why its cell ended without one.
+/// Returns the result of an attempt, or why its cell ended without one.
 fn result(line: &ReportLine) -> String {
     let Some(attempt) = &line.attempt else {
         let reason = line.reason.clone().unwrap_or_default();

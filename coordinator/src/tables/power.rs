@@ -119,7 +119,7 @@ pub(crate) fn power_session_in_words(row: &PowerSessionRow) -> String {
     text
 }
 
-/// The result of a session in a word, with a remark when PTDaemon was a simulated one.
+/// Returns the result of a session in a word, with a remark when PTDaemon was a simulated one.
 fn result(verdict: Option<&str>, simulated: Option<bool>, without: &str) -> String {
     match (verdict.unwrap_or(without), simulated) {
         (word @ ("fail" | "failed" | "informative"), Some(true)) => format!("{word} (rehearsal)"),

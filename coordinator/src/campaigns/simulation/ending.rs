@@ -33,7 +33,7 @@ pub(super) fn ending(cell: u64, earlier: u64) -> (RunState, RunOutcome) {
     }
 }
 
-/// A state of failure.
+/// Returns a state of failure.
 pub(super) fn failed(reason: &str) -> RunState {
     RunState {
         phase: RunPhase::Failed,
@@ -42,7 +42,7 @@ pub(super) fn failed(reason: &str) -> RunState {
     }
 }
 
-/// The state of a run with a result.
+/// Returns the state of a run with a result.
 fn done() -> RunState {
     RunState {
         phase: RunPhase::Done,
@@ -51,7 +51,7 @@ fn done() -> RunState {
     }
 }
 
-/// The number of earlier attempts of the same cell that ended as [`ending`] decided, and not by a fault.
+/// Returns the number of earlier attempts of the same cell that ended as [`ending`] decided, and not by a fault.
 pub(super) fn earlier_ends(attempts: &[AttemptRow], attempt: &AttemptRow) -> u64 {
     let earlier = attempts
         .iter()
@@ -67,7 +67,7 @@ pub(super) fn earlier_ends(attempts: &[AttemptRow], attempt: &AttemptRow) -> u64
         .count() as u64
 }
 
-/// The state of a run that its device executes.
+/// Returns the state of a run that its device executes.
 pub(super) fn running() -> RunState {
     RunState {
         phase: RunPhase::Running,

@@ -178,7 +178,7 @@ impl<'a> Report<'a> {
         })?)
     }
 
-    /// A line for each attempt, and one for each cell without any.
+    /// Returns a line for each attempt, and one for each cell without any.
     fn csv(&self) -> Result<String, Failure> {
         let mut lines = Vec::new();
         for cell in &self.cells {

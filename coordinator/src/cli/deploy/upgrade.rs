@@ -131,7 +131,7 @@ pub(in crate::cli) fn upgrade(args: &UpgradeArgs, context: &Context) -> CommandR
     )
 }
 
-/// The upgrade that the flags request.
+/// Returns the upgrade that the flags request.
 fn requested(args: &UpgradeArgs, store: &Store) -> Result<Upgrade, Failure> {
     // Drained and quarantined devices are upgraded as well.
     let devices = args.devices.find_or_only(true, store)?;

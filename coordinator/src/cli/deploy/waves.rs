@@ -20,7 +20,7 @@ pub(super) enum Portion {
 }
 
 impl Portion {
-    /// The number of devices in a group of `total`. A share is rounded up, so it is never none of some.
+    /// Returns the number of devices in a group of `total`. A share is rounded up, so it is never none of some.
     const fn of(self, total: usize) -> usize {
         match self {
             Self::Devices(count) => count,

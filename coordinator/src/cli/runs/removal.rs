@@ -281,7 +281,7 @@ fn places(left: usize, runs: usize) -> String {
     }
 }
 
-/// A run changed between its selection and its removal.
+/// Returns the failure of a run that changed between its selection and its removal.
 fn reopened(row: &RunRow, context: &Context) -> Failure {
     Failure::could_not(format!("run {} was reopened meanwhile", row.id)).hint(format!(
         "this shows its state: {}",

@@ -59,7 +59,7 @@ fn refusal(row: &PowerSessionRow) -> Option<String> {
     }
 }
 
-/// The id of the workspace's session whose files are in a directory.
+/// Returns the id of the workspace's session whose files are in a directory.
 fn id_of(directory: &Path, workspace: &Workspace) -> Option<String> {
     let directory = directory.canonicalize().ok()?;
     let sessions = workspace.power_session("").canonicalize().ok()?;

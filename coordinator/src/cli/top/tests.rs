@@ -43,7 +43,7 @@ fn add_device(store: &Store, number: u8, name: &str, readings: BoardReadings) ->
     hello.device
 }
 
-/// A fleet with one device of each kind.
+/// Creates the store of a fleet with one device of each kind.
 fn store() -> Store {
     let store = Store::open(Path::new(":memory:")).unwrap();
     let readings = |millicelsius, milliwatts| BoardReadings {
@@ -118,7 +118,7 @@ impl Screen {
         }
     }
 
-    /// The first words of the shown devices' lines.
+    /// Returns the first words of the shown devices' lines.
     fn names(&mut self) -> Vec<String> {
         let shown = self.view.shown();
         shown.iter().map(|device| device.row.name.clone()).collect()

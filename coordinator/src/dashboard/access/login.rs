@@ -27,7 +27,7 @@ use crate::dashboard::{
 /// The longest path to which a login returns.
 const LONGEST_PATH: usize = 2_000;
 
-/// The page with the form. `target` is where the login leads.
+/// Returns the page with the form. `target` is where the login leads.
 pub(super) fn login_page(target: &str, wrong: Option<&PageError>) -> Page {
     let target = if is_own_path(target) { target } else { "/" };
     let content = html! {

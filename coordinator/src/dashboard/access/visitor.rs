@@ -39,7 +39,7 @@ pub(in crate::dashboard) enum Controls {
 }
 
 impl Visitor {
-    /// The name and the form token of somebody who has logged in.
+    /// Returns the name and the form token of somebody who has logged in.
     pub(in crate::dashboard) fn account(&self) -> Option<(&str, &str)> {
         match self {
             Self::User(session) => Some((&session.name, &session.form_token)),
@@ -74,14 +74,14 @@ impl Visitor {
 }
 
 impl Operator {
-    /// The owner of an operator's token.
+    /// Creates the operator who owns a token.
     pub(super) fn of(name: &str) -> Self {
         Self {
             name: name.to_owned(),
         }
     }
 
-    /// The author of a change in the logs of the lab. It cannot be mistaken for a user of the command line, or for the coordinator.
+    /// Returns the author of a change in the logs of the lab. It cannot be mistaken for a user of the command line, or for the coordinator.
     pub(in crate::dashboard) fn author(&self) -> String {
         format!("{} (live page)", self.name)
     }

@@ -34,7 +34,7 @@ pub(super) struct Parameter {
 }
 
 impl Parameter {
-    /// A parameter that may be left out.
+    /// Creates a parameter that may be left out.
     pub(super) const fn optional(name: &'static str, meaning: &'static str) -> Self {
         Self {
             name,
@@ -43,7 +43,7 @@ impl Parameter {
         }
     }
 
-    /// A parameter that must be there.
+    /// Creates a parameter that must be there.
     pub(super) const fn required(name: &'static str, meaning: &'static str) -> Self {
         Self {
             name,

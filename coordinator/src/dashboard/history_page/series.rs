@@ -234,7 +234,7 @@ fn run_table(history: &History, title: &str) -> Markup {
     }
 }
 
-/// The heading of the figures.
+/// Returns the heading of the figures.
 fn figure_heading(history: &History) -> String {
     format!(
         "Figure in {}",

@@ -25,7 +25,7 @@ pub(in crate::dashboard) struct Axis {
 const LAST_NINE: f64 = 3.5;
 
 impl Axis {
-    /// An axis that covers the values from `low` to `high`, with a little space where both are equal.
+    /// Creates an axis that covers the values from `low` to `high`, with a little space where both are equal.
     pub(in crate::dashboard) fn covering(
         scale: Scale,
         [low, high]: [f64; 2],

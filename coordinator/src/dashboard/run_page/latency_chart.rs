@@ -117,7 +117,7 @@ fn plot(row: &RunRow, latencies: &LatencyDistribution) -> Plot {
     }
 }
 
-/// The estimate by early stopping, where the run is judged by one.
+/// Returns the estimate by early stopping, where the run is judged by one.
 fn judged_estimate(row: &RunRow) -> Option<f64> {
     let judged = row.outcome.as_ref()?.judged.as_ref()?;
     (judged.unit == "ns").then_some(judged.value)

@@ -10,7 +10,7 @@ use crate::dashboard::outside_text::{SENTENCE, shown};
 const MOST_AT_ONCE: usize = 3;
 const MOST_LISTED: usize = 20;
 
-/// Equal findings, in the order of the first of each, with all their places.
+/// Returns equal findings, in the order of the first of each, with all their places.
 pub(super) fn folded<'a, T: 'a, K: Ord + Clone, P>(
     findings: impl IntoIterator<Item = &'a T>,
     words: impl Fn(&'a T) -> K,

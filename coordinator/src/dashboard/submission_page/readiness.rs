@@ -109,7 +109,7 @@ impl Readiness {
     }
 }
 
-/// The name of a tree in URLs: a browser never names a path.
+/// Makes both packages with a one-line program, by the packaging script.
 pub(super) fn key(path: &Path) -> String {
     sha256_hex(path.to_string_lossy().as_bytes())
         .chars()

@@ -42,7 +42,7 @@ impl RemoteFiles {
         })
     }
 
-    /// The directory in which the login begins.
+    /// Returns the directory in which the login begins.
     ///
     /// # Errors
     /// As the server reports.
@@ -106,7 +106,7 @@ impl RemoteFiles {
         Ok(to.close()?)
     }
 
-    /// The names of the entries of a directory, of directories only.
+    /// Returns the names of the entries of a directory, of directories only.
     ///
     /// # Errors
     /// As the server reports.
@@ -118,7 +118,7 @@ impl RemoteFiles {
             .collect())
     }
 
-    /// The length of a file. `None` when there is none.
+    /// Returns the length of a file. `None` when there is none.
     ///
     /// # Errors
     /// As the server reports.
@@ -203,7 +203,7 @@ impl RemoteFiles {
         Ok(self.sftp.rmdir(path)?)
     }
 
-    /// The entries of a directory: name, path and type. Names come from outside, so each must be one component.
+    /// Returns the entries of a directory: name, path and type. Names come from outside, so each must be one component.
     fn entries(&self, path: &Path) -> io::Result<Vec<(PathBuf, PathBuf, FileStat)>> {
         let mut entries = Vec::new();
         for (path, stat) in self.sftp.readdir(path)? {

@@ -88,22 +88,22 @@ impl Link {
         self.session.local_address()
     }
 
-    /// The login, in words.
+    /// Returns the login, in words.
     pub(crate) fn login(&self) -> &str {
         &self.login
     }
 
-    /// The login's directory, for [`Self::files`].
+    /// Returns the login's directory, for [`Self::files`].
     pub(crate) fn home(&self) -> &str {
         &self.home
     }
 
-    /// A path of [`Self::files`] as programs of the machine read it.
+    /// Returns a path of [`Self::files`] as programs of the machine read it.
     pub(crate) fn program_path<'a>(&self, path: &'a str) -> &'a str {
         self.shell.program_path(path)
     }
 
-    /// The login's files.
+    /// Returns the login's files.
     pub(crate) const fn files(&self) -> &RemoteFiles {
         &self.files
     }
@@ -258,7 +258,7 @@ fn shell_of(session: &Session) -> Result<LoginShell, LinkLost> {
     Ok(LoginShell::of_answer(&answer))
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn now() -> f64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -42,7 +42,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// The machine in words.
+    /// Returns the machine in words.
     pub(crate) fn name(&self) -> String {
         self.link
             .as_ref()
@@ -59,7 +59,7 @@ impl Machine {
         self.link.is_none() && other.link.is_none()
     }
 
-    /// The directory of the sessions on another machine, for its SFTP.
+    /// Returns the directory of the sessions on another machine, for its SFTP.
     pub(crate) fn sessions(&self) -> Option<String> {
         self.link
             .as_ref()

@@ -14,7 +14,7 @@ pub(crate) enum Programs {
 }
 
 impl Programs {
-    /// The copy of power-dev.
+    /// Returns the copy of power-dev.
     pub(crate) fn power_dev(&self) -> Option<&str> {
         match self {
             Self::Official(copy) => Some(copy),
@@ -22,7 +22,7 @@ impl Programs {
         }
     }
 
-    /// The server's command on this machine.
+    /// Returns the server's command on this machine.
     ///
     /// # Errors
     /// When this program's own file is not known.
@@ -30,7 +30,7 @@ impl Programs {
         self.command(python, "server", |copy| copy.server().into())
     }
 
-    /// The client's command on this machine.
+    /// Returns the client's command on this machine.
     ///
     /// # Errors
     /// As [`Self::server`].
