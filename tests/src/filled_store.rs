@@ -83,7 +83,7 @@ impl FilledStore {
         self.recorder.draft["spec"]["device"] = json!(id);
     }
 
-    /// The id of the lab's device.
+    /// Returns the id of the lab's device.
     ///
     /// # Panics
     /// Panics when the draft has none.
@@ -169,7 +169,7 @@ pub struct PowerSessionTexts<'a> {
 }
 
 impl PowerSessionTexts<'static> {
-    /// The texts of a rehearsal.
+    /// Returns the texts of a rehearsal.
     #[must_use]
     pub const fn rehearsal() -> Self {
         Self {

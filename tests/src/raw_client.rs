@@ -293,7 +293,7 @@ impl RawClient {
     }
 }
 
-/// MQTT's Variable Byte Integer.
+/// Encodes MQTT's Variable Byte Integer.
 fn variable_length(mut length: usize) -> Vec<u8> {
     let mut digits = Vec::new();
     loop {

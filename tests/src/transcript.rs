@@ -123,13 +123,13 @@ impl Transcript {
         self.text.push_str(&format!("# {title}\n{masked}\n\n"));
     }
 
-    /// The transcript.
+    /// Returns the transcript.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The masked command lines.
+    /// Returns the masked command lines.
     #[must_use]
     pub fn commands(&self) -> &[String] {
         &self.commands

@@ -114,7 +114,7 @@ fn measure(sessions: usize) -> anyhow::Result<Measured> {
     Ok(measured)
 }
 
-/// A session of the official server and client alone.
+/// Measures a session of the official server and client alone.
 fn official(place: &Path, power_dev: &Path, ptd: &Path) -> anyhow::Result<f64> {
     fs::create_dir_all(place)?;
     let analyzer = AnalyzerConf {
@@ -165,7 +165,7 @@ fn official(place: &Path, power_dev: &Path, ptd: &Path) -> anyhow::Result<f64> {
     Ok(whole.as_secs_f64() - windows(&place.join("session"))?)
 }
 
-/// A session of `regatta power run`.
+/// Measures a session of `regatta power run`.
 fn with_regatta(lab: &Lab, measured: &mut Measured) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut command = lab.regatta();
@@ -188,7 +188,7 @@ fn with_regatta(lab: &Lab, measured: &mut Measured) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The seconds of LoadGen's windows in both parts of a session.
+/// Returns the seconds of LoadGen's windows in both parts of a session.
 fn windows(session: &Path) -> anyhow::Result<f64> {
     let mut seconds = 0.0;
     for part in ["ranging", "run_1"] {

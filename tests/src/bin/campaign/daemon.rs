@@ -198,7 +198,7 @@ impl Daemon {
     }
 }
 
-/// Peak resident memory of a process in KiB, or 0 when it is gone.
+/// Returns the peak resident memory of a process in KiB, or 0 when it is gone.
 fn peak_kib(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     status

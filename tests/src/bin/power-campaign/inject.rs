@@ -213,7 +213,7 @@ impl PowerLab {
     }
 }
 
-/// The processes of a program in this lab, which has its own PID namespace.
+/// Returns the processes of a program in this lab, which has its own PID namespace.
 fn victims(program: Program) -> Vec<u32> {
     let has = |script: &'static str, is_supervisor: bool| {
         processes(move |line| line.contains(script) && line.contains("import") == is_supervisor)

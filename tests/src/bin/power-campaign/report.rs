@@ -88,12 +88,12 @@ impl LabReport {
         self.files += other.files;
     }
 
-    /// The faults that were injected.
+    /// Returns the faults that were injected.
     pub(crate) fn faults(&self) -> u64 {
         self.kinds.iter().map(|(_, figures)| figures.injected).sum()
     }
 
-    /// The table in Markdown.
+    /// Returns the table in Markdown.
     pub(crate) fn table(&self) -> String {
         let mut kinds: BTreeMap<Kind, &Figures> = BTreeMap::new();
         kinds.extend(self.kinds.iter().map(|(kind, figures)| (*kind, figures)));

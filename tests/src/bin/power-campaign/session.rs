@@ -75,7 +75,7 @@ impl RunningSession {
         OBSERVATIONS.iter().any(|words| new.contains(words))
     }
 
-    /// The step that the session is in. `None` before the first.
+    /// Returns the step that the session is in. `None` before the first.
     fn step(&self) -> Option<usize> {
         let text = self.output();
         let mut step = None;
@@ -176,7 +176,7 @@ impl PowerLab {
         })
     }
 
-    /// A wait in a step, in the proportion of the step's length.
+    /// Returns a wait in a step, in the proportion of the step's length.
     fn scaled(&self, step: usize, delay: Duration) -> Duration {
         let is_settling = STEPS.get(step).is_some_and(|words| words.contains("settles"));
         match self.settle {
@@ -199,7 +199,7 @@ impl PowerLab {
         anyhow::bail!("the device is not idle: {}", self.json(&["device", "list"])?)
     }
 
-    /// The words of a second command with the same meter.
+    /// Returns the words of a second command with the same meter.
     pub(crate) fn second(&self, fault: &SessionFault, meter: &Meter) -> anyhow::Result<String> {
         Ok(printed(&self.session(fault, meter).output()?))
     }

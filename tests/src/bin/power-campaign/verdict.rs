@@ -80,7 +80,7 @@ impl PowerLab {
         Ok(wrong)
     }
 
-    /// The row as it is after the meter's release.
+    /// Returns the row as it is after the meter's release.
     fn row(&self, outcome: &Outcome) -> anyhow::Result<Option<Value>> {
         let Some(id) = outcome.row.as_ref().and_then(|row| row["session"].as_str()) else {
             return Ok(None);
@@ -152,7 +152,7 @@ impl PowerLab {
         record["observations"].to_string()
     }
 
-    /// The files of each attempt stay, also of one that failed.
+    /// Checks that the files of each attempt stay, also of one that failed.
     fn expect_files(&self, id: &str, kind: Kind) -> Vec<String> {
         let directory = self.directory(id);
         let mut names = vec![];
@@ -167,7 +167,7 @@ impl PowerLab {
         missing.map(|name| format!("{id} has no {name}")).collect()
     }
 
-    /// A session that is recorded as good must be good without Regatta's word for it.
+    /// Checks that a session that is recorded as good is good without Regatta's word for it.
     fn expect_really_good(&self, id: &str, row: &Value) -> anyhow::Result<Vec<String>> {
         let mut wrong = Vec::new();
         let session = self.directory(id).join("session");
@@ -201,7 +201,7 @@ impl PowerLab {
         Ok(wrong)
     }
 
-    /// A session that failed has a reason, and cannot be staged by its id or by its directory.
+    /// Checks that a session that failed has a reason, and cannot be staged by its id or by its directory.
     fn expect_failed(&self, id: &str, row: &Value, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
         let mut wrong = Vec::new();
         let has_reason = row["reason"].as_str().is_some_and(|reason| !reason.is_empty());
@@ -241,7 +241,7 @@ impl PowerLab {
         Ok(wrong)
     }
 
-    /// The hashes of every session's files so far.
+    /// Returns the hashes of every session's files so far.
     ///
     /// # Errors
     /// Returns an error when a file cannot be read.
