@@ -204,7 +204,7 @@ fn event(event: Subject, document: Value, text: String) -> Event {
     }
 }
 
-/// Returns what may change of a device, without its description and its heartbeats.
+/// Returns the changing fields of a device, without its description and its heartbeats.
 fn device(row: &DeviceRow) -> Value {
     let (_, _, cause) = row.health.shown();
     json!({

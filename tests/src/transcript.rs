@@ -162,7 +162,7 @@ impl Transcript {
     }
 }
 
-/// Returns what the terminal shows after a program wrote `bytes` to it.
+/// Returns the picture of the terminal after a program wrote `bytes` to it.
 fn screen(bytes: &str) -> String {
     let [rows, columns] = [ROWS, COLUMNS].map(|size| NonZero::new(size).expect("a size"));
     let mut parser = vt100::Parser::new(rows, columns, 0);

@@ -152,7 +152,7 @@ pub(super) fn is_alike(row: &RunRow, draft: &RunDraft) -> bool {
         && row.draft.user_settings == draft.user_settings
 }
 
-/// Returns how long LoadGen ran, in seconds.
+/// Returns the duration of LoadGen's run in seconds.
 pub(super) fn loadgen_seconds(row: &RunRow) -> Option<f64> {
     let nanoseconds = row.outcome.as_ref()?.timing.as_ref()?.duration_ns?;
     Some(nanoseconds as f64 / 1e9)

@@ -198,7 +198,7 @@ impl CampaignPlan {
         PlanProblem::at(&self.text, span, what)
     }
 
-    /// Returns when attempts cease to begin, for a start at `now`.
+    /// Returns the time after which no attempt begins, for a start at `now`.
     ///
     /// # Errors
     /// Returns [`PlanProblem`] when that time has passed, or is beyond the calendar.

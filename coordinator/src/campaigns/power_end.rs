@@ -20,7 +20,7 @@ pub(super) struct PowerEnd {
     pub(super) run: Option<RunId>,
 }
 
-/// Returns how a session ended whose command is over. `log` is what it printed, and `requested` why it was to end early.
+/// Returns the end of a session whose command has ended. `log` is the command's output, and `requested` the reason for an early end.
 ///
 /// # Errors
 /// Returns an error when the store fails.

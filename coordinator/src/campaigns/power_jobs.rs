@@ -1,5 +1,5 @@
-//! Power sessions of campaigns. Each is a `regatta power run` of its own, which leases the meter and requests its two runs. It ends when its
-//! standard input closes: the coordinator is gone then, or wants it to end. [`super::power_end`] is what came of it.
+//! Power sessions of campaigns. Each is a `regatta power run` of its own, which leases the meter and requests its two runs. It ends when
+//! its standard input closes: the coordinator has ended then, or ends it. [`super::power_end`] judges its end.
 
 use std::{
     collections::BTreeMap,

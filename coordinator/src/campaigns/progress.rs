@@ -245,7 +245,7 @@ impl Progress {
         self.pending.values()
     }
 
-    /// Returns what ran where. Repetitions that shall run on one device are bound to it by an open or a good attempt.
+    /// Returns the history of runs and devices. Repetitions that shall run on one device are bound to it by an open or a good attempt.
     pub(super) const fn history(&self) -> &History {
         &self.history
     }

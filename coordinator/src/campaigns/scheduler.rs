@@ -209,7 +209,7 @@ impl Scheduler {
         self.begin(campaign, devices, &next, &wall)
     }
 
-    /// Returns why no attempt begins any more.
+    /// Returns the reason why no attempt begins any more.
     fn no_more_attempts(&self, campaign: &CampaignRow, now: Now) -> Option<String> {
         if campaign.state == CampaignState::Aborted {
             return Some(ABORTED.to_owned());

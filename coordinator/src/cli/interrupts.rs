@@ -64,7 +64,7 @@ impl Interrupts {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Waits for the interrupt with this number. Returns whether it came in time.
+    /// Waits for the interrupt with this number. Returns whether it was in time.
     pub(super) fn wait_for(&self, number: usize, longest: Duration) -> bool {
         let begun = Instant::now();
         while self.count() < number {

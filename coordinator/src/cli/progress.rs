@@ -60,7 +60,7 @@ impl View {
         }
     }
 
-    /// Shows the state of a run. `absent` says that its device sends no messages.
+    /// Shows the state of a run. `absent` means that its device sends no messages.
     pub(crate) fn show(&mut self, row: &RunRow, bytes: u64, absent: Option<&str>) {
         let shown = self.shown.entry(row.id).or_default();
         if shown.over {

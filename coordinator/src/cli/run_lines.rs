@@ -1,5 +1,5 @@
-//! The lines of runs on a terminal: a line for each, which changes in place. When there are more runs than the terminal has lines, those that
-//! ended are printed and scroll away, and those that wait are counted in the last line. What a line says is not decided here.
+//! The lines of runs on a terminal: a line for each, which changes in place. When there are more runs than the terminal has lines, those
+//! that ended are printed and scroll away, and those that wait are counted in the last line. This file does not decide the text of a line.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

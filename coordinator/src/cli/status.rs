@@ -71,7 +71,7 @@ fn gather(context: &Context, workspace: &Workspace, store: &Store) -> Result<Lab
     Ok(status)
 }
 
-/// Returns when the certificate of the lab's authority ends.
+/// Returns the end of the certificate of the lab's authority.
 fn authority_end(workspace: &Workspace) -> Result<Option<Timestamp>, Failure> {
     if !workspace.config().tls {
         return Ok(None);

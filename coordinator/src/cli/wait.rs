@@ -1,5 +1,5 @@
-//! Waits for runs. It only reads the store, so it can be stopped and started at any time: Ctrl-C leaves the runs going, says how to watch
-//! or abort them, and a second one offers to abort them.
+//! Waits for runs. It only reads the store, so it can be stopped and started at any time: Ctrl-C does not end the runs. It prints the
+//! commands that watch or abort them, and a second one offers to abort them.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},

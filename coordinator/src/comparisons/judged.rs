@@ -21,7 +21,7 @@ use crate::{
 /// Compares the second side with the first.
 ///
 /// # Errors
-/// When no pair of runs can be compared.
+/// Returns an error when no pair of runs can be compared.
 pub(crate) fn report(
     sides: Vec<Selected>,
     all: &Runs<'_>,

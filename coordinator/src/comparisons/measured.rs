@@ -71,7 +71,7 @@ pub(super) fn measured(
     (runs, excluded.collect())
 }
 
-/// Returns why a run does not count.
+/// Returns the reason why a run does not count.
 pub(super) fn exclusion(row: &RunRow, include: &[Inclusion]) -> Option<&'static str> {
     let is_included = |inclusion| include.contains(&inclusion);
     let markers = markers(row);

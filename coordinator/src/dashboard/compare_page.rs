@@ -29,7 +29,7 @@ const VERDICTS: [&str; 4] = ["worse", "better", "cannot tell", "same"];
 /// Compares what a query names. It blocks.
 ///
 /// # Errors
-/// When a selection is unknown, or there is nothing to compare.
+/// Returns an error when a selection is unknown, or there is nothing to compare.
 pub(super) fn compared(
     query: &CompareQuery,
     workspace: &Workspace,

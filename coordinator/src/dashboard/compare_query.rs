@@ -71,7 +71,7 @@ impl CompareQuery {
     /// Compares. The result is the one of `regatta compare`.
     ///
     /// # Errors
-    /// When a selection is unknown, or there is nothing to compare.
+    /// Returns an error when a selection is unknown, or there is nothing to compare.
     pub(super) fn report(&self, all: &Runs<'_>) -> Result<ComparisonReport, Failure> {
         let sides = [selection(&self.a)?, selection(&self.b)?];
         if sides.iter().any(String::is_empty) {

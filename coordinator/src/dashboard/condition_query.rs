@@ -82,7 +82,7 @@ impl ConditionQuery {
     /// Returns the conditions as the command line's flags have them.
     ///
     /// # Errors
-    /// When the scenario or the time is invalid.
+    /// Returns an error when the scenario or the time is invalid.
     pub(super) fn conditions(&self) -> Result<RunConditions, Failure> {
         let mut filter = RunFilter::default();
         filter
@@ -134,7 +134,7 @@ impl ConditionQuery {
 /// Returns the words of a selection, without white space around them.
 ///
 /// # Errors
-/// When they are longer than a selection may be.
+/// Returns an error when they are longer than a selection may be.
 pub(super) fn selection(words: &str) -> Result<String, Failure> {
     let words = words.trim();
     if words.chars().count() > LONGEST_SELECTION {

@@ -31,7 +31,7 @@ const MOST_DRAWN: usize = 4;
 /// Computes the histories of a query. It blocks.
 ///
 /// # Errors
-/// When the selection is unknown, or no run counts.
+/// Returns an error when the selection is unknown, or no run counts.
 pub(super) fn computed(query: &HistoryQuery, workspace: &Workspace) -> Result<Arc<HistoryReport>, Failure> {
     NEWEST.of(query, workspace, |all| query.report(all))
 }

@@ -1,5 +1,5 @@
-//! The page of a power session: its result and what both checkers said, watts over the phases, the meter, the runs and the files. It has what
-//! `regatta power show` prints.
+//! The page of a power session: its result and both checkers' verdicts, watts over the phases, the meter, the runs and the files. It has
+//! what `regatta power show` prints.
 
 mod files;
 mod watts_chart;
@@ -37,7 +37,7 @@ pub(super) struct SessionView {
 }
 
 impl SessionView {
-    /// Reads a session. `None` when there is none with this id. It blocks.
+    /// Reads a session. `None` when no session has this id. It blocks.
     pub(super) fn read(id: &str, store: &Store, workspace: &Workspace) -> anyhow::Result<Option<Self>> {
         let Some(row) = store.power_session(id)? else {
             return Ok(None);

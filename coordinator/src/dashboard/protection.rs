@@ -55,7 +55,7 @@ impl HostNames {
         }
     }
 
-    /// Returns why a request is refused before anybody looks at its sender.
+    /// Returns the reason why a request is refused for any sender.
     pub(super) fn refusal(&self, request: &Request) -> Option<PageError> {
         if !self.is_own(request.headers()) || request.uri().authority().is_some() {
             // A page elsewhere whose name an attacker resolves to this machine must not read the lab.

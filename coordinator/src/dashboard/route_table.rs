@@ -91,7 +91,7 @@ impl Routes {
 }
 
 impl RouteTable {
-    /// Returns who may use a route. `None` when it is not in the table.
+    /// Returns the permitted use of a route. `None` when it is not in the table.
     pub(super) fn find(&self, method: &Method, path: Option<&str>) -> Option<RouteUse> {
         // The page's answers to HEAD are those to GET, without their content.
         let method = if method == Method::HEAD {

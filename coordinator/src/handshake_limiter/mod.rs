@@ -36,7 +36,7 @@ pub(crate) struct HandshakeLimiter {
 }
 
 impl HandshakeLimiter {
-    /// Creates a limiter for this many connections, of which a part wait.
+    /// Creates a limiter for this many connections. A part of them waits.
     pub(crate) fn new(connections: usize) -> Self {
         let slots = connections.div_ceil(CONNECTIONS_PER_SLOT);
         Self {

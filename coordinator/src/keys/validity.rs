@@ -9,7 +9,7 @@ const UTC_TIME: u8 = 0x17;
 /// DER's tag of the certificate's version.
 const VERSION: u8 = 0xa0;
 
-/// Returns when a certificate expires. `None` if it does not parse.
+/// Returns the time when a certificate expires. `None` if it does not parse.
 pub(super) fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     let (_, certificate, _) = element(certificate)?;
     let (_, mut fields, _) = element(certificate)?;

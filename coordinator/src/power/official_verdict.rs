@@ -39,7 +39,7 @@ impl OfficialVerdict {
     /// Runs the program `checker`. Its output is kept in the file `output`.
     ///
     /// # Errors
-    /// When it does not start, does not end in time, or is killed.
+    /// Returns an error when it does not start, does not end in time, or is killed.
     pub(crate) fn of(python: &Path, checker: &Path, session: &Path, output: &Path) -> io::Result<Self> {
         let file = File::create(output)?;
         let mut process = Command::new(python)

@@ -191,7 +191,7 @@ impl<'a> RunWorkload<'a> {
 /// Copies the logs of a run, as they were delivered, into a directory of this machine.
 ///
 /// # Errors
-/// As the system reports.
+/// Returns the system's error.
 pub(crate) fn copy_logs(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for name in LOGS {
@@ -203,7 +203,7 @@ pub(crate) fn copy_logs(from: &Path, to: &Path) -> io::Result<()> {
 /// Copies the logs of a run to another machine.
 ///
 /// # Errors
-/// As both sides report.
+/// Returns the error of either side.
 pub(crate) fn upload_logs(link: &Link, from: &Path, to: &str) -> io::Result<()> {
     link.files().make_directories(to)?;
     for name in LOGS {

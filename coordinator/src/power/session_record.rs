@@ -65,7 +65,7 @@ impl SessionRecord {
     /// Writes `session.json` into the session's directory. `judged` has the verdict on a complete session.
     ///
     /// # Errors
-    /// When a file of the session cannot be read, or the document cannot be written.
+    /// Returns an error when a file of the session cannot be read, or the document cannot be written.
     pub(crate) fn write(
         directory: &Path,
         facts: &SessionFacts<'_>,
@@ -131,7 +131,7 @@ impl SessionRecord {
     /// Records the verdict on a session whose files were fetched later.
     ///
     /// # Errors
-    /// When a file of the session cannot be read, or the document cannot be written.
+    /// Returns an error when a file of the session cannot be read, or the document cannot be written.
     pub(crate) fn fetched(
         mut self,
         directory: &Path,

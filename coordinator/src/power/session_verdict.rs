@@ -29,7 +29,7 @@ impl SessionVerdict {
     /// Judges the session in `session`. The official checker's output goes to a file beside it.
     ///
     /// # Errors
-    /// When a checker does not run.
+    /// Returns an error when a checker does not run.
     pub(crate) fn of(
         python: &Path,
         checker: &Path,
@@ -50,7 +50,7 @@ impl SessionVerdict {
     /// Judges a session of Regatta's own programs by the round's rules, except which programs, meters and PTDaemons it accepts.
     ///
     /// # Errors
-    /// When a file cannot be read.
+    /// Returns an error when a file cannot be read.
     pub(crate) fn informative(rules: &PowerRules, session: &Path) -> anyhow::Result<Self> {
         arrange_for_submission(session)?;
         let tree = Tree::scan(session)?;

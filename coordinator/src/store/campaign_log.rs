@@ -68,7 +68,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns what users requested of a campaign, oldest first.
+    /// Returns the users' requests to a campaign, oldest first.
     ///
     /// # Errors
     /// Returns an error when the store fails.

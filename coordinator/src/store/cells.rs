@@ -195,7 +195,7 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns how many cells of a campaign are in each state, in the order of [`CellState::ALL`].
+    /// Returns the number of a campaign's cells in each state, in the order of [`CellState::ALL`].
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -57,7 +57,7 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns how many runs wait for each device that has waiting runs.
+    /// Returns the number of waiting runs of each device that has any.
     ///
     /// # Errors
     /// Returns an error when the store fails.

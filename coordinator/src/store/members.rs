@@ -106,7 +106,7 @@ impl Store {
         )?)
     }
 
-    /// Returns what a token would grant a device now. The call only reads, because anyone may ask.
+    /// Returns the rights that a token would grant a device now. The call only reads, because anyone may make it.
     ///
     /// # Errors
     /// Returns an error when the store fails.

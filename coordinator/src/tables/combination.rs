@@ -24,7 +24,7 @@ pub(crate) struct Combination {
 }
 
 impl Combination {
-    /// Returns which figures are better.
+    /// Returns whether smaller or larger figures are better.
     pub(crate) fn direction(&self) -> Direction {
         match self.unit.as_str() {
             "ns" => Direction::Smaller,
@@ -32,7 +32,7 @@ impl Combination {
         }
     }
 
-    /// Returns which figures are better, as documents have it: `smaller` or `larger`.
+    /// Returns the word of documents for the better figures: `smaller` or `larger`.
     pub(crate) fn better(&self) -> &'static str {
         match self.direction() {
             Direction::Smaller => "smaller",

@@ -152,7 +152,7 @@ pub(crate) fn comparison_interval(row: &ComparisonRow) -> String {
     )
 }
 
-/// Returns what a reader must know beside the table, a line each.
+/// Returns the notes beside the table, a line each.
 pub(crate) fn comparison_notes(report: &ComparisonReport) -> Vec<String> {
     let mut notes: Vec<String> = [("A", &report.a), ("B", &report.b)]
         .into_iter()

@@ -22,8 +22,8 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
     lines
 }
 
-/// Returns what the proof of a run's device state has besides the single controls: a name and a text each. A text without a name belongs
-/// to the one before it.
+/// Returns the parts of the proof of a run's device state besides the single controls: a name and a text each. A text without a name
+/// belongs to the one before it.
 pub(crate) fn device_state_facts(row: &RunRow) -> Vec<(&'static str, String)> {
     let Some((outcome, proof)) = row
         .outcome

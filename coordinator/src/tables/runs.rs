@@ -237,7 +237,8 @@ pub(crate) fn why_not(row: &RunRow) -> String {
     )
 }
 
-/// Returns why a run with a result is not good: LoadGen's reasons and what to do about them, the accuracy, the evidence, the audit.
+/// Returns the reasons why a run with a result is not good: LoadGen's reasons and what to do about them, the accuracy, the evidence, the
+/// audit.
 pub(crate) fn run_problems(row: &RunRow) -> Vec<String> {
     let mut reasons: Vec<String> = row.state.reason.iter().cloned().collect();
     if let Some(outcome) = row.outcome.as_ref() {

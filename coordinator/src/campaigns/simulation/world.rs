@@ -59,7 +59,7 @@ impl Device {
         self.run.is_some_and(|(own, _)| own == run)
     }
 
-    /// Returns how an attempt ends on this device.
+    /// Returns the end of an attempt on this device.
     fn end(&self, attempt: &AttemptRow, attempts: &[AttemptRow], now: Duration) -> (RunState, RunOutcome) {
         if self.is_broken {
             let reason = format!("{}: (os error 5)", end_reason::NO_PROCESS);

@@ -30,7 +30,7 @@ pub(super) fn run(args: &PlanArgs, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// Returns what a plan would run.
+/// Returns the document of a plan's runs.
 fn plan_document(checked: &CheckedPlan, store: &Store) -> Result<CampaignPlanDocument, Failure> {
     let names = store.device_names()?;
     let expanded = &checked.expanded;

@@ -39,7 +39,7 @@ impl Checked {
 /// Compares the file at `path` with a download's published size and checksum.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// Returns an error when the file cannot be read.
 pub(super) fn check(download: &Download, path: &Path) -> io::Result<Checked> {
     let length = path.metadata()?.len();
     // The published size of several files is not that of an archive.

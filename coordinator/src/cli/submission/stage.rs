@@ -181,8 +181,8 @@ fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {
     })
 }
 
-/// Prompts for what only the operator knows, at a terminal where only answers are missing; whether anything was answered. An
-/// empty line leaves a question open.
+/// Prompts for the operator's answers, at a terminal where only answers are missing. Returns whether anything was answered. An empty line
+/// leaves a question open.
 fn prompt_for_answers(findings: &[StagingFinding], answers: &mut Answers) -> Result<bool, Failure> {
     let questions: Option<Vec<&Question>> =
         findings.iter().map(|finding| finding.question.as_ref()).collect();

@@ -89,7 +89,7 @@ impl Gate {
         layout::finish(response, account.as_ref().and_then(Visitor::account))
     }
 
-    /// Returns who sends a request.
+    /// Returns the sender of a request.
     async fn visitor(&self, headers: &HeaderMap, from: Option<Peer>) -> Result<Visitor, TokenRefusal> {
         if !self.access.requires_login {
             return Ok(Visitor::Local);

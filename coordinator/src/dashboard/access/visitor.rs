@@ -39,7 +39,7 @@ pub(in crate::dashboard) enum Controls {
 }
 
 impl Visitor {
-    /// Returns the name and the form token of somebody who has logged in.
+    /// Returns the name and the form token of a visitor who has logged in.
     pub(in crate::dashboard) fn account(&self) -> Option<(&str, &str)> {
         match self {
             Self::User(session) => Some((&session.name, &session.form_token)),

@@ -73,7 +73,7 @@ pub(super) struct ApiRequest {
 /// Turns a document into JSON.
 ///
 /// # Errors
-/// When JSON cannot represent it, for example a map with numbers as keys.
+/// Returns an error when JSON cannot represent it, for example a map with numbers as keys.
 pub(super) fn value(document: impl serde::Serialize) -> Result<Value, PageError> {
     serde_json::to_value(document).map_err(|error| anyhow::Error::from(error).into())
 }

@@ -27,7 +27,7 @@ static NEWEST: Mutex<Option<(PathBuf, Instant, Arc<Readiness>)>> = Mutex::new(No
 pub(in crate::dashboard) struct Readiness {
     /// The round.
     pub(super) round: String,
-    /// The number of finished runs that were looked at.
+    /// The number of finished runs that were read.
     pub(super) runs: usize,
     /// The results that a tree would have.
     pub(super) results: Vec<StagedResult>,
@@ -52,7 +52,7 @@ pub(in crate::dashboard) struct StagedTree {
 }
 
 impl Readiness {
-    /// Returns what the lab is ready for, at most ten seconds old. It blocks.
+    /// Returns the readiness of the lab, at most ten seconds old. It blocks.
     pub(in crate::dashboard) fn of(workspace: &Workspace) -> anyhow::Result<Arc<Self>> {
         let mut newest = NEWEST.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((root, read, found)) = &*newest

@@ -29,7 +29,7 @@ impl RemoteProgram {
     /// Starts a command line in the login shell. Standard error is part of the output.
     ///
     /// # Errors
-    /// When the connection fails, or the server refuses.
+    /// Returns an error when the connection fails, or the server refuses.
     pub(super) fn start(session: &ssh2::Session, line: &str) -> Result<Self, ssh2::Error> {
         let mut channel = session.channel_session()?;
         channel.handle_extended_data(ExtendedData::Merge)?;
@@ -93,7 +93,7 @@ impl RemoteProgram {
     /// Writes a line to its standard input.
     ///
     /// # Errors
-    /// When the connection fails, or the program reads no more.
+    /// Returns an error when the connection fails, or the program reads no more.
     pub(crate) fn write_line(&mut self, line: &str) -> io::Result<()> {
         // Not flushed: libssh2 sends at once, and its flush discards what has arrived and was not read.
         self.channel.write_all(format!("{line}\n").as_bytes())

@@ -108,7 +108,7 @@ impl Link {
         &self.files
     }
 
-    /// Returns why the connection no longer answers. Checks it every few seconds.
+    /// Returns the reason why the connection no longer answers. Checks it every few seconds.
     pub(crate) fn lost(&self) -> Option<String> {
         if self.lost.borrow().is_none() && self.answered.get().elapsed() > PROOF {
             match self.files.expect_answer() {
@@ -160,7 +160,7 @@ impl Link {
     /// Fetches a directory.
     ///
     /// # Errors
-    /// As both sides report.
+    /// Returns the error of either side.
     pub(crate) fn fetch(&self, from: &str, to: &Path) -> io::Result<()> {
         self.files.fetch(from, to).inspect_err(|error| self.note(error))
     }
@@ -210,7 +210,7 @@ impl Link {
     /// Returns the machine's clock minus this one, in seconds, with the round trip of the comparison.
     ///
     /// # Errors
-    /// A sentence, when the machine does not answer.
+    /// Returns a sentence when the machine does not answer.
     pub(crate) fn clock_offset(&self, python: &str) -> Result<(f64, f64), String> {
         let doing = "comparing clocks";
         let started = self.start(doing, python, CLOCK, &[]);

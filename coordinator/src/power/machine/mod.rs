@@ -69,7 +69,7 @@ impl Machine {
     /// Probes the machine.
     ///
     /// # Errors
-    /// A sentence, when Python does not run there.
+    /// Returns a sentence when Python does not run there.
     pub(crate) fn probe(&self, request: &ProbeRequest<'_>) -> Result<Probe, String> {
         self.report(probe::PROBE, request)
     }
@@ -77,7 +77,7 @@ impl Machine {
     /// Reads a meter through PTDaemon: its executable, its arguments with `LOG` for the log file, and its port.
     ///
     /// # Errors
-    /// A sentence, when Python does not run there.
+    /// Returns a sentence when Python does not run there.
     pub(crate) fn read_meter(
         &self,
         ptd: &str,

@@ -1,4 +1,4 @@
-//! Whose power programs make a session on a machine: the official ones, or Regatta's own.
+//! The power programs that make a session on a machine: the official ones, or Regatta's own.
 
 use std::{ffi::OsString, io};
 
@@ -25,7 +25,7 @@ impl Programs {
     /// Returns the server's command on this machine.
     ///
     /// # Errors
-    /// When this program's own file is not known.
+    /// Returns an error when this program's own file is not known.
     pub(crate) fn server(&self, python: &str) -> io::Result<Vec<OsString>> {
         self.command(python, "server", |copy| copy.server().into())
     }

@@ -138,7 +138,7 @@ impl Lab {
         let made = fs::read_to_string(&config)?;
         fs::write(
             &config,
-            // The originals on the device are needed at the end, whatever the clocks show. Only a full disk may remove them.
+            // The originals on the device are needed at the end, with any clocks. Only a full disk may remove them.
             format!(
                 "{made}scratch = \"{}\"\nkeep_on_device_hours = 1000000\n",
                 scratch.display()

@@ -24,7 +24,7 @@ use crate::{
     plan::{Kind, SessionFault, Side},
 };
 
-/// The round whose rules apply: the last to which somebody submitted power results.
+/// The round whose rules apply: the last one with submitted power results.
 pub(crate) const ROUND: &str = "v5.1";
 /// sshd's configuration of both machines.
 const SSHD: Likeness<'_> = Likeness {
