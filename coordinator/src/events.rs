@@ -1,5 +1,5 @@
-//! The changes of devices, runs, campaigns and power sessions, found by comparing the store with what it was before. Nothing is kept
-//! between two processes: a state that lasts less than the time between two looks may be missed, the last state of each is not.
+//! The changes of devices, runs, campaigns and power sessions, found by comparing the store with its earlier state. Nothing is kept between
+//! two processes: a state that lasts less than the time between two looks may be missed, the last state of each is not.
 
 use std::collections::BTreeMap;
 

@@ -36,7 +36,7 @@ const UNITS: [&str; 13] = [
 pub struct Transcript {
     directory: PathBuf,
     variables: BTreeMap<String, String>,
-    /// Texts and what is shown in their place.
+    /// Texts and their replacements.
     masks: Vec<(String, String)>,
     text: String,
     commands: Vec<String>,
@@ -200,7 +200,7 @@ fn without_run_ids(text: &str) -> String {
     masked
 }
 
-/// Masks what differs between sessions, and shortens the gaps of tables, whose columns are as wide as their content.
+/// Masks parts that differ between sessions, and shortens the gaps of tables, whose columns are as wide as their content.
 fn masked_line(line: &str) -> String {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let cells = line

@@ -1,4 +1,5 @@
-//! A fake of a Windows machine with OpenSSH: a real sshd, whose shell, SFTP server and Python behave as those of Windows for what Regatta sends.
+//! A fake of a Windows machine with OpenSSH: a real sshd, whose shell, SFTP server and Python behave as those of Windows for Regatta's
+//! input.
 //!
 //! It is a directory `drives` with the link `C:` and with programs whose names have backslashes. It does not simulate Windows' kernel, and the
 //! official programs run as on Linux.

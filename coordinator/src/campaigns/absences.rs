@@ -53,12 +53,12 @@ impl Absences {
         }
     }
 
-    /// Returns for how many seconds a device has been absent, if the campaign loses it after that time.
+    /// Returns the seconds for which a device has been absent, if the campaign loses it after that time.
     pub(super) fn absent_for(&self, device: &DeviceId, campaign: &CampaignRow, now: Instant) -> Option<u64> {
         self.lost_for(&self.absent_since, device, campaign, now)
     }
 
-    /// Returns for how many seconds a device has taken no cells, if the campaign loses it after that time.
+    /// Returns the seconds for which a device has taken no cells, if the campaign loses it after that time.
     pub(super) fn ineligible_for(
         &self,
         device: &DeviceId,
@@ -91,7 +91,7 @@ fn note(since: &mut BTreeMap<DeviceId, Instant>, device: &DeviceRow, holds: bool
     }
 }
 
-/// Returns one word for why a device takes no cells. `None` means a removed device.
+/// Returns the word for the reason why a device takes no cells. `None` means a removed device.
 pub(super) const fn why_not(device: Option<&DeviceRow>) -> &'static str {
     match device {
         None => "removed",

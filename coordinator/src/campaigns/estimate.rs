@@ -1,4 +1,5 @@
-//! Estimates how long campaigns take. A plan's estimate uses past runs and settings; a running campaign's uses its attempts. Each estimate states its basis.
+//! Estimates the duration of campaigns. A plan's estimate uses past runs and settings; a running campaign's uses its attempts. Each
+//! estimate states its basis.
 
 use std::collections::BTreeMap;
 

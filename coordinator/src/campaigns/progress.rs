@@ -1,4 +1,5 @@
-//! The progress of a campaign: its pending cells and what ran where. It follows the changes of cells, and reads no cell that has not changed.
+//! The progress of a campaign: its pending cells and the history of runs and devices. It follows the changes of cells, and reads no cell
+//! that has not changed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

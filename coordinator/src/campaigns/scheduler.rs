@@ -36,7 +36,7 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(200);
 /// The interval for a full check although nothing changed: deadlines and absences.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// The reason of what ends because a user aborted its campaign.
+/// The reason of runs and cells that end because a user aborted their campaign.
 const ABORTED: &str = "the campaign was aborted by the user";
 
 /// Starts the scheduler. It ends when the notifier is closed.
@@ -236,7 +236,7 @@ impl Scheduler {
         Ok(FleetView { idle, present })
     }
 
-    /// Reads what has changed of a campaign's progress.
+    /// Reads the changes of a campaign's progress.
     fn refresh(&mut self, campaign: &CampaignRow) -> anyhow::Result<()> {
         let progress = match self.progress.entry(campaign.name.clone()) {
             Entry::Occupied(known) => known.into_mut(),

@@ -1,4 +1,4 @@
-//! Ctrl-C and the other signals that end a program, counted or noted, so that the command decides what they mean.
+//! Ctrl-C and the other signals that end a program, counted or noted, so that the command decides about their meaning.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! `regatta meter`: the power meters of the lab, and who uses them.
+//! `regatta meter`: the power meters of the lab, and their leases.
 
 use regatta_power::{ptd, server_conf as conf};
 use regatta_text::escape;

@@ -20,7 +20,7 @@ use crate::{
     tables::{self, run_text},
 };
 
-/// The interval between two lines of a log about what a run waits for.
+/// The interval between two lines of a log about a waiting run.
 const WAIT_LINES: Duration = Duration::from_secs(60);
 
 /// Returns the runs' rows, in the order of `ids`.
@@ -100,7 +100,7 @@ impl View {
         }
     }
 
-    /// Leaves what was drawn on the terminal.
+    /// Leaves the drawn lines on the terminal.
     pub(crate) fn leave(&self) {
         self.terminal.iter().for_each(RunLines::leave);
     }

@@ -105,7 +105,7 @@ impl RunLines {
         drop(self.bars.println(line));
     }
 
-    /// Leaves what was drawn on the terminal.
+    /// Leaves the drawn lines on the terminal.
     pub(super) fn leave(&self) {
         for line in self.lines.values().chain(&self.count) {
             if !line.is_finished() {

@@ -43,7 +43,7 @@ impl Screen {
         self.terminal.clear_to_end_of_screen()
     }
 
-    /// Clears what was drawn.
+    /// Clears the drawn lines.
     pub(super) fn clear(&self) {
         if self.is_drawn {
             let _ = self.terminal.clear_screen();

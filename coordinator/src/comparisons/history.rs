@@ -1,4 +1,4 @@
-//! The figures of each device over time, their median and deviation, and the change points with what changed.
+//! The figures of each device over time, their median and deviation, and the change points with the changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

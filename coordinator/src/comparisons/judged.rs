@@ -133,7 +133,7 @@ fn compared(
     rows
 }
 
-/// Returns the name of the runs' only device, or how many devices there are.
+/// Returns the name of the runs' only device, or the number of devices.
 fn names(runs: &[&MeasuredRun]) -> String {
     let names: BTreeMap<&DeviceId, &str> = runs
         .iter()

@@ -45,7 +45,7 @@ pub(crate) struct Selected {
     pub(crate) summary: ComparedSide,
 }
 
-/// Returns the runs that count, and how many do not count for which reason. Runs of `common` are on both sides.
+/// Returns the runs that count, and the numbers of the others by reason. Runs of `common` are on both sides.
 pub(super) fn measured(
     rows: &[&RunRow],
     common: &BTreeSet<RunId>,

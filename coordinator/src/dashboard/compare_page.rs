@@ -26,7 +26,7 @@ static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::ne
 /// The verdicts with their names in the headline, the worst first.
 const VERDICTS: [&str; 4] = ["worse", "better", "cannot tell", "same"];
 
-/// Compares what a query names. It blocks.
+/// Compares the sides of a query. It blocks.
 ///
 /// # Errors
 /// Returns an error when a selection is unknown, or there is nothing to compare.

@@ -113,7 +113,7 @@ pub(super) fn check_box(name: &str, title: &str, is_set: bool) -> Markup {
     html! { label { input type="checkbox" name=(name) value="1" checked[is_set]; " " (title) } }
 }
 
-/// Renders how selections are written.
+/// Renders the grammar of selections.
 pub(super) fn grammar() -> Markup {
     html! {
         details {

@@ -1,5 +1,4 @@
-//! The fleet at one moment, read from the store: devices, what each runs, and whether the broker is connected. It does not sort
-//! or render.
+//! The fleet at one moment, read from the store: devices, their runs, and whether the broker is connected. It does not sort or render.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The page of histories: the figures of each device over time with the change points that `regatta history` finds, and what changed with
+//! The page of histories: the figures of each device over time with the change points that `regatta history` finds, and the changes at
 //! each. Many histories are a table first; few are drawn.
 
 mod series;

@@ -1,4 +1,4 @@
-//! Server-sent events of a watched view: everything at first, then what changes.
+//! Server-sent events of a watched view: everything at first, then the changes.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! A page that cannot be shown: what is wrong and what to do, with its HTTP status.
+//! A page that cannot be shown: the error and the hint, with its HTTP status.
 
 use axum::{
     http::{StatusCode, header},

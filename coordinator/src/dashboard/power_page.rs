@@ -28,7 +28,7 @@ use crate::{
 /// The number of texts of a list that are shown.
 const MOST_TEXTS: usize = 100;
 
-/// A session with what its directory has.
+/// A session with the contents of its directory.
 pub(super) struct SessionView {
     row: PowerSessionRow,
     record: Option<SessionRecord>,

@@ -1,4 +1,4 @@
-//! The routes of the page with who may use each. A route is added together with its use, and the gate decides by this table.
+//! The routes of the page with their permitted uses. A route is added together with its use, and the gate decides by this table.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! Deploys to one board, from the survey to the first hello: the order of steps, what is already correct, and the handling of a failed
-//! step. Every step can be repeated. A failure restores the board's previous state.
+//! Deploys to one board, from the survey to the first hello: the order of steps, the parts that are already correct, and the handling of a
+//! failed step. Every step can be repeated. A failure restores the board's previous state.
 
 use std::net::IpAddr;
 

@@ -10,7 +10,7 @@ use super::InstallMethod;
 pub(crate) trait ProgressReporter {
     /// Reports a step, or other information.
     fn say(&self, text: &str);
-    /// Reports how many bytes of the package are copied.
+    /// Reports the number of copied bytes of the package.
     fn copied(&self, bytes: u64, total: u64);
 }
 

@@ -90,7 +90,7 @@ pub(crate) struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Determines how to obtain root rights. Calls `password` when sudo requires one. Its argument is whether the previous password was
+    /// Determines the source of root rights. Calls `password` when sudo requires one. Its argument is whether the previous password was
     /// wrong.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Surveys a board once before any decision: its hardware, its system, and what is already installed. It makes no decision.
+//! Surveys a board once before any decision: its hardware, its system, and its installed software. It makes no decision.
 
 use std::collections::BTreeMap;
 

@@ -154,8 +154,8 @@ impl Assembly {
         self.written
     }
 
-    /// Takes what must be flushed before the present bytes are committed. An empty stream that has ended is flushed too, because its file
-    /// must survive a crash.
+    /// Takes the files and directories to flush before the present bytes are committed. An empty stream that has ended is flushed too,
+    /// because its file must survive a crash.
     pub(super) fn take_unflushed(&mut self) -> Option<Unflushed> {
         let has_ended_unflushed = self.is_name_unflushed && self.end.is_some();
         (self.written > self.committed || has_ended_unflushed).then(|| Unflushed {

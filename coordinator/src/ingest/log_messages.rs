@@ -1,4 +1,5 @@
-//! Takes log chunks and ends of streams: which streams may be written, and how many bytes. `assembly` writes them to the file.
+//! Accepts log chunks and ends of streams, and decides which streams may be written, and how many bytes. `assembly` writes them to the
+//! file.
 
 use std::collections::HashMap;
 

@@ -49,8 +49,8 @@ pub(crate) struct PageAuthority {
 }
 
 impl PageAuthority {
-    /// Loads the authority of `directory`, and makes what is missing or no longer serves `hosts`. Returns it, and whether browsers must
-    /// import its certificate again.
+    /// Loads the authority of `directory`, and makes the parts that are missing or no longer serve `hosts`. Returns it, and whether
+    /// browsers must import its certificate again.
     ///
     /// # Errors
     /// Returns [`KeysError`], also when other users can read the private key.

@@ -35,7 +35,7 @@ pub(super) fn not_after(certificate: &[u8]) -> Option<Timestamp> {
         .map(|time| time.timestamp())
 }
 
-/// Splits the first element off: its tag, its content, and what is behind it.
+/// Splits the first element off: its tag, its content, and the rest.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], rest) = der.split_first_chunk::<2>()?;
     let (length, rest) = if first < 0x80 {

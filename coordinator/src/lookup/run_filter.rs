@@ -53,7 +53,7 @@ pub(crate) struct RunFilter {
     pub(crate) since: Option<Timestamp>,
 }
 
-/// Parses a time: a date, a timestamp, or how long ago.
+/// Parses a time: a date, a timestamp, or a duration before now.
 ///
 /// # Errors
 /// Returns a sentence with the right form.

@@ -1,4 +1,4 @@
-//! The lines about one machine before a session, from what its probe reports.
+//! The lines about one machine before a session, from its probe's report.
 
 use std::path::Path;
 

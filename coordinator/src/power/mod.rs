@@ -1,4 +1,4 @@
-//! Power sessions as the coordinator makes them: the machines of the official programs, what runs beside them, and the verdict.
+//! Power sessions as the coordinator makes them: the machines of the official programs, the programs beside them, and the verdict.
 //!
 //! The session itself is in `regatta-power`, and Regatta's own judgement in `regatta-submission`.
 

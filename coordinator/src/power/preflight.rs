@@ -1,4 +1,4 @@
-//! The checks before a session begins, within seconds: each line has what was found and, after a failure, the remedy.
+//! The checks before a session begins, within seconds: each line has the finding and, after a failure, the remedy.
 
 use std::path::Path;
 

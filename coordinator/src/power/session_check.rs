@@ -93,7 +93,7 @@ pub(super) fn device_alone(name: &str, is_online: bool, reported: Option<&str>) 
     }
 }
 
-/// Estimates how long a session takes at least.
+/// Estimates the least duration of a session.
 pub(super) fn length(spec: &RunSpec) -> PreflightLine {
     let run = run_length(spec);
     let whole = run * 2 + OFFICIAL_WAITS;

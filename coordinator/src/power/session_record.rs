@@ -1,4 +1,4 @@
-//! `session.json`: what is kept of a power session beside its files, also of one that failed.
+//! `session.json`: the record of a power session beside its files, also of one that failed.
 
 use std::{
     fs, io,

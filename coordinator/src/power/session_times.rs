@@ -1,4 +1,4 @@
-//! The times of a session's steps, as they happened, and what the runs of the testing part took beside LoadGen's measured window.
+//! The times of a session's steps, as they happened, and the time of the testing part's runs beside LoadGen's measured window.
 
 use std::time::{Duration, Instant};
 

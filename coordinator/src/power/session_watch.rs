@@ -82,7 +82,7 @@ impl<'a> SessionWatch<'a> {
         })
     }
 
-    /// Takes what the machines report.
+    /// Takes the machines' reports.
     ///
     /// # Errors
     /// Why the session cannot succeed any more, as a sentence.

@@ -162,7 +162,7 @@ impl ResolveError {
         }
     }
 
-    /// Returns whether the cause is the device or the store, and not what the user wrote.
+    /// Returns whether the cause is the device or the store, and not the user's words.
     pub(crate) const fn is_of_the_lab(&self) -> bool {
         matches!(self, Self::Facts { .. } | Self::Assets(AssetsError::Store(_)))
     }

@@ -1,4 +1,4 @@
-//! Checks of devices: the short known runs that were made, and what they showed. Later checks compare with earlier ones.
+//! Checks of devices: the short known runs, and their results. Later checks compare with earlier ones.
 
 use regatta_types::{DeviceId, RunId};
 use rusqlite::params;

@@ -198,7 +198,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores what a device's sensors read. A value that did not change costs no write.
+    /// Stores the readings of a device's sensors. A value that did not change costs no write.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -113,7 +113,7 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Stores why a device refused. Returns `false` when the device has no such open request.
+    /// Stores the reason why a device refused. Returns `false` when the device has no such open request.
     ///
     /// # Errors
     /// Returns an error when the store fails.

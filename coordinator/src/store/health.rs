@@ -1,5 +1,5 @@
-//! Health of devices, apart from what they do: whether a device may take runs, why not, since when, and who decided it. The log of changes
-//! is append-only. This file does not decide which failures are a device's.
+//! Health of devices, apart from their activity: whether a device may take runs, and the cause, time and author of that decision. The log
+//! of changes is append-only. This file does not decide which failures are a device's.
 
 use regatta_types::{DeviceId, RunId};
 use rusqlite::{OptionalExtension as _, Row, params};

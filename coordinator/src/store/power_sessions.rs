@@ -130,7 +130,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores what is new of a session that goes on.
+    /// Stores a change of a session that goes on.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -147,7 +147,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores how a session ended: with a verdict, or with the reason why it has none.
+    /// Stores the end of a session: a verdict, or the reason why it has none.
     ///
     /// # Errors
     /// Returns an error when the store fails.

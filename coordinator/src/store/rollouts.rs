@@ -40,7 +40,7 @@ pub(crate) struct RolloutAttempt {
 }
 
 impl RolloutAttempt {
-    /// Returns whether the device has the new agent and passed what was to be checked.
+    /// Returns whether the device has the new agent and passed the requested checks.
     pub(crate) const fn is_good(&self) -> bool {
         self.ended.is_some() && self.cause.is_none()
     }
@@ -200,7 +200,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores how an upgrade ended. `None` when it goes on.
+    /// Stores the outcome of an upgrade. `None` when it goes on.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -16,7 +16,7 @@ const RATE_KEYS: [&str; 2] = ["target_qps", "target_latency"];
 /// A requested run. Rates are estimated when it is sent, from what the device has shown by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunDraft {
-    /// The spec; its `user.conf` holds what is known without estimates.
+    /// The spec; its `user.conf` has the values that are known without estimates.
     pub(crate) spec: RunSpec,
     /// The benchmark file's initial values, from `model.scenario.key` to value.
     pub(crate) guesses: BTreeMap<String, String>,

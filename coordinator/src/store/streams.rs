@@ -1,4 +1,4 @@
-//! Streams: how many bytes of each file of a run are on disk. These rows record what has been promised to the device.
+//! Streams: the number of bytes of each file of a run that are on disk. These rows record what has been promised to the device.
 
 use regatta_fsutil::hash::unhex;
 use regatta_types::{RunId, StreamName};

@@ -10,7 +10,7 @@ use regatta_types::documents::{
 use super::run_text;
 use crate::store::{Metric, RunRow};
 
-/// Formats the result of an audit's run, and what a reviewer would ask. `None` when the run is not an audit or has no result yet.
+/// Formats the result of an audit's run, and the facts that a reviewer needs. `None` when the run is not an audit or has no result yet.
 pub(crate) fn audit(row: &RunRow) -> Option<String> {
     let audit = row.outcome.as_ref()?.audit.as_ref()?;
     let mut parts = Vec::new();
@@ -42,7 +42,7 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
     Some(text)
 }
 
-/// Formats briefly why an audit has not passed.
+/// Formats the reason why an audit has not passed, in a few words.
 pub(super) fn why_not(audit: &AuditResult, round: &str) -> Option<String> {
     if audit.passed {
         return None;

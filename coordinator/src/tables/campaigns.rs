@@ -207,7 +207,7 @@ pub(crate) struct ReportLine {
     pub(crate) reason: Option<String>,
 }
 
-/// Formats what a plan would run.
+/// Formats the runs of a plan.
 pub(crate) fn campaign_plan(plan: &CampaignPlanDocument) -> String {
     let mut lines = vec![format!(
         "campaign {}: {} cells, seed {}",
@@ -293,7 +293,7 @@ pub(crate) fn campaigns(summaries: &[CampaignSummary]) -> String {
     plain(["campaign", "state", "started", "cells"], lines)
 }
 
-/// Formats how many cells are in which state.
+/// Formats the number of cells by state.
 pub(crate) fn campaign_counts(summary: &CampaignSummary) -> String {
     let counts = [
         (summary.good, "good"),
@@ -367,7 +367,7 @@ fn campaign_status_at(status: &CampaignStatus, now: Timestamp) -> String {
     lines.join("\n")
 }
 
-/// Formats how long a campaign still takes.
+/// Formats the time that a campaign still takes.
 pub(crate) fn campaign_time_left(status: &CampaignStatus) -> String {
     let Some(left) = &status.time_left else {
         return "unknown".to_owned();
@@ -476,7 +476,7 @@ pub(crate) fn campaign_report(summary: &CampaignSummary, lines: &[ReportLine]) -
     format!("{table}\n\n{}, {}", summary.campaign, campaign_counts(summary))
 }
 
-/// Returns the result of an attempt, or why its cell ended without one.
+/// Returns the result of an attempt, or the reason why its cell ended without one.
 fn result(line: &ReportLine) -> String {
     let Some(attempt) = &line.attempt else {
         let reason = line.reason.clone().unwrap_or_default();

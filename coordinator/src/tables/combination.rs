@@ -48,7 +48,7 @@ impl Combination {
         )
     }
 
-    /// Returns [`Combination::text`] without what is usual, for tables.
+    /// Returns [`Combination::text`] without the usual parts, for tables.
     pub(crate) fn short_text(&self) -> String {
         let mut text = format!("{} {}", self.benchmark, self.scenario);
         for (value, usual) in [

@@ -206,7 +206,7 @@ pub(crate) fn count_of_runs(runs: usize) -> String {
     }
 }
 
-/// Formats how many runs do not count for which reason.
+/// Formats the numbers of runs that do not count, by reason.
 pub(crate) fn excluded_runs(excluded: &[ExcludedRuns]) -> String {
     let reasons = excluded
         .iter()

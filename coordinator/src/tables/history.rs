@@ -62,7 +62,7 @@ pub(crate) struct HistoryChange {
 /// The figures that a line shows as bars.
 const SHOWN_FIGURES: usize = 12;
 
-/// Formats histories for people: a line each, and every change point with what changed with it.
+/// Formats histories for people: a line each, and every change point with its changes.
 pub(crate) fn histories(report: &HistoryReport, least_runs: usize) -> String {
     let lines = report.histories.iter().map(|history| {
         let changes = match &history.changes {

@@ -36,7 +36,7 @@ pub(crate) fn age(stored: &str, now: Timestamp) -> Option<i64> {
     Some(now.duration_since(then).as_secs().max(0))
 }
 
-/// Formats how long ago a time of the store is.
+/// Formats the age of a time of the store.
 pub(crate) fn ago(stored: &str, now: Timestamp) -> String {
     match age(stored, now) {
         None => format!("at {stored}"),

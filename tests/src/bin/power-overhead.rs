@@ -1,6 +1,7 @@
-//! Measures what `regatta power run` takes on top of the official power programs: the time from the client's start to its end beside LoadGen's
-//! measured windows, once with the official server and client alone and `regatta-agent bench` as their workload, and once with the same programs in
-//! sessions of `regatta power run`. Both have the official waits of 40 s, a simulated PTDaemon and the simulated engine. It needs root.
+//! Measures the time of `regatta power run` on top of the official power programs: the time from the client's start to its end beside
+//! LoadGen's measured windows, once with the official server and client alone and `regatta-agent bench` as their workload, and once with
+//! the same programs in sessions of `regatta power run`. Both have the official waits of 40 s, a simulated PTDaemon and the simulated
+//! engine. It needs root.
 //!
 //! `cargo run --release -p regatta-tests --bin power-overhead -- --sessions 5`
 

@@ -120,7 +120,7 @@ fn xml(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Escapes what would end a cell or begin a tag, a link or emphasis.
+/// Escapes characters that would end a cell or begin a tag, a link or emphasis.
 fn markdown_text(text: &str) -> String {
     let mut escaped = String::new();
     for c in escape(text).chars() {

@@ -1,4 +1,4 @@
-//! The files of a benchmark below the scratch directory that a run needs, and how to get them.
+//! The files of a benchmark below the scratch directory that a run needs, and the commands that get them.
 
 use std::path::PathBuf;
 

@@ -33,7 +33,7 @@ impl Show {
         }
     }
 
-    /// Removes what was drawn, because the results replace it.
+    /// Removes the drawn lines, because the results replace them.
     pub(super) fn clear(&self) {
         if let Some(bars) = &self.bars {
             // An error only means that the terminal is gone.

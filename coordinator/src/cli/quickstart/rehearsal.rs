@@ -55,7 +55,7 @@ pub(crate) struct Rehearsal {
 pub(crate) struct OfficialVerdict {
     /// The checker's revision.
     pub(crate) revision: String,
-    /// `accept`, `reject`, or how it crashes.
+    /// `accept`, `reject`, or its crash.
     pub(crate) verdict: String,
 }
 

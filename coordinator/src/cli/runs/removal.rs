@@ -262,7 +262,7 @@ impl Selection {
     }
 }
 
-/// Says why a run's device does not forget it.
+/// Describes why a run's device does not forget it.
 fn kept_by_device(row: &RunRow) -> Option<String> {
     let reason = if row.has_undelivered_files() {
         "not all of its files arrived, and its device may still have them"

@@ -109,7 +109,7 @@ impl Gate {
         })
     }
 
-    /// Lets a request pass, or returns why not.
+    /// Admits a request, or returns its denial.
     async fn pass(&self, visitor: Visitor, mut request: Request) -> Result<(Visitor, Request), Denial> {
         let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let route_use = self.table.find(request.method(), path);

@@ -1,4 +1,4 @@
-//! The tokens, sessions and attempts of one listener, and who may still read. It does not see requests.
+//! The tokens, sessions and attempts of one listener, and the visitors' right to read. It does not see requests.
 
 use std::{sync::Arc, time::Duration};
 

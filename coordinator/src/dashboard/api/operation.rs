@@ -1,4 +1,4 @@
-//! An operation of the API: its path, its description and what reads its document.
+//! An operation of the API: its path, its description and the reader of its document.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The watts of both runs of a session over time: a plot with the phases, and a table with what each drew.
+//! The watts of both runs of a session over time: a plot with the phases, and a table with the power of each.
 
 use jiff::Timestamp;
 use maud::{Markup, html};

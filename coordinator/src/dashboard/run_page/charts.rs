@@ -8,7 +8,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The data of a run's plots, or why a file cannot be read. `None` when the run has no such data.
+/// The data of a run's plots, or the reason why a file cannot be read. `None` when the run has no such data.
 #[derive(Debug)]
 pub(in crate::dashboard) struct RunCharts {
     /// The latencies.

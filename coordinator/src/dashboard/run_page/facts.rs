@@ -9,7 +9,7 @@ use crate::{
     tables::{self, run_text},
 };
 
-/// Renders what the run is.
+/// Renders the facts of the run.
 pub(super) fn facts(row: &RunRow) -> Markup {
     let spec = &row.draft.spec;
     let device = run_text::device(row);

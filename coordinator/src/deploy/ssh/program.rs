@@ -63,7 +63,7 @@ impl RemoteProgram {
         text.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// Reads what has arrived. Returns how the program ended, once it has.
+    /// Reads the output that has arrived. Returns how the program ended, once it has.
     fn read(&mut self) -> io::Result<Option<RemoteEnd>> {
         let mut piece = vec![0; 32 * 1024];
         loop {

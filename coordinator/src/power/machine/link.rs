@@ -239,7 +239,7 @@ impl Link {
     }
 }
 
-/// Asks the login's shell what it is.
+/// Determines the login's shell.
 fn shell_of(session: &Session) -> Result<LoginShell, LinkLost> {
     let doing = "asking for the shell";
     let mut question = session.start(doing, LoginShell::QUESTION)?;

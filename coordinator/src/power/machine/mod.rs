@@ -1,4 +1,4 @@
-//! A machine of a session, this one or another one over SSH: what it is, and the official programs on it.
+//! A machine of a session, this one or another one over SSH, and the official programs on it.
 
 mod link;
 mod login_shell;

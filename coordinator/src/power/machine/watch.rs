@@ -13,7 +13,7 @@ const WATCH: &str = include_str!("watch.py");
 /// The parameters of a watch.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct WatchRequest<'a> {
-    /// The session, which names the process for those who look for it.
+    /// The session, by which a search finds the process.
     pub(crate) session: &'a str,
     /// The NTP server.
     pub(crate) ntp: &'a str,

@@ -1,4 +1,4 @@
-//! The operator's answers: what no run records, for example the submitter's name and how the model was made.
+//! The operator's answers: facts that no run records, for example the submitter's name and the origin of the model.
 //!
 //! They are a TOML file; `configs/examples/submission-answers.toml` shows every key.
 

@@ -103,7 +103,7 @@ impl Proxy {
         }
     }
 
-    /// Holds back what clients send from now on.
+    /// Holds back the clients' bytes from now on.
     pub(crate) fn hold(&self) {
         for connection in self.connections() {
             connection.held.store(true, Ordering::Relaxed);

@@ -128,7 +128,7 @@ impl PowerLab {
         Ok(())
     }
 
-    /// Undoes what is left of a fault.
+    /// Undoes the rest of a fault.
     ///
     /// # Errors
     /// Returns an error when the kernel or a tool fails.
@@ -169,8 +169,8 @@ impl PowerLab {
         Ok(())
     }
 
-    /// Ends what a reboot ends, and gives the agent's next start another boot id. Every other time only the agent goes, as on a device whose
-    /// client is somewhere else.
+    /// Ends the processes that a reboot ends, and gives the agent's next start another boot id. Every other time only the agent goes, as on
+    /// a device whose client is somewhere else.
     fn begin_reboot(&mut self, fault: &SessionFault) -> anyhow::Result<()> {
         self.lab.device = None;
         if fault.amount % 2 == 0 {
@@ -191,7 +191,7 @@ impl PowerLab {
         .map(drop)
     }
 
-    /// Leaves what another session may have left on the director.
+    /// Creates the files that another session may have left on the director.
     fn leave_old_files(&self) -> anyhow::Result<()> {
         for side in [Side::Director, Side::Device] {
             let home = self.machine(side).sshd.home();

@@ -167,7 +167,7 @@ impl PowerLab {
         serde_json::from_slice(&output.stdout).with_context(|| format!("{words:?}: {}", printed(&output)))
     }
 
-    /// Adds the meter of a session, with what the fault wants of PTDaemon.
+    /// Adds the meter of a session, with the fault's options of PTDaemon.
     ///
     /// # Errors
     /// Returns an error when it is refused.
@@ -257,7 +257,7 @@ impl PowerLab {
         self.machine(side).power_dev()
     }
 
-    /// Copies what explains a failure.
+    /// Copies the files that explain a failure.
     ///
     /// # Errors
     /// Returns an error when the copy fails.

@@ -1,4 +1,4 @@
-//! The faults of power sessions: what each is, where it can happen, and what must follow from it. They are drawn from a seed here, and
+//! The faults of power sessions: the meaning of each, its places, and its required consequence. They are drawn from a seed here, and
 //! injected elsewhere.
 
 use std::{fmt, time::Duration};
@@ -236,7 +236,7 @@ impl Kind {
         }
     }
 
-    /// Returns a description of how it is made.
+    /// Returns a description of its means.
     pub(crate) const fn means(self) -> &'static str {
         match self {
             Self::MeterOff => "PTDaemon ends at its start",

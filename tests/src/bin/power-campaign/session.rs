@@ -35,7 +35,7 @@ const STEPS: [&str; 9] = [
     "collecting the session's files",
 ];
 
-/// Words of what `power run` observes beside a session, which goes on as long as it may succeed.
+/// Words of the observations of `power run` beside a session, which goes on as long as it may succeed.
 const OBSERVATIONS: [&str; 3] = ["clock was stepped", "no longer answers", "MiB left"];
 
 /// The result of a session.
@@ -185,7 +185,7 @@ impl PowerLab {
         }
     }
 
-    /// Waits until the device is idle again, after what the session before did to it.
+    /// Waits until the device is idle again after the earlier session.
     fn wait_until_ready(&self) -> anyhow::Result<()> {
         let begun = Instant::now();
         while begun.elapsed() < READY {

@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub(crate) type Hashes = BTreeMap<PathBuf, String>;
 
 impl PowerLab {
-    /// Judges a session, and returns what is wrong.
+    /// Judges a session, and returns its violations.
     ///
     /// # Errors
     /// Returns an error when the lab itself fails.
