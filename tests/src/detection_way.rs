@@ -1,4 +1,4 @@
-//! The way of a benchmark of annotated images: the steps of all before and after the annotation of the network's detections.
+//! The steps of a benchmark of annotated images, before and after the annotation of the network's detections.
 
 use std::{
     collections::BTreeMap,

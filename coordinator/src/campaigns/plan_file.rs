@@ -1,4 +1,4 @@
-//! `CAMPAIGN.toml`: the runs of a campaign, in the terms of `regatta run`, and on which devices.
+//! `CAMPAIGN.toml`: the runs of a campaign, in the terms of `regatta run`, and their devices.
 //!
 //! ```toml
 //! schema = 1

@@ -1,4 +1,4 @@
-//! `regatta asset`: which models, preprocessed data and caches devices get from here.
+//! `regatta asset`: the models, preprocessed data and caches that devices get from here.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! `regatta prep`: a data set as published becomes samples as LoadGen's harness reads them, in the type and layout that an engine
-//! reads. `--verify` compares samples with a manifest instead.
+//! `regatta prep`: turns a published data set into samples as LoadGen's harness reads them, in the type and layout that an engine reads.
+//! `--verify` compares samples with a manifest instead.
 
 use std::path::{Path, PathBuf};
 

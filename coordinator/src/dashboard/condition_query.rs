@@ -106,7 +106,7 @@ impl ConditionQuery {
         })
     }
 
-    /// Returns the flags that say the same on the command line.
+    /// Returns the equivalent flags of the command line.
     pub(super) fn flags(&self) -> Vec<String> {
         let mut flags = Vec::new();
         for (flag, value) in [

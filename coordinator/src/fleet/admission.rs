@@ -1,5 +1,5 @@
-//! Admission: which devices may take part. The store is authoritative. This copy in memory makes checks cheap and is refreshed when the
-//! store changes, so that a removal takes effect at once.
+//! Decides which devices may take part. The store is authoritative. This copy in memory makes checks cheap and is refreshed when the store
+//! changes, so that a removal takes effect at once.
 
 use std::{
     collections::BTreeSet,

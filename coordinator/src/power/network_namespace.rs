@@ -1,4 +1,4 @@
-//! A network namespace of one's own for a rehearsal: the official programs only use NTP's port 123, which is free and allowed there.
+//! A separate network namespace for a rehearsal: the official programs only use NTP's port 123, which is free and allowed there.
 
 use std::{
     ffi::OsString,

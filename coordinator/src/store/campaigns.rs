@@ -1,4 +1,4 @@
-//! Campaigns: a plan, the state that a user requests, and when it ended. `cells` and `attempts` have what a campaign consists of.
+//! Campaigns: the plan, the state that a user requests, and the end. `cells` and `attempts` have what a campaign consists of.
 
 use rusqlite::{OptionalExtension as _, Row, params};
 

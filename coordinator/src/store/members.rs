@@ -1,5 +1,4 @@
-//! Members of the fleet: which devices may take part, the tokens that they enrolled with, and their certificates. `devices` has their
-//! descriptions from hellos.
+//! Members of the fleet: the devices that may take part, their tokens and their certificates. `devices` has their descriptions from hellos.
 
 use regatta_types::{DeviceId, documents::end_reason};
 use rusqlite::{OptionalExtension as _, Row, params};

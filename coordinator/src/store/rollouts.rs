@@ -1,5 +1,5 @@
-//! Upgrades of the fleet: which devices belong to one, in which wave, and every attempt. Attempts are append-only, each with one cause if it
-//! failed. What an upgrade does to a board is in `crate::deploy`.
+//! Upgrades of the fleet: their devices by wave, and every attempt. Attempts are append-only, each with one cause if it failed. What an
+//! upgrade does to a board is in `crate::deploy`.
 
 use regatta_types::{DeviceId, documents::EndCause};
 use rusqlite::{OptionalExtension as _, Row, params};

@@ -1,5 +1,5 @@
-//! The state of the serving coordinator, for commands of other processes: since when it serves, whether it has lost the broker,
-//! and where its live page is.
+//! The state of the serving coordinator, for commands of other processes: the time since which it serves, a loss of the broker, and the
+//! address of its live page.
 
 use rusqlite::{OptionalExtension as _, params};
 

@@ -1,4 +1,4 @@
-//! Logging in with a token, and out. The token is sent once, in a form; afterwards the browser has a cookie.
+//! Login with a token, and logout. The token is sent once, in a form; afterwards the browser has a cookie.
 
 use std::sync::Arc;
 

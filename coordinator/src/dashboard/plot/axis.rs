@@ -1,4 +1,4 @@
-//! An axis of a plot: where a value is on it, and which values it names.
+//! An axis of a plot: the position of a value on it, and the values that it names.
 
 /// The spread of values over an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

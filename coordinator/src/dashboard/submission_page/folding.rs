@@ -1,4 +1,4 @@
-//! Findings that say the same of many places, as one: fifty systems lack the same fields of their descriptions.
+//! Combines equal findings about many places: fifty systems lack the same fields of their descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -73,8 +73,8 @@ impl fmt::Display for Question<'_> {
 
 /// Asks the user at a terminal, or reads from a file instead.
 pub(crate) trait Prompt: Sync {
-    /// Asks for a secret. `again` is true after a wrong one. Returns `None` without a terminal to prompt on and without another
-    /// known secret.
+    /// Prompts for a secret. `again` is true after a wrong one. Returns `None` without a terminal to prompt on and without another known
+    /// secret.
     fn secret(&self, question: &Question<'_>, again: bool) -> Option<Secret>;
     /// Asks whether to accept an unknown host key. `fingerprint` has the format of `ssh-keygen -l`.
     fn accepts(&self, host: &str, kind: &str, fingerprint: &str) -> bool;

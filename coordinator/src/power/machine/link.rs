@@ -83,7 +83,7 @@ impl Link {
         })
     }
 
-    /// This machine's address on the connection. `None` behind a jump host.
+    /// Returns this machine's address on the connection. `None` behind a jump host.
     pub(crate) const fn local_address(&self) -> Option<IpAddr> {
         self.session.local_address()
     }
