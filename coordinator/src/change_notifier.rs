@@ -36,7 +36,7 @@ impl ChangeNotifier {
         self.inner.1.notify_all();
     }
 
-    /// The number of changes so far.
+    /// Returns the number of changes so far.
     pub(crate) fn changes(&self) -> u64 {
         self.state().changes
     }

@@ -22,7 +22,7 @@ pub(crate) struct DescriptorBudget {
 }
 
 impl DescriptorBudget {
-    /// The largest useful number for each part of a lab with at most `devices` connected devices.
+    /// Returns the largest useful number for each part of a lab with at most `devices` connected devices.
     const fn largest(devices: usize) -> Self {
         Self {
             handshakes: 1024,
@@ -90,7 +90,7 @@ impl DescriptorBudget {
         }
     }
 
-    /// Each part's share of the limit in 32nds, the descriptors of each of its connections or files, and their number.
+    /// Returns each part's share of the limit in 32nds, the descriptors of each of its connections or files, and their number.
     const fn shares(self) -> [(u64, u64, usize); 5] {
         [
             (8, 3, self.handshakes),
@@ -101,7 +101,7 @@ impl DescriptorBudget {
         ]
     }
 
-    /// The lowest limit whose shares have room for all parts.
+    /// Returns the lowest limit whose shares have room for all parts.
     fn limit(self) -> u64 {
         let needed = |(share, each, number): (u64, u64, usize)| (number as u64 * each * 32).div_ceil(share);
         RESERVE + self.shares().map(needed).into_iter().max().unwrap_or(0)

@@ -1,5 +1,5 @@
-//! The changes of devices, runs, campaigns and power sessions, found by comparing the store with what it was before. Nothing is kept
-//! between two processes: a state that lasts less than the time between two looks may be missed, the last state of each is not.
+//! The changes of devices, runs, campaigns and power sessions, found by comparing the store with its earlier state. Nothing is kept between
+//! two processes: a state that lasts less than the time between two looks may be missed, the last state of each is not.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
     tables::{self, run_text},
 };
 
-/// What changed.
+/// The changed thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Subject {
@@ -27,7 +27,7 @@ pub(crate) enum Subject {
 /// A change as a JSON document: the fields of the changed thing beside time and kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Event {
-    /// When it was seen, RFC 3339 UTC.
+    /// The time when it was seen, RFC 3339 UTC.
     pub(crate) time: String,
     pub(crate) event: Subject,
     #[serde(flatten)]
@@ -204,7 +204,7 @@ fn event(event: Subject, document: Value, text: String) -> Event {
     }
 }
 
-/// Returns what may change of a device, without its description and its heartbeats.
+/// Returns the changing fields of a device, without its description and its heartbeats.
 fn device(row: &DeviceRow) -> Value {
     let (_, _, cause) = row.health.shown();
     json!({

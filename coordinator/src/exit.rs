@@ -6,7 +6,7 @@ use std::fmt;
 
 use regatta_text::{ErrorChain, escape_lines};
 
-use crate::suggested_commands::complete;
+use crate::{command_output::FAILURE, suggested_commands::complete};
 
 /// Success.
 pub(crate) const OK: u8 = 0;
@@ -93,17 +93,17 @@ impl Failure {
         self
     }
 
-    /// The process's exit code.
+    /// Returns the process's exit code.
     pub const fn code(&self) -> u8 {
         self.code
     }
 
-    /// The error chain as one sentence.
+    /// Returns the error chain as one sentence.
     pub(crate) fn sentence(&self) -> String {
         ErrorChain(self.error.as_ref()).to_string()
     }
 
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(crate) fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -120,24 +120,10 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// The beginning of a printed failure.
-const FAILURE_PREFIX: &str = "regatta: ";
-
-/// Returns the lines of the last failure in a command's output: its error chain, then its hint. Without a failure, returns none.
-pub(crate) fn failure_lines(output: &str) -> impl Iterator<Item = &str> {
-    let start = output
-        .match_indices(FAILURE_PREFIX)
-        .map(|(at, _)| at)
-        .filter(|at| *at == 0 || output[..*at].ends_with('\n'))
-        .last();
-    let failure = start.map_or("", |at| &output[at + FAILURE_PREFIX.len()..]);
-    failure.lines().map(str::trim).filter(|line| !line.is_empty())
-}
-
 impl fmt::Display for Failure {
     /// Prints the error chain as one sentence, and the hint on its own line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = format!("{FAILURE_PREFIX}{}", ErrorChain(self.error.as_ref()));
+        let mut text = format!("{FAILURE}{}", ErrorChain(self.error.as_ref()));
         if let Some(hint) = &self.hint {
             text.push_str("\n  ");
             text.push_str(&escape_lines(hint).replace('\n', "\n  "));

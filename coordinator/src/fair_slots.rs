@@ -84,7 +84,7 @@ impl<K: Eq + Hash + Clone> FairSlots<K> {
 }
 
 impl<K: Eq + Hash + Clone> Inner<K> {
-    /// The key with the most slots. Of several, the one with the oldest slot.
+    /// Returns the key with the most slots. Of several, the one with the oldest slot.
     fn largest_holder(&self) -> Option<K> {
         let oldest = |held: &VecDeque<HeldSlot>| held.front().map_or(0, |held| held.number);
         self.held

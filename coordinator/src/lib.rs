@@ -7,6 +7,7 @@ mod broker;
 mod campaigns;
 mod change_notifier;
 mod cli;
+mod command_output;
 mod comparisons;
 mod daemon;
 mod dashboard;

@@ -1,4 +1,4 @@
-//! Which program listens on a TCP port of this machine, from the kernel's tables. Other users' programs are visible only to root.
+//! The program that listens on a TCP port of this machine, from the kernel's tables. Other users' programs are visible only to root.
 
 use std::{fmt, fs, net::SocketAddr, path::Path};
 

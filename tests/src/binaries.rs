@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-/// The path of the coordinator's binary.
+/// Returns the path of the coordinator's binary.
 #[must_use]
 pub fn regatta() -> PathBuf {
     binary("regatta")
 }
 
-/// The path of the agent's binary.
+/// Returns the path of the agent's binary.
 #[must_use]
 pub fn agent() -> PathBuf {
     binary("regatta-agent")

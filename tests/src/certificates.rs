@@ -117,7 +117,7 @@ fn new_key() -> KeyPair {
     KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness")
 }
 
-/// The parameters of the lab authority's own certificate.
+/// Returns the parameters of the lab authority's own certificate.
 fn params(key: &KeyPair) -> CertificateParams {
     let digest: String = Sha256::digest(key.public_key_raw())
         .iter()

@@ -52,19 +52,19 @@ impl DeployLab {
         deploy_lab
     }
 
-    /// The directory for files of a test.
+    /// Returns the directory for files of a test.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The user's home directory.
+    /// Returns the user's home directory.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.path().join("home")
     }
 
-    /// The directory of the packages.
+    /// Returns the directory of the packages.
     #[must_use]
     pub fn dist(&self) -> PathBuf {
         self.path().join("dist")

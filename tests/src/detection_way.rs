@@ -1,4 +1,4 @@
-//! The way of a benchmark of annotated images: what every one of them does before and after its network's detections are annotated.
+//! The steps of a benchmark of annotated images, before and after the annotation of the network's detections.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Detections in accuracy logs: their floats, annotations with what a network has found, and the line of the scripts. Judging them is not
+//! Detections in accuracy logs: their floats, annotations with a network's detections, and the line of the scripts. Judging them is not
 //! done here.
 
 use std::{collections::BTreeMap, fs, path::Path};
@@ -24,8 +24,8 @@ pub fn map_line(judged: &Value) -> String {
     format!("mAP={:.3}%\n", judged["value"].as_f64().expect("a value"))
 }
 
-/// Replaces the objects of annotations in COCO's form by what the network has found, but not all of it. `category` returns the category of
-/// a class in the responses.
+/// Replaces the objects of annotations in COCO's form by a part of the network's detections. `category` returns the category of a class in
+/// the responses.
 ///
 /// # Panics
 /// Panics when the file has no annotations, or the responses have fewer than 10 detections for each sample.

@@ -83,7 +83,7 @@ impl FilledStore {
         self.recorder.draft["spec"]["device"] = json!(id);
     }
 
-    /// The id of the lab's device.
+    /// Returns the id of the lab's device.
     ///
     /// # Panics
     /// Panics when the draft has none.
@@ -162,14 +162,14 @@ pub struct PowerSessionTexts<'a> {
     pub benchmark: &'a str,
     /// The scenario.
     pub scenario: &'a str,
-    /// Why it has no result.
+    /// The reason why it has no result.
     pub reason: Option<&'a str>,
-    /// Why it cannot be submitted.
+    /// The reason why it cannot be submitted.
     pub obstacle: &'a str,
 }
 
 impl PowerSessionTexts<'static> {
-    /// The texts of a rehearsal.
+    /// Returns the texts of a rehearsal.
     #[must_use]
     pub const fn rehearsal() -> Self {
         Self {

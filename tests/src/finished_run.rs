@@ -60,13 +60,13 @@ impl Lab {
         matches!(whole, Ok(Some(true)))
     }
 
-    /// The coordinator's path of an incomplete file of a run.
+    /// Returns the coordinator's path of an incomplete file of a run.
     #[must_use]
     pub fn arriving(&self, run: &str, file: &str) -> PathBuf {
         self.workspace().join("runs").join(run).join("partial").join(file)
     }
 
-    /// The coordinator's path of a complete file of a run.
+    /// Returns the coordinator's path of a complete file of a run.
     #[must_use]
     pub fn delivered(&self, run: &str, file: &str) -> PathBuf {
         self.workspace().join("runs").join(run).join("files").join(file)

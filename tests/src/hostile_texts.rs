@@ -31,7 +31,7 @@ const HOSTILE: [&str; 12] = [
     "\r\nSet-Cookie: x=y\r\n\r\n",
 ];
 
-/// A hostile text of 10 kB.
+/// Returns a hostile text of 10 kB.
 fn hostile(number: usize) -> String {
     format!("{}{}", HOSTILE[number % HOSTILE.len()], "W".repeat(10_240))
 }

@@ -1,5 +1,5 @@
-//! Reads HTML as a browser's tokenizer does, and finds what no page of the coordinator has: tags and attributes that are not its own, which only
-//! a text from outside could have brought, scripts within the page, and characters that hide or reorder text. It knows no page.
+//! Reads HTML as a browser's tokenizer does, and finds parts that no page of the coordinator has: tags and attributes that are not its own,
+//! which only a text from outside could have brought, scripts within the page, and characters that hide or reorder text. It knows no page.
 
 use html5gum::{Error, StartTag, Token, Tokenizer};
 
@@ -18,7 +18,7 @@ const ADDRESSES: [&str; 4] = ["href", "src", "action", "formaction"];
 /// The longest address in bytes: a text that was typed, each byte as three.
 const LONGEST_ADDRESS: usize = 8_000;
 
-/// What was read of a page.
+/// The content of a page.
 #[derive(Debug, Default)]
 pub struct PageText {
     /// The text between the tags, and the values of attributes.

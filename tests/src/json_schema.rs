@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Keywords that describe and do not check.
 const DESCRIBING: [&str; 5] = ["$schema", "$id", "$defs", "title", "description"];
 
-/// Returns how `document` differs from the definition `name` of `schema`, one line per finding.
+/// Returns the differences of `document` from the definition `name` of `schema`, one line per finding.
 ///
 /// # Panics
 /// Panics when the schema has no such definition, or uses an unknown keyword.

@@ -15,7 +15,7 @@ use crate::{Mosquitto, Process, agent, eventually, free_port, regatta};
 /// The broker of a lab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Broker {
-    /// The one in `regatta serve`.
+    /// The broker in `regatta serve`.
     Embedded,
     /// Debian's mosquitto.
     Mosquitto,
@@ -168,19 +168,19 @@ impl Lab {
         succeed(&mut prepare);
     }
 
-    /// The coordinator's workspace.
+    /// Returns the coordinator's workspace.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.directory.path().join("workspace")
     }
 
-    /// The device's directory, with its configuration and `state/`.
+    /// Returns the device's directory, with its configuration and `state/`.
     #[must_use]
     pub fn device_directory(&self) -> PathBuf {
         self.directory.path().join("device")
     }
 
-    /// The directory of models and data.
+    /// Returns the directory of models and data.
     #[must_use]
     pub fn scratch(&self) -> PathBuf {
         self.directory.path().join("scratch")
@@ -201,7 +201,7 @@ impl Lab {
         command
     }
 
-    /// The directory of the device's key, enrollment and runs.
+    /// Returns the directory of the device's key, enrollment and runs.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.device_directory().join("state")
@@ -266,7 +266,7 @@ impl Lab {
         self.device = Some(Process::start(&mut command, &self.device_log()));
     }
 
-    /// The path of the device's log.
+    /// Returns the path of the device's log.
     #[must_use]
     pub fn device_log(&self) -> PathBuf {
         self.directory.path().join("device.log")

@@ -141,7 +141,7 @@ impl Lab {
     }
 }
 
-/// What the official checkers of all rounds report of runs that are short, on a dataset that is small. `accurcy` is theirs.
+/// The findings of all rounds' official checkers about short runs on a small dataset. `accurcy` is theirs.
 const OF_SHORT_RUNS: [&str; 12] = [
     "accurcy run does not cover all dataset",
     "accuracy run does not cover all dataset",

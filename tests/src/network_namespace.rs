@@ -16,7 +16,7 @@ pub fn continues_inside(test: &str) -> bool {
     continues(test, &["--user", "--map-root-user", "--net", "--mount"])
 }
 
-/// As [`continues_inside`], for tests with machines whose users are others, which needs root.
+/// Does the same as [`continues_inside`], for tests with machines whose users are others, which needs root.
 ///
 /// # Panics
 /// Panics when the test fails there.

@@ -1,5 +1,5 @@
-//! What tests of power sessions share: meters with a simulated PTDaemon, sessions of the simulated engine, and the processes that a session
-//! leaves. It starts no lab.
+//! The common part of tests of power sessions: meters with a simulated PTDaemon, sessions of the simulated engine, and the processes that a
+//! session leaves. It starts no lab.
 
 use std::{
     fs,
@@ -25,7 +25,7 @@ pub fn write_simulated_ptd(program: &Path, regatta: &Path, options: &str) {
     fs::set_permissions(program, fs::Permissions::from_mode(0o755)).expect("PTDaemon's program");
 }
 
-/// Completes `regatta` to a command that adds a meter on free ports, of which only what concerns the director's machine is missing.
+/// Completes `regatta` to a command that adds a meter on free ports. Only the options of the director's machine are missing.
 pub fn add_meter<'a>(regatta: &'a mut Command, name: &str, power_dev: &Path, ptd: &Path) -> &'a mut Command {
     let meter = ["meter", "add", name, "--device-type", "49"];
     let ports = [free_port(), free_port()].map(|port| port.to_string());

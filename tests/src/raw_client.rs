@@ -1,4 +1,4 @@
-//! A raw MQTT 5 client that sends whatever a test needs, over TLS with any certificate. It can do what an honest client library would
+//! A raw MQTT 5 client that sends any bytes that a test needs, over TLS with any certificate. It can do what an honest client library would
 //! not. It is blocking and for tests only.
 
 use std::{
@@ -293,7 +293,7 @@ impl RawClient {
     }
 }
 
-/// MQTT's Variable Byte Integer.
+/// Encodes MQTT's Variable Byte Integer.
 fn variable_length(mut length: usize) -> Vec<u8> {
     let mut digits = Vec::new();
     loop {

@@ -71,7 +71,7 @@ pub fn succeed(command: &mut Command) -> anyhow::Result<Output> {
     Ok(output)
 }
 
-/// The path of Debian's libfaketime for programs with threads.
+/// Returns the path of Debian's libfaketime for programs with threads.
 #[must_use]
 pub fn libfaketime() -> Option<std::path::PathBuf> {
     let libraries = std::fs::read_dir("/usr/lib").ok()?;

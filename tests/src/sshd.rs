@@ -79,31 +79,31 @@ impl Sshd {
         Some(sshd)
     }
 
-    /// The user's home directory on the board.
+    /// Returns the user's home directory on the board.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.path().join("home")
     }
 
-    /// The directory of a shell that is not `/bin/sh`.
+    /// Returns the directory of a shell that is not `/bin/sh`.
     #[must_use]
     pub fn shell_directory(&self) -> PathBuf {
         self.path().join("shell")
     }
 
-    /// The private key that the board accepts.
+    /// Returns the private key that the board accepts.
     #[must_use]
     pub fn key(&self) -> PathBuf {
         self.path().join("login_key")
     }
 
-    /// The board's `/etc/sudoers`, if it has one.
+    /// Returns the board's `/etc/sudoers`, if it has one.
     #[must_use]
     pub fn sudoers(&self) -> PathBuf {
         self.path().join("sudoers")
     }
 
-    /// The fingerprint of its host key in the format of `ssh-keygen -l`.
+    /// Returns the fingerprint of its host key in the format of `ssh-keygen -l`.
     ///
     /// # Panics
     /// Panics when ssh-keygen fails.

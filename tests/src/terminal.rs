@@ -196,7 +196,7 @@ fn end_of(text: &str, shown: &str) -> Option<usize> {
     Some(shown.len() - rest.len())
 }
 
-/// Returns what follows `text` at the beginning of `shown`.
+/// Returns the rest of `shown` after `text` at its beginning.
 fn after<'a>(text: &str, shown: &'a str) -> Option<&'a str> {
     text.chars().try_fold(shown, |rest, expected| {
         if expected == ' ' {

@@ -36,7 +36,7 @@ const UNITS: [&str; 13] = [
 pub struct Transcript {
     directory: PathBuf,
     variables: BTreeMap<String, String>,
-    /// Texts and what is shown in their place.
+    /// Texts and their replacements.
     masks: Vec<(String, String)>,
     text: String,
     commands: Vec<String>,
@@ -123,13 +123,13 @@ impl Transcript {
         self.text.push_str(&format!("# {title}\n{masked}\n\n"));
     }
 
-    /// The transcript.
+    /// Returns the transcript.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The masked command lines.
+    /// Returns the masked command lines.
     #[must_use]
     pub fn commands(&self) -> &[String] {
         &self.commands
@@ -162,7 +162,7 @@ impl Transcript {
     }
 }
 
-/// Returns what the terminal shows after a program wrote `bytes` to it.
+/// Returns the picture of the terminal after a program wrote `bytes` to it.
 fn screen(bytes: &str) -> String {
     let [rows, columns] = [ROWS, COLUMNS].map(|size| NonZero::new(size).expect("a size"));
     let mut parser = vt100::Parser::new(rows, columns, 0);
@@ -200,7 +200,7 @@ fn without_run_ids(text: &str) -> String {
     masked
 }
 
-/// Masks what differs between sessions, and shortens the gaps of tables, whose columns are as wide as their content.
+/// Masks parts that differ between sessions, and shortens the gaps of tables, whose columns are as wide as their content.
 fn masked_line(line: &str) -> String {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let cells = line

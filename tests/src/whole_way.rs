@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{Broker, Lab, printed};
 
-/// What differs between benchmarks.
+/// The differences between benchmarks.
 #[derive(Debug)]
 pub struct WholeWayCase {
     /// The benchmark's name.

@@ -1,4 +1,5 @@
-//! A fake of a Windows machine with OpenSSH: a real sshd, whose shell, SFTP server and Python behave as those of Windows for what Regatta sends.
+//! A fake of a Windows machine with OpenSSH: a real sshd, whose shell, SFTP server and Python behave as those of Windows for Regatta's
+//! input.
 //!
 //! It is a directory `drives` with the link `C:` and with programs whose names have backslashes. It does not simulate Windows' kernel, and the
 //! official programs run as on Linux.
@@ -82,7 +83,7 @@ impl Windows {
         Some(Self { sshd, drives })
     }
 
-    /// Where this machine's tests find a file of the machine that is named with backslashes.
+    /// Returns this machine's path of a file that the Windows machine names with backslashes.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.drives.join(name)

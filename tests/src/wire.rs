@@ -22,7 +22,7 @@ pub const SILENT: u8 = 2;
 pub struct Wire {
     /// The port.
     pub port: u16,
-    /// What it does: [`OPEN`], [`CUT`] or [`SILENT`].
+    /// Its behaviour: [`OPEN`], [`CUT`] or [`SILENT`].
     pub state: Arc<AtomicU8>,
 }
 

@@ -103,7 +103,7 @@ impl AssetStore {
         Self(workspace.root().join("assets"))
     }
 
-    /// The path of the file with this SHA-256. `None` when the text is not a SHA-256.
+    /// Returns the path of the file with this SHA-256. `None` when the text is not a SHA-256.
     pub(super) fn place(&self, sha256: &str) -> Option<PathBuf> {
         is_sha256(sha256).then(|| self.0.join(sha256.get(..2).unwrap_or_default()).join(sha256))
     }

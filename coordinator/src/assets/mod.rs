@@ -69,7 +69,7 @@ pub(crate) fn name_in(
     Ok(())
 }
 
-/// The paths at which a run looks for its files.
+/// Returns the paths at which a run looks for its files.
 pub(crate) fn places(spec: &RunSpec) -> Vec<String> {
     let benchmark = &spec.benchmark;
     let mut places = benchmark.model.files();

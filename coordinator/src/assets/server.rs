@@ -110,7 +110,7 @@ impl Server {
         Ok(Self { address, task })
     }
 
-    /// The address on which the server listens.
+    /// Returns the address on which the server listens.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -188,7 +188,7 @@ async fn meet(
     Ok(None)
 }
 
-/// Whether a connection may carry more than one request.
+/// The permission of a connection to carry more than one request.
 struct KeepAlive(bool);
 
 /// Serves HTTP on a connection until it ends.
@@ -280,7 +280,7 @@ async fn turn(shared: &Shared) -> Option<OwnedSemaphorePermit> {
         .ok()
 }
 
-/// The length of the requested content in bytes. A manifest may be long, so it is read on a blocking thread.
+/// Returns the length of the requested content in bytes. A manifest may be long, so it is read on a blocking thread.
 async fn length(shared: &Arc<Shared>, kind: AssetKind, sha256: &str) -> io::Result<u64> {
     let (shared, sha256) = (Arc::clone(shared), sha256.to_owned());
     let look = move || match kind {
@@ -290,7 +290,7 @@ async fn length(shared: &Arc<Shared>, kind: AssetKind, sha256: &str) -> io::Resu
     tokio::task::spawn_blocking(look).await?
 }
 
-/// The response for an asset that cannot be sent. A device retries only after an error of the coordinator's disk.
+/// Returns the response for an asset that cannot be sent. A device retries only after an error of the coordinator's disk.
 fn unreadable(device: &DeviceId, error: &io::Error) -> Response<Content> {
     match error.kind() {
         io::ErrorKind::NotFound => refusal(StatusCode::NOT_FOUND, "the coordinator has no such asset"),

@@ -10,9 +10,9 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use super::rights::Peer;
 use crate::{handshake_limiter::in_time, keys};
 
-/// How the broker accepts connections.
+/// The broker's method of accepting connections.
 pub(crate) enum Acceptor {
-    /// Without TLS. By default the configuration allows this only on loopback.
+    /// Plain TCP. By default the configuration allows this only on loopback.
     Plain,
     /// TLS 1.3 with client certificates of the lab.
     Tls {

@@ -123,12 +123,12 @@ impl Broker {
         })
     }
 
-    /// The address on which the broker listens. Port 0 is replaced by the actual port.
+    /// Returns the address on which the broker listens. Port 0 is replaced by the actual port.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The connector for the coordinator's own connection.
+    /// Returns the connector for the coordinator's own connection.
     pub(crate) fn loopback_connector(&self) -> LoopbackConnector {
         self.connector.clone()
     }

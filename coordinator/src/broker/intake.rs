@@ -78,7 +78,7 @@ impl Intake {
         }
     }
 
-    /// Capacity for one message of this length. `None` when the coordinator is shutting down.
+    /// Waits for the capacity for one message of this length. `None` when the coordinator is shutting down.
     async fn capacity(&self, bytes: usize) -> Option<(mpsc::Permit<'_, Inbound>, OwnedSemaphorePermit)> {
         let capacity = Arc::clone(&self.capacity);
         let permit = capacity.acquire_many_owned(units(bytes)).await.ok()?;
@@ -87,7 +87,7 @@ impl Intake {
     }
 }
 
-/// The units that a message takes.
+/// Returns the units that a message takes.
 fn units(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(UNIT).clamp(1, INBOX_CAPACITY)).unwrap_or(u32::MAX)
 }

@@ -23,7 +23,7 @@ const QUEUED_MESSAGES: usize = 65_536;
 /// the share of one device. This value allows 64 devices their full share.
 const RETAINED: usize = 64 * super::retained::MESSAGES_PER_DEVICE;
 
-/// The broker's configuration. The broker stores nothing on disk: devices repeat missing messages.
+/// Returns the broker's configuration. The broker stores nothing on disk: devices repeat missing messages.
 pub(super) fn broker(listen: SocketAddr) -> BrokerConfig {
     BrokerConfig {
         bind_addresses: vec![listen],
@@ -51,7 +51,7 @@ pub(super) fn broker(listen: SocketAddr) -> BrokerConfig {
     }
 }
 
-/// The library's own resource limits, all disabled.
+/// Returns the library's own resource limits, all disabled.
 ///
 /// The acceptor bounds connections per device and per address. There is no message rate: a log may arrive as fast as it is committed, and
 /// a rejected message would only be sent again. [`super::pace`] delays all other messages.

@@ -129,7 +129,7 @@ fn configuration(directory: &Path, listen: SocketAddr) -> String {
     )
 }
 
-/// The user name of this process, if `/etc/passwd` has one.
+/// Returns the user name of this process, if `/etc/passwd` has one.
 fn own_name() -> Option<String> {
     let id = rustix::process::geteuid().as_raw().to_string();
     let users = fs::read_to_string("/etc/passwd").ok()?;

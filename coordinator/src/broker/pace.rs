@@ -1,4 +1,4 @@
-//! Limits how fast one device may publish to the embedded broker, logs excepted.
+//! Limits the rate at which one device may publish to the embedded broker, logs excepted.
 //!
 //! A hello or a state costs the ingest a commit to disk. When the broker's queue to the coordinator is full, it drops its oldest message.
 //! Without a limit, one device's hellos would displace the states of all other devices. A device over its rate waits, through TCP, and

@@ -99,7 +99,7 @@ impl Routing {
         self.forward(&mut wills).await;
     }
 
-    /// Returns what must be kept for as long as the subscription is to last.
+    /// Returns the guard that keeps the subscription.
     async fn subscribe_to_wills(&self, lanes: DeliveryLanes) -> Option<impl Sized + use<>> {
         let (displace, displaced) = oneshot::channel();
         let queue = self.devices.queue_handle(WILLS);

@@ -1,5 +1,5 @@
-//! Since when devices are absent or take no cells, as this scheduler has seen it, and what that means for a cell that needs them. It ends
-//! nothing itself.
+//! The absences of devices: since when each is absent or takes no cells, as this scheduler has seen it, and the consequence for a cell that
+//! needs them. It ends nothing itself.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,11 +13,11 @@ use crate::store::{CampaignRow, DeviceHealth, DeviceRow};
 
 /// The absences of devices, measured by the monotonic clock. They begin anew with each scheduler.
 pub(super) struct Absences {
-    /// Since when each absent device has been absent.
+    /// The time when each absent device became absent.
     absent_since: BTreeMap<DeviceId, Instant>,
-    /// Since when each device takes no cells, because it is absent, quarantined or in maintenance.
+    /// The time when each device stopped taking cells: it is absent, quarantined or in maintenance.
     ineligible_since: BTreeMap<DeviceId, Instant>,
-    /// Since when each unfinished campaign has been followed. No absence counts that is older.
+    /// The time when each unfinished campaign was first followed. No absence counts that is older.
     followed_since: BTreeMap<String, Instant>,
 }
 
@@ -53,12 +53,12 @@ impl Absences {
         }
     }
 
-    /// Returns for how many seconds a device has been absent, if the campaign loses it after that time.
+    /// Returns the seconds for which a device has been absent, if the campaign loses it after that time.
     pub(super) fn absent_for(&self, device: &DeviceId, campaign: &CampaignRow, now: Instant) -> Option<u64> {
         self.lost_for(&self.absent_since, device, campaign, now)
     }
 
-    /// Returns for how many seconds a device has taken no cells, if the campaign loses it after that time.
+    /// Returns the seconds for which a device has taken no cells, if the campaign loses it after that time.
     pub(super) fn ineligible_for(
         &self,
         device: &DeviceId,
@@ -91,7 +91,7 @@ fn note(since: &mut BTreeMap<DeviceId, Instant>, device: &DeviceRow, holds: bool
     }
 }
 
-/// Returns one word for why a device takes no cells. `None` means a removed device.
+/// Returns the word for the reason why a device takes no cells. `None` means a removed device.
 pub(super) const fn why_not(device: Option<&DeviceRow>) -> &'static str {
     match device {
         None => "removed",

@@ -10,8 +10,8 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Returns the draft of the audit `test` of a performance run and an accuracy run. The inner error is why there is none, as text for the
-/// attempt.
+/// Returns the draft of the audit `test` of a performance run and an accuracy run. The inner error is the reason why there is none, as text
+/// for the attempt.
 ///
 /// # Errors
 /// Returns an error when the store fails.

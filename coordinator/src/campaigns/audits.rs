@@ -1,5 +1,5 @@
-//! The audits of a plan's cells: which compliance tests are run after which of a table's combinations. It drafts no runs; [`super::audit_draft`]
-//! does when the audited runs exist.
+//! The audits of a plan's cells: the compliance tests that follow a table's combinations. It drafts no runs; [`super::audit_draft`] does
+//! when the audited runs exist.
 
 use regatta_config::catalogue::Catalogue;
 use regatta_types::Mode;
@@ -89,7 +89,7 @@ impl Audits {
         })
     }
 
-    /// The number of combinations that are audits.
+    /// Returns the number of combinations that are audits.
     pub(super) const fn combinations(&self) -> usize {
         self.tests.len() * self.audited.len()
     }

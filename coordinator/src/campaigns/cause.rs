@@ -1,4 +1,4 @@
-//! Why an attempt failed: exactly one cause and a reason, from its run's row. [`crate::runs`] decides the cause of a run's end.
+//! The failure of an attempt: exactly one cause and a reason, from its run's row. [`crate::runs`] decides the cause of a run's end.
 
 use regatta_text::significant;
 use regatta_types::documents::{AccuracyResult, AuditResult, EndCause};
@@ -26,7 +26,7 @@ fn reason(row: &RunRow) -> String {
         .unwrap_or_else(|| format!("the run ended as {} without a reason", row.state.phase))
 }
 
-/// Returns why a run that has ended on its device is not good.
+/// Returns the cause and reason of a run that has ended on its device and is not good.
 fn of_outcome(outcome: &RunOutcome) -> Option<String> {
     if outcome.signed == Some(false) {
         return Some("the evidence is not signed by the device".to_owned());
@@ -53,7 +53,7 @@ fn of_outcome(outcome: &RunOutcome) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// Returns why an audit failed.
+/// Returns the reason of an audit's failure.
 fn of_audit(audit: &AuditResult) -> String {
     let test = &audit.of.test;
     if let Some(why) = audit.fault.as_ref().or(audit.mismatch.as_ref()) {

@@ -32,10 +32,10 @@ pub(crate) struct CellTable {
     /// Labels of devices.
     #[serde(default, deserialize_with = "spanned_words")]
     pub(crate) labels: Vec<Spanned<String>>,
-    /// Which of the devices take the cells.
+    /// The choice of devices that take the cells.
     #[serde(default)]
     pub(super) placement: Option<Spanned<String>>,
-    /// What the cells do instead of a measurement.
+    /// The work of the cells, instead of a measurement.
     #[serde(default)]
     pub(super) task: Option<Spanned<RunTask>>,
     /// The benchmark's name or alias.
@@ -58,7 +58,7 @@ pub(crate) struct CellTable {
     /// The meter of a power session after every good performance run.
     #[serde(default)]
     pub(crate) power: Option<Spanned<String>>,
-    /// How often each is run.
+    /// The number of times that each combination is run.
     #[serde(default)]
     pub(crate) repeat: Option<Spanned<u64>>,
     /// Higher ones come first.
@@ -85,10 +85,10 @@ pub(crate) struct CellTable {
     conf: BTreeMap<String, String>,
     #[serde(default)]
     asset: Vec<String>,
-    /// What must hold on a device before a run starts, instead of the plan's gate.
+    /// The conditions that a device must meet before a run starts, instead of the plan's gate.
     #[serde(default)]
     pub(super) gate: Option<Spanned<GateWords>>,
-    /// How long a device may have a run, instead of the plan's limit.
+    /// The time that a device may have a run, instead of the plan's limit.
     #[serde(default)]
     pub(super) run_limit: Option<Spanned<String>>,
 }
@@ -128,7 +128,7 @@ impl CellTable {
         }
     }
 
-    /// What the cells do.
+    /// Returns the work of the cells.
     pub(crate) fn task(&self) -> RunTask {
         self.task
             .as_ref()

@@ -1,4 +1,5 @@
-//! Estimates how long campaigns take. A plan's estimate uses past runs and settings; a running campaign's uses its attempts. Each estimate states its basis.
+//! Estimates the duration of campaigns. A plan's estimate uses past runs and settings; a running campaign's uses its attempts. Each
+//! estimate states its basis.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub(crate) enum TimeBasis {
     PastRuns,
     /// The shortest time that the settings allow.
     Settings,
-    /// Nothing is known.
+    /// No basis is known.
     None,
 }
 
@@ -152,7 +153,7 @@ pub(super) fn is_alike(row: &RunRow, draft: &RunDraft) -> bool {
         && row.draft.user_settings == draft.user_settings
 }
 
-/// Returns how long LoadGen ran, in seconds.
+/// Returns the duration of LoadGen's run in seconds.
 pub(super) fn loadgen_seconds(row: &RunRow) -> Option<f64> {
     let nanoseconds = row.outcome.as_ref()?.timing.as_ref()?.duration_ns?;
     Some(nanoseconds as f64 / 1e9)

@@ -47,7 +47,7 @@ pub(crate) struct ExpandedPlan {
     pub(crate) combinations: Vec<Combination>,
     /// A draft of each combination for one of its devices.
     pub(crate) drafts: Vec<RunDraft>,
-    /// How often each combination is run, on each of its devices if it is placed on each.
+    /// The number of times that each combination is run, on each of its devices if it is placed on each.
     pub(crate) repeats: Vec<u64>,
     /// The cells in their order.
     pub(crate) cells: Vec<NewCell>,
@@ -107,7 +107,7 @@ struct Expansion<'a> {
 
 /// A combination whose cells follow those of others.
 struct Dependent<'a> {
-    /// What they are.
+    /// The kind of the cells.
     kind: DependentKind<'a>,
     /// The place after the table's modes.
     order: usize,

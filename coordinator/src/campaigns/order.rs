@@ -22,12 +22,12 @@ pub(super) struct CellOrder {
     pub(super) device: String,
 }
 
-/// The rank of a combination.
+/// Returns the rank of a combination.
 pub(super) fn combination_rank(seed: u64, number: u64) -> String {
     sha256_hex(format!("{seed}/combination/{number}").as_bytes())
 }
 
-/// The rank of a device.
+/// Returns the rank of a device.
 pub(super) fn device_rank(seed: u64, device: &DeviceId) -> String {
     sha256_hex(format!("{seed}/device/{device}").as_bytes())
 }

@@ -43,10 +43,10 @@ pub(super) struct FleetView {
     pub(super) present: BTreeSet<DeviceId>,
 }
 
-/// What the campaign has run so far.
+/// The runs of the campaign so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct History {
-    /// How often each device has run each combination.
+    /// The number of times that each device has run each combination.
     pub(super) attempts: BTreeMap<(u64, DeviceId), u64>,
     /// The heat of each device's last attempt.
     pub(super) last_heat: BTreeMap<DeviceId, Heat>,

@@ -47,7 +47,7 @@ struct File {
     cells: Vec<Spanned<CellTable>>,
 }
 
-/// Which software a device may have during a campaign.
+/// The software that a device may have during a campaign.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SoftwareRule {
@@ -174,12 +174,12 @@ impl CampaignPlan {
         })
     }
 
-    /// A problem at a place of the text.
+    /// Creates a problem at a place of the text.
     pub(crate) fn problem(&self, span: &Range<usize>, what: impl Into<String>) -> PlanProblem {
         PlanProblem::at(&self.text, span, what)
     }
 
-    /// Returns when attempts cease to begin, for a start at `now`.
+    /// Returns the time after which no attempt begins, for a start at `now`.
     ///
     /// # Errors
     /// Returns [`PlanProblem`] when that time has passed, or is beyond the calendar.

@@ -15,7 +15,7 @@ pub(crate) struct PlanProblem {
 }
 
 impl PlanProblem {
-    /// A problem that belongs to no line.
+    /// Creates a problem that belongs to no line.
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self {
             line: None,
@@ -24,7 +24,7 @@ impl PlanProblem {
         }
     }
 
-    /// A problem at a place of the plan's text.
+    /// Creates a problem at a place of the plan's text.
     pub(super) fn at(text: &str, span: &Range<usize>, what: impl Into<String>) -> Self {
         Self {
             line: Some(line_at(text, span.start)),
@@ -39,7 +39,7 @@ impl PlanProblem {
     }
 }
 
-/// The number of the line with a byte.
+/// Returns the number of the line with a byte.
 fn line_at(text: &str, byte: usize) -> usize {
     let before = text.as_bytes().iter().take(byte);
     before.filter(|byte| **byte == b'\n').count() + 1

@@ -7,8 +7,7 @@ use regatta_types::{RunId, documents::EndCause};
 
 use super::cause;
 use crate::{
-    exit,
-    power::FAILED_CHECK,
+    command_output::{FAILED_CHECK, failure_lines},
     store::{self, PowerSessionRow, Store},
 };
 
@@ -54,7 +53,7 @@ pub(super) fn session_result(
     })
 }
 
-/// The cause of a session without a verdict: that of its run, if one has failed.
+/// Returns the cause of a session without a verdict: that of its run, if one has failed.
 fn cause_without_verdict(row: &PowerSessionRow, store: &Store) -> store::Result<(EndCause, String)> {
     for (part, run) in [("ranging", row.ranging), ("testing", row.testing)] {
         let run = run.map_or(Ok(None), |run| store.run(run))?;
@@ -84,7 +83,7 @@ fn failure_in_output(log: &Path) -> (EndCause, String) {
     let failed: Vec<&str> = lines().filter(|line| line.starts_with(FAILED_CHECK)).collect();
     match failed.as_slice() {
         [] => {
-            let failure: Vec<&str> = exit::failure_lines(&text).collect();
+            let failure: Vec<&str> = failure_lines(&text).collect();
             let last = || {
                 lines()
                     .next_back()

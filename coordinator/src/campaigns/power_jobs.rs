@@ -49,9 +49,9 @@ struct SessionCommand {
 /// The state of a session's command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobState {
-    /// It runs.
+    /// The command runs.
     Running,
-    /// It has ended.
+    /// The command has ended.
     Ended,
     /// Another process started it.
     Unknown,

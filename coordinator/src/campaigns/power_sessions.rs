@@ -1,4 +1,4 @@
-//! The power sessions of a plan: which runs they follow, and whether their meter can be used.
+//! The power sessions of a plan: the runs that they follow, and the check of their meter.
 
 use regatta_types::Mode;
 

@@ -1,4 +1,5 @@
-//! The progress of a campaign: its pending cells and what ran where. It follows the changes of cells, and reads no cell that has not changed.
+//! The progress of a campaign: its pending cells and the history of runs and devices. It follows the changes of cells, and reads no cell
+//! that has not changed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -103,7 +104,7 @@ impl Progress {
         Ok(count)
     }
 
-    /// Replaces what is known of a cell.
+    /// Replaces the state of a cell.
     fn replace(&mut self, cell: Cell) {
         if let Some(old) = self.cells.remove(&cell.row.number) {
             self.count(&old, false);
@@ -259,7 +260,7 @@ impl Progress {
         candidates.any(|device| device != last && !has_failed(device))
     }
 
-    /// The number of open attempts.
+    /// Returns the number of open attempts.
     pub(super) const fn open_attempts(&self) -> usize {
         self.open_attempts
     }
@@ -269,7 +270,7 @@ impl Progress {
         self.pending.values()
     }
 
-    /// Returns what ran where. Repetitions that shall run on one device are bound to it by an open or a good attempt.
+    /// Returns the history of runs and devices. Repetitions that shall run on one device are bound to it by an open or a good attempt.
     pub(super) const fn history(&self) -> &History {
         &self.history
     }

@@ -5,7 +5,7 @@ use regatta_types::documents::EndCause;
 
 use crate::store::{AttemptRow, CampaignRow};
 
-/// What another attempt could change.
+/// The changes that another attempt could make.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Alternatives {
     /// Whether a measured rate can make the run VALID.

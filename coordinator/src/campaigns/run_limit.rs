@@ -7,11 +7,11 @@ use crate::{
     store::{RunDraft, RunRow},
 };
 
-/// How many times longer than the longest past run, or than its shortest duration, a run may take.
+/// The multiple of the longest past run, or of its shortest duration, that a run may take.
 const TIMES: u64 = 10;
 /// The least limit of a run with past ones: preparation and delivery take time, too.
 const LEAST_WITH_PAST_S: u64 = 3_600;
-/// The least limit of a run of which only the shortest duration is known.
+/// The least limit of a run whose only known time is its shortest duration.
 const LEAST_WITHOUT_S: u64 = 86_400;
 
 /// Returns the limit in seconds. `past` are recorded runs of the same device, benchmark and engine.

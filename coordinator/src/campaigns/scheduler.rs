@@ -208,7 +208,7 @@ impl Scheduler {
         self.begin(campaign, devices, &next, now)
     }
 
-    /// Returns why no attempt begins any more.
+    /// Returns the reason why no attempt begins any more.
     fn no_more_attempts(&self, campaign: &CampaignRow, now: Now) -> Option<String> {
         if campaign.state == CampaignState::Aborted {
             return Some(ABORTED.to_owned());
@@ -235,7 +235,7 @@ impl Scheduler {
         Ok(FleetView { idle, present })
     }
 
-    /// Reads what has changed of a campaign's progress.
+    /// Reads the changes of a campaign's progress.
     fn refresh(&mut self, campaign: &CampaignRow) -> anyhow::Result<()> {
         let progress = match self.progress.entry(campaign.name.clone()) {
             Entry::Occupied(known) => known.into_mut(),

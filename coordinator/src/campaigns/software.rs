@@ -6,11 +6,11 @@ use regatta_types::documents::SoftwareFacts;
 /// The digits of a hash that a sentence has.
 const SHOWN_DIGITS: usize = 12;
 
-/// What an operator can do about it.
+/// The hint for an operator about changed software.
 pub(super) const HINT: &str = "hint: install the earlier software and `regatta campaign retry NAME --cause precondition`, or start a campaign \
      for the new one; `software = \"any\"` in a plan allows both";
 
-/// Returns how the software changed since the campaign began.
+/// Returns a description of the software's changes since the campaign began.
 pub(super) fn change(then: Option<&SoftwareFacts>, now: Option<&SoftwareFacts>) -> String {
     let unknown = SoftwareFacts::default();
     let (then, now) = (then.unwrap_or(&unknown), now.unwrap_or(&unknown));

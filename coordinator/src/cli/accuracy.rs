@@ -103,7 +103,7 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
     })
 }
 
-/// The directory of the labels: the named one, otherwise the workspace's scratch directory, otherwise `MLPERF_SCRATCH_PATH`.
+/// Returns the directory of the labels: the named one, otherwise the workspace's scratch directory, otherwise `MLPERF_SCRATCH_PATH`.
 pub(super) fn labels(named: Option<&Path>, workspace: Option<&Workspace>) -> Result<PathBuf, Failure> {
     named
         .map(Path::to_owned)

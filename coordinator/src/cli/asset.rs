@@ -1,4 +1,4 @@
-//! `regatta asset`: which models, preprocessed data and caches devices get from here.
+//! `regatta asset`: the models, preprocessed data and caches that devices get from here.
 
 use std::path::{Path, PathBuf};
 
@@ -152,7 +152,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     }
 }
 
-/// What is to be kept, and where it belongs below the scratch directory.
+/// A file to add, and its path below the scratch directory.
 type Source = (PathBuf, String);
 
 fn sources_of(

@@ -21,7 +21,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What a benchmark without an engine is for.
+/// The use of a benchmark without an engine.
 const NO_ENGINE: &str = "`prep`, `data`, `accuracy` and staging know it, `run` does not";
 
 /// The remedy when files cannot be looked for.

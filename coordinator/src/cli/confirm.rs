@@ -1,4 +1,4 @@
-//! Asks for a confirmation on a terminal. Without a terminal the user confirms with `--yes`.
+//! Prompts for a confirmation on a terminal. Without a terminal the user confirms with `--yes`.
 
 use std::io::{self, IsTerminal as _, Write as _};
 

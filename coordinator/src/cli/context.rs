@@ -1,4 +1,4 @@
-//! What commands share: the workspace, the output format, and printing.
+//! The common part of commands: the workspace, the output format, and printing.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -39,12 +39,13 @@ pub(crate) enum Format {
     Html,
 }
 
-/// What every command takes; one that has more formats declares a `--format` of its own over the global one.
+/// Returns the parser of the formats that every command takes; one that has more formats declares a `--format` of its own over the global
+/// one.
 pub(super) fn text_or_json() -> impl TypedValueParser<Value = Format> {
     formats(["text", "json"])
 }
 
-/// What a command takes whose result is a table.
+/// Returns the parser of the formats of a command whose result is a table.
 pub(super) fn text_json_or_csv() -> impl TypedValueParser<Value = Format> {
     formats(["text", "json", "csv"])
 }
@@ -62,12 +63,12 @@ fn formats<const N: usize>(words: [&'static str; N]) -> impl TypedValueParser<Va
 pub(crate) struct Context {
     /// The workspace's directory.
     pub(crate) workspace: PathBuf,
-    /// How results are printed.
+    /// The format of results.
     pub(crate) format: Format,
 }
 
 impl Context {
-    /// A command of this program in this workspace, as it can be pasted into a shell.
+    /// Returns a command of this program in this workspace, as it can be pasted into a shell.
     pub(crate) fn command(&self, words: &str) -> String {
         match self.workspace_option() {
             None => format!("regatta {words}"),
@@ -75,7 +76,7 @@ impl Context {
         }
     }
 
-    /// The option that names this workspace, unless every command uses it anyway.
+    /// Returns the option that names this workspace, unless every command uses it anyway.
     fn workspace_option(&self) -> Option<String> {
         let is_default = self.workspace == Path::new(".")
             || std::env::var_os(WORKSPACE_VARIABLE).is_some_and(|set| *set == *self.workspace.as_os_str());
@@ -104,7 +105,7 @@ impl Context {
         Ok((workspace, store))
     }
 
-    /// The workspace, if the directory is one: for commands that do not need one and respect its own files.
+    /// Returns the workspace, if the directory is one: for commands that do not need one and respect its own files.
     pub(crate) fn open_if_there(&self) -> Result<Option<Workspace>, Failure> {
         match Workspace::open(&self.workspace) {
             Ok(workspace) => Ok(Some(workspace)),
@@ -124,7 +125,7 @@ impl Context {
         }
     }
 
-    /// Whether progress may be drawn on the terminal.
+    /// Returns whether progress may be drawn on the terminal.
     pub(crate) fn is_lively(&self) -> bool {
         io::stderr().is_terminal() && !is_quiet()
     }
@@ -153,7 +154,7 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Whether `--quiet` was given.
+/// Whether the command line has `--quiet`.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Switches off [`tell`] and progress for the rest of the process.

@@ -1,5 +1,5 @@
-//! `regatta data`: where a benchmark's dataset, labels and model are published, which of them are below the scratch directory, and whether
-//! they are those that were published. `fetch` downloads what is free. What needs a registration is the user's to get.
+//! `regatta data`: the published places of a benchmark's dataset, labels and model, and the state of their files below the scratch
+//! directory. `fetch` downloads what is free. What needs a registration is the user's to get.
 
 mod checksum;
 mod fetch;

@@ -111,7 +111,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// The store has the last reports. Without a coordinator no device is online.
+/// Updates the devices with their present state: the store has the last reports. Without a coordinator no device is online.
 pub(super) fn listen(
     devices: &mut [DeviceRow],
     context: &Context,

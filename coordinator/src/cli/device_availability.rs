@@ -1,4 +1,4 @@
-//! Whether devices take runs, checked when a user requests runs: quarantined and drained devices do not, unless the user forces it.
+//! Checks that devices take runs when a user requests them: quarantined and drained devices do not, unless the user forces it.
 
 use std::collections::BTreeSet;
 

@@ -48,7 +48,7 @@ pub(super) struct KnownRuns<'a> {
     benchmark: &'a str,
     /// The engine.
     engine: &'a str,
-    /// How long to wait for them.
+    /// The longest wait for them.
     longest: Duration,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct JobArgs {
 }
 
 impl JobArgs {
-    /// The words of the flags for a task.
+    /// Returns the words of the flags for a task.
     pub(super) fn words(&self, task: RunTask, engine: EngineKind) -> Words {
         Words {
             benchmark: self.benchmark.clone(),

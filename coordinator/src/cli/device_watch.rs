@@ -12,7 +12,7 @@ use crate::{
     tables,
 };
 
-/// Whether the coordinator receives messages from a device.
+/// The presence of a device: whether the coordinator receives its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Heard,
@@ -29,7 +29,7 @@ pub(super) struct DeviceWatch {
     unavailable: BTreeSet<DeviceId>,
 }
 
-/// What a look at the devices found.
+/// The result of one look at the devices.
 #[derive(Debug, Default)]
 pub(super) struct DeviceReport {
     /// A sentence for each change since the last look.

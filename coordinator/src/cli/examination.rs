@@ -18,7 +18,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How often it is looked whether the answer has come.
+/// The interval of looking for the answer.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Flags of `device doctor`.
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
     Ok(code)
 }
 
-/// What a device found about itself.
+/// The findings of a device about itself.
 struct DeviceFindings {
     document: Value,
     text: String,
@@ -107,7 +107,7 @@ impl DeviceFindings {
             .push_str(&format!("\n\npower client\n{}", tables::preflight(lines)));
     }
 
-    /// The exit code: whether the device is fit to measure.
+    /// Returns the exit code: whether the device is fit to measure.
     fn code(&self) -> u8 {
         match self.document.get("fit").and_then(Value::as_bool) {
             Some(true) => exit::OK,

@@ -2,7 +2,7 @@
 
 pub(super) use crate::operations::{described, remedy};
 
-/// The name of this process's user, for the log.
+/// Returns the name of this process's user, for the log.
 pub(super) fn user() -> String {
     let named = ["USER", "LOGNAME"]
         .into_iter()

@@ -18,7 +18,7 @@ pub(crate) fn with_hint(error: anyhow::Error, workspace: &Workspace) -> Failure 
     Failure::from(error).optional_hint(hint)
 }
 
-/// Returns what a user can do about the error.
+/// Returns the hint for a user about the error.
 fn hint(error: &anyhow::Error, config: &str) -> Option<String> {
     let other_port = |key| Some(format!("set another port with `{key}` in {config}"));
     if let Some(BrokerError::PortInUse(..)) = error.downcast_ref() {

@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// Where the coordinator finds a mosquitto that it configures: on this machine.
+/// Returns the address at which the coordinator finds a mosquitto that it configures: on this machine.
 fn mosquitto_address(listen: SocketAddr) -> BrokerAddress {
     let mut socket = listen;
     if socket.ip().is_unspecified() {
@@ -111,7 +111,7 @@ fn mosquitto_address(listen: SocketAddr) -> BrokerAddress {
     BrokerAddress::of(socket, true)
 }
 
-/// This machine's address on the network: the one that it would send from. Nothing is sent to find it out.
+/// Returns this machine's address on the network: the one that it would send from. Nothing is sent to find it out.
 fn own_address(listen: SocketAddr) -> String {
     if !listen.ip().is_unspecified() {
         return listen.ip().to_string();

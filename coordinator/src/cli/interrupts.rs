@@ -1,4 +1,4 @@
-//! Ctrl-C and the other signals that end a program, counted or noted, so that the command decides what they mean.
+//! Ctrl-C and the other signals that end a program, counted or noted, so that the command decides about their meaning.
 
 use std::{
     io,
@@ -59,12 +59,12 @@ impl Interrupts {
         })
     }
 
-    /// The number of interrupts so far.
+    /// Returns the number of interrupts so far.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Waits for the interrupt with this number. Returns whether it came in time.
+    /// Waits for the interrupt with this number. Returns whether it was in time.
     pub(super) fn wait_for(&self, number: usize, longest: Duration) -> bool {
         let begun = Instant::now();
         while self.count() < number {
@@ -86,7 +86,8 @@ impl Drop for Interrupts {
     }
 }
 
-/// Whether this process is in the foreground of the terminal on its standard input. In the background, changing settings would stop it.
+/// Returns whether this process is in the foreground of the terminal on its standard input. In the background, changing settings would stop
+/// it.
 fn has_terminal() -> bool {
     tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }

@@ -141,7 +141,7 @@ fn issue(
     })
 }
 
-/// What a removal did, as a JSON document.
+/// The result of a removal, as a JSON document.
 #[derive(Serialize)]
 struct RemovalDocument<'a> {
     device: &'a str,
@@ -237,7 +237,7 @@ fn take_back(name: &str, context: &Context, store: &Store) -> Result<(), Failure
     Ok(())
 }
 
-/// The device that a user means by name or id: a member, or one that has only said hello.
+/// Returns the device that a user means by name or id: a member, or one that has only sent a hello.
 fn find(name_or_id: &str, store: &Store) -> Result<Option<(DeviceId, String, [u8; 32])>, Failure> {
     let members = store
         .members()?

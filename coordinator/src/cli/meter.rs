@@ -1,4 +1,4 @@
-//! `regatta meter`: the power meters of the lab, and who uses them.
+//! `regatta meter`: the power meters of the lab, and their leases.
 
 use regatta_power::{ptd, server_conf as conf};
 use regatta_text::escape;
@@ -234,7 +234,7 @@ fn end_lease(row: &MeterRow, reason: &str, store: &Store) -> Result<(), Failure>
     Ok(())
 }
 
-/// The failure of a command that names a meter which does not exist.
+/// Returns the failure of a command that names a meter which does not exist.
 pub(super) fn unknown(name: &str) -> Failure {
     Failure::misuse(format!("unknown meter `{}`", escape(name)))
         .hint("`regatta meter list` shows those that there are; `regatta meter add` adds one")

@@ -1,5 +1,5 @@
-//! `regatta prep`: a data set as published becomes samples as LoadGen's harness reads them, in the type and layout that an engine
-//! reads. `--verify` compares samples with a manifest instead.
+//! `regatta prep`: turns a published data set into samples as LoadGen's harness reads them, in the type and layout that an engine reads.
+//! `--verify` compares samples with a manifest instead.
 
 use std::path::{Path, PathBuf};
 
@@ -73,7 +73,7 @@ pub(super) struct Args {
     rounding: Option<Rounding>,
 }
 
-/// NCHW is the common word for the order of the shape.
+/// Parses a layout. NCHW is the common word for the order of the shape.
 fn layout(word: &str) -> Result<Layout, String> {
     let word = if word.eq_ignore_ascii_case("nchw") {
         "linear"
@@ -223,7 +223,7 @@ fn verify(
     })
 }
 
-/// The benchmark's own samples, or others made of them; the own ones are made first where they are not there.
+/// Returns the benchmark's own samples, or others made of them; the own ones are made first where they are not there.
 fn make(
     args: &Args,
     benchmark: &Benchmark,
@@ -302,7 +302,7 @@ fn make_of_images(
     prepare_images(&request, out, progress).map_err(failure)
 }
 
-/// How bytes are made, where the flags or the benchmark say it.
+/// Returns the quantisation that the flags or the benchmark name.
 fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Quantised>, Failure> {
     let published = match &benchmark.prep {
         Some(Prep::JpegImages(kind)) if form.dtype == Dtype::Int8 => kind.int8_scale,

@@ -20,7 +20,7 @@ use crate::{
     tables::{self, run_text},
 };
 
-/// The interval between two lines of a log about what a run waits for.
+/// The interval between two lines of a log about a waiting run.
 const WAIT_LINES: Duration = Duration::from_secs(60);
 
 /// Returns the runs' rows, in the order of `ids`.
@@ -47,7 +47,7 @@ struct Shown {
     phase: Option<RunPhase>,
     over: bool,
     running_since: Option<Instant>,
-    /// When a log's last line about a wait was printed.
+    /// The time when a log's last line about a wait was printed.
     waited: Option<Instant>,
 }
 
@@ -60,7 +60,7 @@ impl View {
         }
     }
 
-    /// Shows the state of a run. `absent` says that its device sends no messages.
+    /// Shows the state of a run. `absent` means that its device sends no messages.
     pub(crate) fn show(&mut self, row: &RunRow, bytes: u64, absent: Option<&str>) {
         let shown = self.shown.entry(row.id).or_default();
         if shown.over {
@@ -100,7 +100,7 @@ impl View {
         }
     }
 
-    /// Leaves what was drawn on the terminal.
+    /// Leaves the drawn lines on the terminal.
     pub(crate) fn leave(&self) {
         self.terminal.iter().for_each(RunLines::leave);
     }

@@ -1,5 +1,5 @@
-//! Prints runs that were waited for: first why runs failed or were aborted, then the table of the others. The results of audits,
-//! and why a run is not good, come last.
+//! Prints runs after a wait: first the reasons of failed or aborted ones, then the table of the others. The results of audits, and why a
+//! run is not good, come last.
 
 use std::io;
 

@@ -141,7 +141,7 @@ const WITHOUT_A_PLAN: &str =
     "a run without a plan: `regatta run --benchmark NAME --scenario NAME`; earlier runs: `regatta runs list`";
 
 impl Args {
-    /// A length, a state, a limit and a gate on the command line are meant for every run of a plan.
+    /// Applies the command line's length, state, limit and gate, which are meant for every run of a plan.
     fn change(&self, words: &mut Words) {
         if let Some(state) = &self.state {
             words.state = Some(StateWords::Preset(state.clone()));

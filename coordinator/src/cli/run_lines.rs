@@ -1,5 +1,5 @@
-//! The lines of runs on a terminal: a line for each, which changes in place. When there are more runs than the terminal has lines, those that
-//! ended are printed and scroll away, and those that wait are counted in the last line. What a line says is not decided here.
+//! The lines of runs on a terminal: a line for each, which changes in place. When there are more runs than the terminal has lines, those
+//! that ended are printed and scroll away, and those that wait are counted in the last line. This file does not decide the text of a line.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -67,7 +67,7 @@ impl RunLines {
         self.show_count();
     }
 
-    /// Whether a run gets one of the lines: runs that wait for their device get none.
+    /// Returns whether a run gets one of the lines: runs that wait for their device get none.
     fn has_line(&self, row: &RunRow, max_lines: usize) -> bool {
         row.shown_phase() != RunPhase::Queued && self.lines.len() < max_lines
     }
@@ -105,7 +105,7 @@ impl RunLines {
         drop(self.bars.println(line));
     }
 
-    /// Leaves what was drawn on the terminal.
+    /// Leaves the drawn lines on the terminal.
     pub(super) fn leave(&self) {
         for line in self.lines.values().chain(&self.count) {
             if !line.is_finished() {

@@ -13,7 +13,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// The terminal of standard error, from which nothing is cleared yet.
+    /// Creates the screen of the terminal of standard error, from which nothing is cleared yet.
     pub(super) fn new() -> Self {
         Self {
             terminal: Term::stderr(),
@@ -43,7 +43,7 @@ impl Screen {
         self.terminal.clear_to_end_of_screen()
     }
 
-    /// Clears what was drawn.
+    /// Clears the drawn lines.
     pub(super) fn clear(&self) {
         if self.is_drawn {
             let _ = self.terminal.clear_screen();

@@ -80,7 +80,7 @@ fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
     lines.join("\n")
 }
 
-/// The runtime for the network. Two threads are enough, because disk access and hashing have their own.
+/// Returns the runtime for the network. Two threads are enough, because disk access and hashing have their own.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -47,7 +47,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// One setting, for programs.
+/// Returns one setting, for programs.
 fn document(setting: &Setting) -> Value {
     let words =
         |engines: &[EngineKind]| -> Vec<&str> { engines.iter().map(|engine| engine.as_str()).collect() };

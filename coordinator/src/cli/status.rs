@@ -1,4 +1,4 @@
-//! `regatta status`: the coordinator, its broker, disk and tokens, the devices with their runs, and what needs attention.
+//! `regatta status`: the coordinator, its broker, disk and tokens, the devices with their runs, and the things that need attention.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn gather(context: &Context, workspace: &Workspace, store: &Store) -> Result<Lab
     Ok(status)
 }
 
-/// Returns when the certificate of the lab's authority ends.
+/// Returns the end of the certificate of the lab's authority.
 fn authority_end(workspace: &Workspace) -> Result<Option<Timestamp>, Failure> {
     if !workspace.config().tls {
         return Ok(None);
@@ -126,7 +126,7 @@ fn disk(workspace: &Workspace, store: &Store) -> Result<DiskStatus, Failure> {
     })
 }
 
-/// Lists what a user should look at, each with what to do.
+/// Lists the things that need a user's attention, each with a hint.
 fn attention(
     status: &LabStatus,
     rows: &[DeviceRow],

@@ -1,5 +1,5 @@
-//! Waits for runs. It only reads the store, so it can be stopped and started at any time: Ctrl-C leaves the runs going, says how to watch
-//! or abort them, and a second one offers to abort them.
+//! Waits for runs. It only reads the store, so it can be stopped and started at any time: Ctrl-C does not end the runs. It prints the
+//! commands that watch or abort them, and a second one offers to abort them.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -37,10 +37,10 @@ pub(super) struct WaitFlags {
 
 /// The interval for polling the store.
 const PAUSE: Duration = Duration::from_millis(150);
-/// How long a second Ctrl-C is waited for.
+/// The time in which a second Ctrl-C counts.
 const SECOND_INTERRUPT: Duration = Duration::from_secs(5);
 
-/// What a wait needs to know.
+/// The parameters of a wait.
 pub(super) struct Wait<'a> {
     pub(super) context: &'a Context,
     pub(super) workspace: &'a Workspace,
@@ -102,7 +102,7 @@ impl Wait<'_> {
         }
     }
 
-    /// The error when the coordinator has ended.
+    /// Returns the error when the coordinator has ended.
     pub(super) fn unserved(&self) -> Failure {
         Failure::could_not("the coordinator has ended").hint(format!(
             "start it again, and the runs continue: {}",
@@ -118,7 +118,7 @@ impl Wait<'_> {
         .hint(self.next(open))
     }
 
-    /// The commands for runs that go on.
+    /// Returns the commands for runs that go on.
     fn next(&self, open: &[RunId]) -> String {
         let ids: Vec<String> = open.iter().map(RunId::to_string).collect();
         let ids = ids.join(" ");
@@ -181,7 +181,7 @@ fn is_confirmed(runs: &str, interrupts: &Interrupts) -> bool {
     false
 }
 
-/// A number of runs with its verb, such as `2 runs go on`.
+/// Returns a number of runs with its verb, such as `2 runs go on`.
 fn count(runs: &[RunId], one: &str, several: &str) -> String {
     match runs.len() {
         1 => format!("1 run {one}"),

@@ -1,4 +1,4 @@
-//! The figures of each device over time, their median and deviation, and the change points with what changed.
+//! The figures of each device over time, their median and deviation, and the change points with the changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub(crate) const LEAST_RUNS: usize = 20;
 /// Returns the history of each device and combination among the runs that the words of a selection name, or among all runs.
 ///
 /// # Errors
-/// When the words are unknown, or no run counts.
+/// Returns an error when the words are unknown, or no run counts.
 pub(crate) fn histories(
     words: Option<&str>,
     conditions: &RunConditions,

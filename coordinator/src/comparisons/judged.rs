@@ -21,7 +21,7 @@ use crate::{
 /// Compares the second side with the first.
 ///
 /// # Errors
-/// When no pair of runs can be compared.
+/// Returns an error when no pair of runs can be compared.
 pub(crate) fn report(
     sides: Vec<Selected>,
     all: &Runs<'_>,
@@ -133,7 +133,7 @@ fn compared(
     rows
 }
 
-/// Returns the name of the runs' only device, or how many devices there are.
+/// Returns the name of the runs' only device, or the number of devices.
 fn names(runs: &[&MeasuredRun]) -> String {
     let names: BTreeMap<&DeviceId, &str> = runs
         .iter()

@@ -1,4 +1,4 @@
-//! Which runs count in a comparison: those with the figure that the checker reports, complete, signed and undisturbed. The others are
+//! The runs that count in a comparison: those with the figure that the checker reports, complete, signed and undisturbed. The others are
 //! counted by their reason.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,7 @@ pub(crate) struct MeasuredRun {
     #[serde(flatten)]
     pub(crate) combination: Combination,
     pub(crate) value: f64,
-    /// When LoadGen started.
+    /// The time when LoadGen started.
     pub(crate) started: Timestamp,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Selected {
     pub(crate) summary: ComparedSide,
 }
 
-/// Returns the runs that count, and how many do not count for which reason. Runs of `common` are on both sides.
+/// Returns the runs that count, and the numbers of the others by reason. Runs of `common` are on both sides.
 pub(super) fn measured(
     rows: &[&RunRow],
     common: &BTreeSet<RunId>,
@@ -71,7 +71,7 @@ pub(super) fn measured(
     (runs, excluded.collect())
 }
 
-/// Returns why a run does not count.
+/// Returns the reason why a run does not count.
 pub(super) fn exclusion(row: &RunRow, include: &[Inclusion]) -> Option<&'static str> {
     let is_included = |inclusion| include.contains(&inclusion);
     let markers = markers(row);

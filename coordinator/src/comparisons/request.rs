@@ -1,4 +1,4 @@
-//! What a user requests of a comparison: words for each side, and conditions that hold for both.
+//! The request for a comparison: words for each side, and conditions that hold for both.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{exit::Failure, lookup::RunFilter, store::RunRow, tables::ComparedSid
 /// The conditions that hold for every side.
 #[derive(Debug, Default)]
 pub(crate) struct RunConditions {
-    /// Which runs are looked at.
+    /// The runs that are considered.
     pub(crate) filter: RunFilter,
     /// Runs that count although they are otherwise left out.
     pub(crate) include: Vec<Inclusion>,
@@ -22,7 +22,7 @@ pub(crate) struct RunConditions {
 /// Parses the least A/A floor, a percentage, into a share.
 ///
 /// # Errors
-/// A sentence that says what to write.
+/// Returns a sentence with the right form.
 pub(crate) fn least_floor(text: &str) -> Result<f64, String> {
     text.trim_end_matches('%')
         .trim_end()
@@ -36,7 +36,7 @@ pub(crate) fn least_floor(text: &str) -> Result<f64, String> {
 /// Finds the measured runs of each side. Runs of both sides are on none, and runs of the baseline are not compared with themselves.
 ///
 /// # Errors
-/// When the words of a side are unknown, or select no run.
+/// Returns an error when the words of a side are unknown, or select no run.
 pub(crate) fn select(
     sides: &[String],
     conditions: &RunConditions,

@@ -109,22 +109,22 @@ impl Daemon {
         })
     }
 
-    /// The broker's address for agents on this machine.
+    /// Returns the broker's address for agents on this machine.
     pub(crate) const fn address(&self) -> &BrokerAddress {
         &self.address
     }
 
-    /// The address of the enrollment listener, in a lab with keys.
+    /// Returns the address of the enrollment listener, in a lab with keys.
     pub(crate) fn enrollment(&self) -> Option<std::net::SocketAddr> {
         self.enrollment.as_ref().map(enrollment::Listener::address)
     }
 
-    /// The address of the asset server, in a lab with keys.
+    /// Returns the address of the asset server, in a lab with keys.
     pub(crate) fn assets(&self) -> Option<std::net::SocketAddr> {
         self.assets.as_ref().map(assets::Server::address)
     }
 
-    /// The live page, unless it is off.
+    /// Returns the live page, unless it is off.
     pub(crate) const fn page(&self) -> Option<&PageServer> {
         self.page.as_ref()
     }

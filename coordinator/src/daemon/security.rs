@@ -44,7 +44,7 @@ impl Security {
         })
     }
 
-    /// How the embedded broker accepts connections.
+    /// Returns the embedded broker's method of accepting connections.
     pub(super) fn acceptor(&self) -> anyhow::Result<Acceptor> {
         Ok(match &self.keys {
             Some(keys) => Acceptor::Tls {
@@ -55,7 +55,7 @@ impl Security {
         })
     }
 
-    /// The transport to an external broker.
+    /// Returns the transport to an external broker.
     pub(super) fn transport_to(&self, address: &BrokerAddress) -> anyhow::Result<Transport> {
         if !address.tls && !address.is_loopback() {
             tracing::warn!(%address, "PLAIN MQTT: anyone on the network can read and forge what is sent");
@@ -66,7 +66,7 @@ impl Security {
         })
     }
 
-    /// The TLS of the live page, where its readers log in.
+    /// Returns the TLS of the live page, where its readers log in.
     pub(super) fn page_tls(&self, workspace: &Workspace) -> anyhow::Result<Option<PageTls>> {
         let config = workspace.config();
         if self.keys.is_none() || !config.page_login {
@@ -132,7 +132,7 @@ impl Security {
     }
 }
 
-/// The host names for a server certificate of this lab, besides the name that devices request.
+/// Returns the host names for a server certificate of this lab, besides the name that devices request.
 pub(crate) fn server_hosts(host: &str) -> Vec<String> {
     let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     add_host(&mut hosts, host);

@@ -1,5 +1,5 @@
-//! What operators do on the page: the operations of the command line, in the name of the token's owner. Every handler is behind the gate,
-//! which makes the [`Operator`]. After an action the browser gets the page again, so that a reload repeats nothing.
+//! The operators' actions on the page: the operations of the command line, in the name of the token's owner. Every handler is behind the
+//! gate, which makes the [`Operator`]. After an action the browser gets the page again, so that a reload repeats nothing.
 
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ fn writable_store(hub: &Hub) -> Result<Store, PageError> {
     Ok(Store::open(&database)?)
 }
 
-/// The refusal, worded as on the command line.
+/// Returns the refusal, worded as on the command line.
 fn refusal(error: OperationError) -> PageError {
     match error {
         OperationError::Refused(refusal) => PageError::conflict(refusal.sentence),

@@ -1,4 +1,4 @@
-//! The page of a campaign: its progress, a matrix of devices and combinations with the state of every cell, and why cells failed.
+//! The page of a campaign: its progress, a matrix of devices and combinations with the state of every cell, and the causes of failed cells.
 
 mod control;
 mod matrix;

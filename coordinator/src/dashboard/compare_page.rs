@@ -26,10 +26,10 @@ static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::ne
 /// The verdicts with their names in the headline, the worst first.
 const VERDICTS: [&str; 4] = ["worse", "better", "cannot tell", "same"];
 
-/// Compares what a query names. It blocks.
+/// Compares the sides of a query. It blocks.
 ///
 /// # Errors
-/// When a selection is unknown, or there is nothing to compare.
+/// Returns an error when a selection is unknown, or there is nothing to compare.
 pub(super) fn compared(
     query: &CompareQuery,
     workspace: &Workspace,

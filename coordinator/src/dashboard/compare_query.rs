@@ -1,4 +1,4 @@
-//! What the page of comparisons compares: the query of its URL, which is the whole request.
+//! The sides that the page of comparisons compares: the query of its URL, which is the whole request.
 
 use form_urlencoded::Serializer;
 
@@ -63,7 +63,7 @@ impl CompareQuery {
         query.finish()
     }
 
-    /// Whether nothing is requested yet.
+    /// Returns whether nothing is requested yet.
     pub(super) fn is_empty(&self) -> bool {
         self.a.trim().is_empty() && self.b.trim().is_empty()
     }
@@ -71,7 +71,7 @@ impl CompareQuery {
     /// Compares. The result is the one of `regatta compare`.
     ///
     /// # Errors
-    /// When a selection is unknown, or there is nothing to compare.
+    /// Returns an error when a selection is unknown, or there is nothing to compare.
     pub(super) fn report(&self, all: &Runs<'_>) -> Result<ComparisonReport, Failure> {
         let sides = [selection(&self.a)?, selection(&self.b)?];
         if sides.iter().any(String::is_empty) {

@@ -34,7 +34,7 @@ const GRAMMAR: [(&str, &str); 7] = [
     ("RUN,RUN", "runs by id, its beginning or end, or the word last"),
 ];
 
-/// What the lab has that can be selected.
+/// The selections and benchmarks of the lab, as suggestions.
 pub(super) struct Suggestions {
     selections: Vec<String>,
     benchmarks: Vec<String>,
@@ -113,7 +113,7 @@ pub(super) fn check_box(name: &str, title: &str, is_set: bool) -> Markup {
     html! { label { input type="checkbox" name=(name) value="1" checked[is_set]; " " (title) } }
 }
 
-/// Renders how selections are written.
+/// Renders the grammar of selections.
 pub(super) fn grammar() -> Markup {
     html! {
         details {

@@ -97,7 +97,7 @@ async fn power_file(
         .into_response())
 }
 
-/// A connection for work that would make live pages wait.
+/// Returns a connection for work that would make live pages wait.
 fn own_store(hub: &Hub) -> Result<(Store, Workspace), PageError> {
     let workspace = hub.read(|reader| reader.workspace().clone());
     Ok((Store::open(&workspace.database())?, workspace))
@@ -107,7 +107,7 @@ fn suggestions(hub: &Hub) -> Result<(Suggestions, Workspace), PageError> {
     hub.read(|reader| Ok((Suggestions::read(reader.store())?, reader.workspace().clone())))
 }
 
-/// The status of a page that shows a failure: the reader's words, or the coordinator.
+/// Returns the status of a page that shows a failure: the reader's words, or the coordinator.
 fn status(failure: Failure) -> StatusCode {
     if failure.code() == exit::USAGE {
         return StatusCode::BAD_REQUEST;

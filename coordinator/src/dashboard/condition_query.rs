@@ -21,7 +21,7 @@ pub(super) struct ConditionQuery {
     pub(super) benchmark: String,
     /// The only scenario.
     pub(super) scenario: Option<&'static str>,
-    /// When the oldest run was requested: how long ago, or a date.
+    /// The time from which runs count by their request: a duration before now, or a date.
     pub(super) since: String,
     /// Whether short runs count.
     pub(super) has_short: bool,
@@ -82,7 +82,7 @@ impl ConditionQuery {
     /// Returns the conditions as the command line's flags have them.
     ///
     /// # Errors
-    /// When the scenario or the time is invalid.
+    /// Returns an error when the scenario or the time is invalid.
     pub(super) fn conditions(&self) -> Result<RunConditions, Failure> {
         let mut filter = RunFilter::default();
         filter
@@ -106,7 +106,7 @@ impl ConditionQuery {
         })
     }
 
-    /// Returns the flags that say the same on the command line.
+    /// Returns the equivalent flags of the command line.
     pub(super) fn flags(&self) -> Vec<String> {
         let mut flags = Vec::new();
         for (flag, value) in [
@@ -134,7 +134,7 @@ impl ConditionQuery {
 /// Returns the words of a selection, without white space around them.
 ///
 /// # Errors
-/// When they are longer than a selection may be.
+/// Returns an error when they are longer than a selection may be.
 pub(super) fn selection(words: &str) -> Result<String, Failure> {
     let words = words.trim();
     if words.chars().count() > LONGEST_SELECTION {

@@ -26,7 +26,7 @@ impl Download {
     /// Opens a regular file. The browser stores it under `name`.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// Returns an error when it cannot be opened.
     pub(super) fn open(path: &Path, name: &str) -> io::Result<Self> {
         let file = regular_file::open(path)?;
         Ok(Self {

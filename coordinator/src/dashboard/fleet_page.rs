@@ -67,7 +67,7 @@ pub(super) fn page(query: &FleetQuery, pieces: &Pieces, labels: &[String]) -> Pa
     layout::page("Fleet", Some("/"), Some(&live), &content)
 }
 
-/// A column's heading: a link that sorts by it.
+/// Returns a column's heading: a link that sorts by it.
 fn heading(query: &FleetQuery, key: SortKey, title: &str) -> Markup {
     let is_sorted = query.sort == key;
     let direction = if query.is_descending {

@@ -1,4 +1,4 @@
-//! Which devices the fleet page shows, in which order: the query of its URL. It does not look at devices.
+//! The devices that the fleet page shows, and their order: the query of its URL. It does not look at devices.
 
 use form_urlencoded::Serializer;
 
@@ -14,7 +14,7 @@ pub(crate) enum SortKey {
     State,
     /// The health, the worst last.
     Health,
-    /// How long the current run has been measured.
+    /// The time for which the current run has been measured.
     Run,
     /// The number of waiting runs.
     Queued,
@@ -39,7 +39,7 @@ impl SortKey {
         Self::Power,
     ];
 
-    /// The word in the query.
+    /// Returns the word in the query.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",

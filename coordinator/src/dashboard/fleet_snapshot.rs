@@ -1,5 +1,4 @@
-//! The fleet at one moment, read from the store: devices, what each runs, and whether the broker is connected. It does not sort
-//! or render.
+//! The fleet at one moment, read from the store: devices, their runs, and whether the broker is connected. It does not sort or render.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +23,13 @@ pub(crate) struct FleetDevice {
 /// The fleet at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct FleetSnapshot {
-    /// When it was read.
+    /// The time when it was read.
     pub(crate) read: Timestamp,
     /// The devices, by name.
     pub(crate) devices: Vec<FleetDevice>,
     /// The number of devices whose agent has another wire version.
     pub(crate) refused: usize,
-    /// Since when the coordinator has lost the broker, RFC 3339 UTC.
+    /// The time when the coordinator lost the broker, RFC 3339 UTC.
     pub(crate) broker_lost: Option<String>,
 }
 

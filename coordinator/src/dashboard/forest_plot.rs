@@ -38,9 +38,9 @@ pub(super) struct ForestRow {
 
 /// A forest plot.
 pub(super) struct ForestPlot {
-    /// What it shows, for screen readers.
+    /// Its description, for screen readers.
     pub(super) title: String,
-    /// What the axis shows.
+    /// The quantity on the axis.
     pub(super) axis: String,
     /// The rows.
     pub(super) rows: Vec<ForestRow>,
@@ -76,7 +76,7 @@ impl ForestPlot {
         }
     }
 
-    /// The axis covers every interval and floor.
+    /// Returns the axis, which covers every interval and floor.
     fn axis(&self) -> Axis {
         let all = self.rows.iter().flat_map(|row| {
             let [low, high] = row.interval.unwrap_or([row.percent; 2]);

@@ -1,4 +1,4 @@
-//! The page of histories: the figures of each device over time with the change points that `regatta history` finds, and what changed with
+//! The page of histories: the figures of each device over time with the change points that `regatta history` finds, and the changes at
 //! each. Many histories are a table first; few are drawn.
 
 mod series;
@@ -31,7 +31,7 @@ const MOST_DRAWN: usize = 4;
 /// Computes the histories of a query. It blocks.
 ///
 /// # Errors
-/// When the selection is unknown, or no run counts.
+/// Returns an error when the selection is unknown, or no run counts.
 pub(super) fn computed(query: &HistoryQuery, workspace: &Workspace) -> Result<Arc<HistoryReport>, Failure> {
     NEWEST.of(query, workspace, |all| query.report(all))
 }
@@ -107,7 +107,7 @@ fn overview(query: &HistoryQuery, histories: &[&History]) -> Markup {
     }
 }
 
-/// The page of one device, benchmark and scenario. `None` for a device whose name cannot be a condition.
+/// Returns the page of one device, benchmark and scenario. `None` for a device whose name cannot be a condition.
 fn link(query: &HistoryQuery, history: &History) -> Option<String> {
     if history.device.contains('+') || shown(&history.device, NAME) != history.device {
         return None;

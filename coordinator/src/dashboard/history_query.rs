@@ -1,4 +1,4 @@
-//! Which histories the page of histories shows: the query of its URL.
+//! The histories that the page of histories shows: the query of its URL.
 
 use form_urlencoded::Serializer;
 
@@ -50,7 +50,7 @@ impl HistoryQuery {
     /// Computes the histories. The result is the one of `regatta history`.
     ///
     /// # Errors
-    /// When the selection is unknown, or no run counts.
+    /// Returns an error when the selection is unknown, or no run counts.
     pub(super) fn report(&self, all: &Runs<'_>) -> Result<HistoryReport, Failure> {
         let words = selection(&self.runs)?;
         let words = Some(words.as_str()).filter(|words| !words.is_empty());

@@ -19,7 +19,7 @@ use super::{
 const PACE: Duration = Duration::from_secs(1);
 /// The longest time between two renderings of a watched view: silence and elapsed minutes change without the store.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How much longer the pause after a rendering of all views is than its processor time. Pages then take about a twentieth of a core.
+/// The ratio of the pause after a rendering of all views to its processor time. Pages then take about a twentieth of a core.
 const PAUSE_PER_RENDERING: u32 = 20;
 /// The largest number of different views that are watched at once.
 const MOST_VIEWS: usize = 64;
@@ -39,7 +39,7 @@ struct Refreshed {
 }
 
 impl Hub {
-    /// A hub without pages.
+    /// Creates a hub without pages.
     pub(super) fn new(reader: Reader) -> Arc<Self> {
         Arc::new(Self {
             reader: Mutex::new(reader),

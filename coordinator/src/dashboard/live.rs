@@ -1,4 +1,4 @@
-//! Server-sent events of a watched view: everything at first, then what changes.
+//! Server-sent events of a watched view: everything at first, then the changes.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ pub(super) fn events(view: watch::Receiver<Arc<Pieces>>) -> Response {
 }
 
 impl Connection {
-    /// The next event. `None` at the end of the connection.
+    /// Returns the next event. `None` at the end of the connection.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if self.sent.is_some() {

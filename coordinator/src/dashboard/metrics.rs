@@ -60,7 +60,7 @@ impl Metrics {
     }
 }
 
-/// A label's value: a device may have any name.
+/// Returns a label's value: a device may have any name.
 fn escaped(text: &str) -> String {
     shown(text, NAME).replace('\\', r"\\").replace('"', "\\\"")
 }

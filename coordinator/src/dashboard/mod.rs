@@ -1,4 +1,4 @@
-//! The live page: what the lab does, in a browser on this machine. Pages are complete without JavaScript; a small script replaces what
+//! The live page: the lab's activity, in a browser on this machine. Pages are complete without JavaScript; a small script replaces what
 //! changes. On loopback everybody reads; elsewhere [`access`] requires TLS and a login. Operators change the lab by a few actions.
 //!
 //! ```text
@@ -77,7 +77,7 @@ pub(crate) use fleet_query::{FleetQuery, HEALTHS, STATES, SortKey};
 pub(crate) use fleet_snapshot::{FleetDevice, FleetSnapshot};
 pub(crate) use server::{PageServer, PageServerError, PageTls};
 
-/// Returns every route of the live page: method, path, and who may use it (`everybody`, `reader` or `operator`).
+/// Returns every route of the live page: method, path, and permitted use (`everybody`, `reader` or `operator`).
 #[must_use]
 pub fn page_routes() -> Vec<[String; 3]> {
     let (_, table) = routes::all_routes();

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use regatta_text::escape;
 
-/// What the page shows for a value that the lab does not know.
+/// The page's text for a value that the lab does not know.
 pub(super) const UNKNOWN: &str = "–";
 
 /// The longest name or word on a page, in characters.

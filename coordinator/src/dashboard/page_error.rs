@@ -1,4 +1,4 @@
-//! A page that cannot be shown: what is wrong and what to do, with its HTTP status.
+//! A page that cannot be shown: the error and the hint, with its HTTP status.
 
 use axum::{
     http::{StatusCode, header},
@@ -24,14 +24,14 @@ pub(super) const TOKEN_PAUSE_S: u16 = 5;
 pub(super) struct PageError {
     /// The HTTP status.
     pub(super) status: StatusCode,
-    /// What is wrong, in a sentence.
+    /// The error, in a sentence.
     pub(super) message: String,
-    /// What to do.
+    /// The hint about the fix.
     pub(super) hint: &'static str,
 }
 
 impl PageError {
-    /// A request that the page does not understand.
+    /// Creates the error of a request that the page does not understand.
     pub(super) fn bad_request(message: impl ToString) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -40,7 +40,7 @@ impl PageError {
         }
     }
 
-    /// A page that does not exist.
+    /// Creates the error of a page that does not exist.
     pub(super) fn not_found(message: impl ToString) -> Self {
         Self {
             status: StatusCode::NOT_FOUND,
@@ -51,17 +51,17 @@ impl PageError {
 }
 
 impl PageError {
-    /// The lab has no such device.
+    /// Creates the error of a device that the lab does not have.
     pub(super) fn no_device() -> Self {
         Self::not_found("there is no such device")
     }
 
-    /// The lab has no such campaign.
+    /// Creates the error of a campaign that the lab does not have.
     pub(super) fn no_campaign() -> Self {
         Self::not_found("there is no such campaign")
     }
 
-    /// The state of the lab does not permit an action.
+    /// Creates the error of an action that the state of the lab does not permit.
     pub(super) fn conflict(message: impl ToString) -> Self {
         Self {
             status: StatusCode::CONFLICT,
@@ -70,7 +70,7 @@ impl PageError {
         }
     }
 
-    /// The page has other requests for this address.
+    /// Creates the error of a method that the page does not have at this address.
     pub(super) fn wrong_method() -> Self {
         Self {
             status: StatusCode::METHOD_NOT_ALLOWED,
@@ -79,7 +79,7 @@ impl PageError {
         }
     }
 
-    /// Too many different views are open.
+    /// Creates the error of too many different open views.
     pub(super) fn too_busy() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -88,7 +88,7 @@ impl PageError {
         }
     }
 
-    /// A defect of the program.
+    /// Creates the error of a defect of the program.
     pub(super) fn internal() -> Self {
         Self {
             status: StatusCode::INTERNAL_SERVER_ERROR,
@@ -99,7 +99,7 @@ impl PageError {
 }
 
 impl From<Failure> for PageError {
-    /// The request is invalid, or the coordinator failed. The sentence includes the hint.
+    /// Converts the failure of an invalid request or of the coordinator. The sentence includes the hint.
     fn from(failure: Failure) -> Self {
         if failure.code() != exit::USAGE {
             tracing::error!("the live page cannot compute: {}", failure.sentence());

@@ -20,7 +20,7 @@ pub(super) struct Piece {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Pieces(pub(super) Vec<Piece>);
 
-/// What a browser changes, as JSON.
+/// A change in a browser's page, as JSON.
 #[derive(Serialize)]
 struct Change<'a> {
     /// The ids of all rows in their order, if rows came, went or moved.

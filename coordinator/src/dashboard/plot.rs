@@ -28,15 +28,15 @@ pub(super) struct Line {
 
 /// A straight mark across the plot with a short text.
 pub(super) enum Mark {
-    /// At a value of the lower axis.
+    /// A line at a value of the lower axis.
     Vertical(f64, String),
-    /// At a value of the left axis.
+    /// A line at a value of the left axis.
     Horizontal(f64, String),
 }
 
 /// A plot.
 pub(super) struct Plot {
-    /// What it shows, for screen readers.
+    /// Its description, for screen readers.
     pub(super) title: String,
     /// The lower axis.
     pub(super) x: Axis,
@@ -123,7 +123,7 @@ fn path(points: &[(f64, Option<f64>)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -
     path
 }
 
-/// A coordinate with as many digits as can be seen.
+/// Formats a coordinate with as many digits as can be seen.
 pub(super) fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

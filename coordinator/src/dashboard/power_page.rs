@@ -1,5 +1,5 @@
-//! The page of a power session: its result and what both checkers said, watts over the phases, the meter, the runs and the files. It has what
-//! `regatta power show` prints.
+//! The page of a power session: its result and both checkers' verdicts, watts over the phases, the meter, the runs and the files. It has
+//! what `regatta power show` prints.
 
 mod files;
 mod watts_chart;
@@ -28,7 +28,7 @@ use crate::{
 /// The number of texts of a list that are shown.
 const MOST_TEXTS: usize = 100;
 
-/// A session with what its directory has.
+/// A session with the contents of its directory.
 pub(super) struct SessionView {
     row: PowerSessionRow,
     record: Option<SessionRecord>,
@@ -37,7 +37,7 @@ pub(super) struct SessionView {
 }
 
 impl SessionView {
-    /// Reads a session. `None` when there is none with this id. It blocks.
+    /// Reads a session. `None` when no session has this id. It blocks.
     pub(super) fn read(id: &str, store: &Store, workspace: &Workspace) -> anyhow::Result<Option<Self>> {
         let Some(row) = store.power_session(id)? else {
             return Ok(None);
@@ -135,7 +135,7 @@ fn facts(view: &SessionView) -> Markup {
     }
 }
 
-/// The settings of the meter that the session used.
+/// Returns the settings of the meter that the session used.
 fn meter_settings(view: &SessionView) -> Markup {
     let settings = view
         .record

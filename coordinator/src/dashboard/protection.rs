@@ -1,5 +1,5 @@
-//! What protects every reader: only the page's own host names are answered, and browsers get strict rules. The rules forbid scripts, styles
-//! and requests from anywhere but this server. [`super::access`] decides who may read.
+//! The protection of every reader: only the page's own host names are answered, and browsers get strict rules. The rules forbid scripts,
+//! styles and requests from anywhere but this server. [`super::access`] decides who may read.
 
 use axum::{
     extract::Request,
@@ -37,13 +37,13 @@ pub(super) struct HostNames {
 }
 
 impl HostNames {
-    /// The names of a server that only this machine reaches.
+    /// Returns the names of a server that only this machine reaches.
     pub(super) fn loopback(url: &str) -> Self {
         let names = ["127.0.0.1", "localhost", "::1"].map(str::to_owned);
         Self::of(&names, url)
     }
 
-    /// The names that a server's certificate has.
+    /// Returns the names that a server's certificate has.
     pub(super) fn of(hosts: &[String], url: &str) -> Self {
         let in_url = |host: &String| match host.contains(':') {
             true => format!("[{host}]"),
@@ -55,7 +55,7 @@ impl HostNames {
         }
     }
 
-    /// Returns why a request is refused before anybody looks at its sender.
+    /// Returns the reason why a request is refused for any sender.
     pub(super) fn refusal(&self, request: &Request) -> Option<PageError> {
         if !self.is_own(request.headers()) || request.uri().authority().is_some() {
             // A page elsewhere whose name an attacker resolves to this machine must not read the lab.
@@ -75,7 +75,7 @@ impl HostNames {
         None
     }
 
-    /// Whether the request names this server. The port may be that of a tunnel's near end.
+    /// Returns whether the request names this server. The port may be that of a tunnel's near end.
     fn is_own(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {

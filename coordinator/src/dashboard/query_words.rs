@@ -1,4 +1,4 @@
-//! What the queries of all pages share: values from a list of words, and short texts.
+//! The common part of all pages' queries: values from a list of words, and short texts.
 
 /// The longest text of a query, in characters.
 pub(super) const LONGEST_TEXT: usize = 100;

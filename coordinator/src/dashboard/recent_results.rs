@@ -10,9 +10,9 @@ use std::{
 
 use crate::{comparisons::Runs, exit::Failure, store::Store, workspace::Workspace};
 
-/// How old a result may be.
+/// The greatest age of a result.
 const FRESH: Duration = Duration::from_secs(10);
-/// How many results are kept.
+/// The number of results that are kept.
 const MOST: usize = 8;
 
 /// A result with its device, benchmark and scenario.
@@ -27,7 +27,7 @@ struct KeptResult<Q, R> {
 pub(super) struct RecentResults<Q, R>(Mutex<VecDeque<KeptResult<Q, R>>>);
 
 impl<Q: PartialEq + Clone, R> RecentResults<Q, R> {
-    /// Nothing yet.
+    /// Creates a store without results.
     pub(super) const fn new() -> Self {
         Self(Mutex::new(VecDeque::new()))
     }

@@ -1,4 +1,4 @@
-//! The routes of the page with who may use each. A route is added together with its use, and the gate decides by this table.
+//! The routes of the page with their permitted uses. A route is added together with its use, and the gate decides by this table.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,7 +6,7 @@ use axum::{Router, http::Method, routing::MethodRouter};
 
 use super::hub::Hub;
 
-/// Who may use a route.
+/// The permitted use of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RouteUse {
     /// Everybody, also before the login.
@@ -18,7 +18,7 @@ pub(super) enum RouteUse {
 }
 
 impl RouteUse {
-    /// The word for it.
+    /// Returns the word for it.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Everybody => "everybody",
@@ -34,12 +34,12 @@ pub(super) struct Routes {
     table: RouteTable,
 }
 
-/// Who may use each route, by method and path.
+/// The permitted uses of routes, by method and path.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RouteTable(HashMap<(Method, &'static str), RouteUse>);
 
 impl Routes {
-    /// No routes.
+    /// Creates a table without routes.
     pub(super) fn new() -> Self {
         Self {
             router: Router::new(),
@@ -91,7 +91,7 @@ impl Routes {
 }
 
 impl RouteTable {
-    /// Returns who may use a route. `None` when it is not in the table.
+    /// Returns the permitted use of a route. `None` when it is not in the table.
     pub(super) fn find(&self, method: &Method, path: Option<&str>) -> Option<RouteUse> {
         // The page's answers to HEAD are those to GET, without their content.
         let method = if method == Method::HEAD {

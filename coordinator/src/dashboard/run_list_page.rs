@@ -17,7 +17,7 @@ use crate::{
 
 /// The number of runs of a page.
 const PAGE: usize = 50;
-/// The number of runs that are looked at for a page. A rare verdict is found on later pages.
+/// The number of runs that are read for a page. A rare verdict is found on later pages.
 const MOST_READ: usize = 500;
 /// Limits of texts in characters.
 const WORD: usize = 40;
@@ -27,9 +27,9 @@ const NOTE: usize = 90;
 pub(super) struct RunList {
     /// The selected runs, newest first.
     pub(super) rows: Vec<RunRow>,
-    /// The last run that was looked at, if there may be older ones.
+    /// The last run that was read, if there may be older ones.
     pub(super) last_read: Option<RunId>,
-    /// When it was read.
+    /// The time when it was read.
     read: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! Which runs the page of runs shows: the query of its URL. It does not look at runs.
+//! The runs that the page of runs shows: the query of its URL. It does not look at runs.
 
 use clap::ValueEnum as _;
 use form_urlencoded::Serializer;
@@ -72,7 +72,7 @@ impl RunListQuery {
         }
     }
 
-    /// The verdict by which runs are selected.
+    /// Returns the verdict by which runs are selected.
     pub(super) fn run_verdict(&self) -> Option<RunVerdict> {
         RunVerdict::from_str(self.verdict?, false).ok()
     }

@@ -109,17 +109,17 @@ impl PageServer {
         }))
     }
 
-    /// The page's URL.
+    /// Returns the page's URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Whether a login is required and no token exists.
+    /// Returns whether a login is required and no token exists.
     pub(crate) const fn lacks_tokens(&self) -> bool {
         self.lacks_tokens
     }
 
-    /// The program that has the default port, if the page is at another one for that reason.
+    /// Returns the program that has the default port, if the page is at another one for that reason.
     pub(crate) const fn displaced(&self) -> Option<&PortHolder> {
         self.displaced.as_ref()
     }

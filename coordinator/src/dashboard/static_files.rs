@@ -43,7 +43,7 @@ impl StaticFile {
         }
     }
 
-    /// The path under which the file is served, with its hash.
+    /// Returns the path under which the file is served, with its hash.
     pub(super) fn url(&self) -> &str {
         self.url.get_or_init(|| {
             let digest = Sha256::digest(self.text);

@@ -1,5 +1,5 @@
-//! The pages of submissions: what the lab's runs are ready for, with each missing thing and its remedy, and the strict check of every tree
-//! that was staged. The judgement is the one of `regatta submission stage` and `check`.
+//! The pages of submissions: the readiness of the lab's runs, with each missing thing and its remedy, and the strict check of every staged
+//! tree. The judgement is the one of `regatta submission stage` and `check`.
 
 mod folding;
 mod readiness;
@@ -23,7 +23,7 @@ use crate::tables;
 /// The number of different findings that are listed.
 const MOST_FINDINGS: usize = 300;
 
-/// Renders what the lab is ready for.
+/// Renders the readiness of the lab.
 pub(super) fn page(readiness: &Readiness) -> Page {
     let (questions, missing): (Vec<_>, Vec<_>) = readiness
         .findings

@@ -73,7 +73,7 @@ impl TestPage {
     }
 }
 
-/// A path for a route's pattern.
+/// Returns a path for a route's pattern.
 fn filled(pattern: &str) -> String {
     let parts = pattern.split('/').map(|part| match part {
         "{device}" => "1c61500a84dec57d86b5e1f3caa2abe2",

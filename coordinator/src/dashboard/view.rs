@@ -1,4 +1,4 @@
-//! What a page can show, and how its changing parts are rendered. A view is also the key under which pages share one rendering.
+//! The views that a page can show, and the rendering of their changing parts. A view is also the key under which pages share one rendering.
 
 use std::{
     collections::VecDeque,
@@ -25,12 +25,12 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How old a reading of the store may be.
+/// The greatest age of a reading of the store.
 const FRESH: Duration = Duration::from_millis(900);
 /// The number of runs whose plots are kept.
 const MOST_CHARTS: usize = 16;
 
-/// What a page shows.
+/// The content of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum View {
     /// The devices.
@@ -57,7 +57,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A reader of a store.
+    /// Creates a reader of a store.
     pub(super) const fn new(store: Store, workspace: Workspace) -> Self {
         Self {
             store,
@@ -67,12 +67,12 @@ impl Reader {
         }
     }
 
-    /// The store.
+    /// Returns the store.
     pub(super) const fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The workspace.
+    /// Returns the workspace.
     pub(super) const fn workspace(&self) -> &Workspace {
         &self.workspace
     }
@@ -89,7 +89,7 @@ impl Reader {
         Ok(fleet)
     }
 
-    /// The number that changes when another connection commits.
+    /// Returns the number that changes when another connection commits.
     pub(super) fn version(&self) -> store::Result<i64> {
         self.store.data_version()
     }

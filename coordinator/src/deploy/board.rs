@@ -28,8 +28,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The script's error message: the lines of Regatta's own scripts and packages. Without such lines, the last lines of standard error,
-    /// or of standard output.
+    /// Returns the script's error message: the lines of Regatta's own scripts and packages. Without such lines, the last lines of standard
+    /// error, or of standard output.
     pub(crate) fn error_text(&self) -> String {
         let text = if self.err.trim().is_empty() {
             &self.out
@@ -51,7 +51,7 @@ impl Output {
 /// The maximum number of characters to show of a line from a board.
 const LONGEST_LINE: usize = 500;
 
-/// The last lines of a text from a board, joined for use in a sentence.
+/// Returns the last lines of a text from a board, joined for use in a sentence.
 pub(crate) fn last_lines(text: &str) -> String {
     let lines: Vec<String> = text
         .lines()
@@ -78,21 +78,21 @@ pub(crate) trait Board {
     ) -> Result<Output, LinkLost>;
 }
 
-/// How root rights are obtained.
+/// The source of root rights.
 #[derive(Debug, Clone)]
 pub(crate) enum Root {
     /// The login is root.
     Already,
-    /// With sudo, which requires no password.
+    /// By sudo, which requires no password.
     Sudo,
-    /// With sudo and a password.
+    /// By sudo with a password.
     SudoWith(Secret),
 }
 
 /// One of Regatta's scripts with its arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Script<'a> {
-    /// What the script does, for messages, for example `copying the package`.
+    /// The work of the script, for messages, for example `copying the package`.
     pub(crate) doing: &'a str,
     /// The POSIX shell script.
     pub(crate) text: &'a str,
@@ -160,8 +160,8 @@ impl Script<'_> {
         }
     }
 
-    /// The command line. It starts `sh` with quoted arguments, because the login may have any shell. The last output line is [`END`],
-    /// which distinguishes a finished script from a broken link.
+    /// Returns the command line. It starts `sh` with quoted arguments, because the login may have any shell. The last output line is
+    /// [`END`], which distinguishes a finished script from a broken link.
     fn line(&self) -> String {
         let text = format!("(\n{}\n)\ncode=$?\nprintf '\\n{END}\\n'\nexit $code", self.text);
         let mut line = format!("sh -c {} regatta", quoted(&text));

@@ -17,12 +17,12 @@ pub(crate) enum CompatibilityError {
     /// There is no package for its architecture.
     #[error("this board is {machine}, and the packages at hand are for {at_hand}")]
     Architecture {
-        /// Its architecture.
+        /// The board's architecture.
         machine: String,
         /// The architectures of the packages.
         at_hand: String,
     },
-    /// Its glibc is too old.
+    /// The board's glibc is too old.
     #[error(
         "this board has glibc {}.{}{}, and the agent needs {}.{} (JetPack 5) or later",
         .found.0, .found.1, .jetpack, OLDEST_GLIBC.0, OLDEST_GLIBC.1
@@ -33,7 +33,7 @@ pub(crate) enum CompatibilityError {
         /// ` (JetPack 4.6.1)`, or empty.
         jetpack: String,
     },
-    /// It has another C library than glibc.
+    /// The board has another C library than glibc.
     #[error("this board has no glibc, which the agent needs")]
     NoGlibc,
     /// A disk has too little free space.
@@ -61,7 +61,7 @@ pub(crate) enum CompatibilityError {
 }
 
 impl CompatibilityError {
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Architecture { .. } => {

@@ -1,5 +1,5 @@
-//! Deploys to one board, from the survey to the first hello: the order of steps, what is already correct, and the handling of a failed
-//! step. Every step can be repeated. A failure restores the board's previous state.
+//! Deploys to one board, from the survey to the first hello: the order of steps, the parts that are already correct, and the handling of a
+//! failed step. Every step can be repeated. A failure restores the board's previous state.
 
 use std::net::IpAddr;
 
@@ -37,7 +37,7 @@ pub(crate) struct Deployment<'a> {
     pub(crate) workspace: &'a Workspace,
     /// The workspace's store.
     pub(crate) store: &'a Store,
-    /// How boards reach the lab.
+    /// The addresses and authority with which boards reach the lab.
     pub(crate) lab: &'a Lab,
     /// The available packages.
     pub(crate) packages: &'a [Package],

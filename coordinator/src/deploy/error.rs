@@ -49,7 +49,7 @@ pub(crate) enum DeployError {
 }
 
 impl DeployError {
-    /// The cause of the failure.
+    /// Returns the cause of the failure.
     pub(crate) fn cause(&self) -> EndCause {
         match self {
             Self::CompatibilityError(_) | Self::IdentityError(_) | Self::Step(StepError::NoSudoer { .. }) => {
@@ -68,7 +68,7 @@ impl DeployError {
         }
     }
 
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::CompatibilityError(unfit) => unfit.hint().map(str::to_owned),

@@ -105,7 +105,7 @@ fn or_nobody(found: &Option<DeviceId>) -> String {
 }
 
 impl IdentityError {
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Changed { name, .. } => Some(format!(

@@ -1,6 +1,6 @@
 //! The install methods of a package on a board.
 
-/// How a package is installed.
+/// The method of installing a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum InstallMethod {
     /// The Debian package, as root.

@@ -1,4 +1,4 @@
-//! How boards reach the coordinator: its address, its ports and its authority. This is decided before a board is changed, because a board
+//! The lab as boards reach it: address, ports and authority of the coordinator. This is decided before a board is changed, because a board
 //! that cannot reach the coordinator must not be installed on.
 
 use std::net::IpAddr;
@@ -37,7 +37,7 @@ pub(crate) enum LabError {
 }
 
 impl LabError {
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unserved => Some("start `regatta serve` first"),

@@ -10,7 +10,7 @@ use super::InstallMethod;
 pub(crate) trait ProgressReporter {
     /// Reports a step, or other information.
     fn say(&self, text: &str);
-    /// Reports how many bytes of the package are copied.
+    /// Reports the number of copied bytes of the package.
     fn copied(&self, bytes: u64, total: u64);
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Order {
     pub(crate) take_over: bool,
     /// Whether to change nothing.
     pub(crate) dry_run: bool,
-    /// How long to wait for the board's hello.
+    /// The longest wait for the board's hello.
     pub(crate) patience: Duration,
 }
 

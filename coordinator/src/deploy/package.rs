@@ -108,7 +108,7 @@ impl Package {
         })
     }
 
-    /// SHA-256 of the agent's program, in hexadecimal.
+    /// Returns the SHA-256 of the agent's program, in hexadecimal.
     pub(crate) fn agent_sha256(&self) -> &str {
         let program = self.files.iter().find(|(path, _)| path.ends_with(PROGRAM));
         program.map_or("", |(_, sha256)| sha256)
@@ -142,7 +142,7 @@ impl Package {
         Ok(packages)
     }
 
-    /// The file name of the copy on the board. It does not depend on the local file name.
+    /// Returns the file name of the copy on the board. It does not depend on the local file name.
     pub(crate) const fn copy_name(way: InstallMethod) -> &'static str {
         match way {
             InstallMethod::System => "regatta-agent.deb",
@@ -151,7 +151,7 @@ impl Package {
     }
 }
 
-/// The numbers in a version, for ordering.
+/// Returns the numbers in a version, for ordering.
 fn numbers(version: &str) -> Vec<u64> {
     version
         .split(|c: char| !c.is_ascii_digit())
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// Both packages with a one-line program, made by the packaging script.
+    /// Returns both packages with a one-line program, made by the packaging script.
     pub(crate) fn packages(directory: &Path, version: &str) -> Vec<Package> {
         let program = directory.join("program");
         fs::write(&program, "#!/bin/sh\n").unwrap();

@@ -35,7 +35,7 @@ impl Settings {
     }
 }
 
-/// A TOML string. Names and addresses are already validated, so no escape is needed.
+/// Formats a TOML string. Names and addresses are already validated, so no escape is needed.
 fn string(text: &str) -> String {
     format!("\"{text}\"")
 }

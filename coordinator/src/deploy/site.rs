@@ -79,7 +79,7 @@ impl Places {
 pub(crate) struct Site<'a> {
     /// The link to the board.
     pub(crate) board: &'a dyn Board,
-    /// How root rights are obtained. `None` where they are not needed.
+    /// The source of root rights. `None` where they are not needed.
     pub(crate) root: Option<Root>,
     /// The install method.
     pub(crate) way: InstallMethod,
@@ -90,7 +90,7 @@ pub(crate) struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Determines how to obtain root rights. Calls `password` when sudo requires one. Its argument is whether the previous password was
+    /// Determines the source of root rights. Calls `password` when sudo requires one. Its argument is whether the previous password was
     /// wrong.
     ///
     /// # Errors
@@ -231,7 +231,7 @@ impl Site<'_> {
         Ok(note.map(str::to_owned))
     }
 
-    /// The last lines of the daemon's log.
+    /// Returns the last lines of the daemon's log.
     pub(crate) fn log(&self) -> String {
         self.service("log")
             .map(|output| last_lines(&output.out))

@@ -1,4 +1,4 @@
-//! Surveys a board once before any decision: its hardware, its system, and what is already installed. It makes no decision.
+//! Surveys a board once before any decision: its hardware, its system, and its installed software. It makes no decision.
 
 use std::collections::BTreeMap;
 
@@ -131,7 +131,7 @@ impl Survey {
         })
     }
 
-    /// Debian's name of the architecture.
+    /// Returns Debian's name of the architecture.
     pub(crate) fn architecture(&self) -> &str {
         match (self.dpkg.as_deref(), self.machine.as_str()) {
             (Some(dpkg), _) => dpkg,

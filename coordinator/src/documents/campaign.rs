@@ -38,7 +38,7 @@ pub(crate) fn campaign_summary(row: &CampaignRow, store: &Store) -> anyhow::Resu
     })
 }
 
-/// The state of a campaign in a word.
+/// Returns the state of a campaign in a word.
 const fn state(row: &CampaignRow) -> &'static str {
     match (row.state, &row.ended) {
         (CampaignState::Aborted, Some(_)) => "aborted",
@@ -138,7 +138,7 @@ fn campaign_device<'a>(
     }
 }
 
-/// Returns what a combination runs.
+/// Returns the subject of a combination's runs.
 pub(crate) fn cell_subject(combination: &Combination) -> anyhow::Result<CellSubject> {
     let words: Words = serde_json::from_str(&combination.words)?;
     Ok(CellSubject {
@@ -160,7 +160,7 @@ pub(crate) fn cell_subject(combination: &Combination) -> anyhow::Result<CellSubj
     })
 }
 
-/// Returns what a cell runs.
+/// Returns the subject of a cell's runs.
 pub(crate) fn subject_of_cell(cell: &CellRow, subjects: &[CellSubject]) -> CellSubject {
     let index = usize::try_from(cell.combination).unwrap_or(usize::MAX);
     subjects.get(index).cloned().unwrap_or_default()

@@ -20,7 +20,7 @@ pub(crate) struct DeviceList<'a> {
 }
 
 impl<'a> DeviceList<'a> {
-    /// The list of these devices.
+    /// Returns the list of these devices.
     pub(crate) fn of(devices: &'a [DeviceRow], refused: &'a [OtherVersion]) -> Self {
         Self {
             devices: devices.iter().map(Into::into).collect(),
@@ -92,7 +92,7 @@ pub(crate) struct ShownDevice<'a> {
 }
 
 impl<'a> ShownDevice<'a> {
-    /// The document of a device, with its ratios to the rails: of a plug or USB meter, and of a listed one.
+    /// Returns the document of a device, with its ratios to the rails: of a plug or USB meter, and of a listed one.
     pub(crate) fn of(
         row: &'a DeviceRow,
         [wall_over_rails, meter_over_rails]: [Option<&'a WallRatio>; 2],

@@ -21,7 +21,7 @@ pub(crate) struct HealthDocument<'a> {
 }
 
 impl<'a> HealthDocument<'a> {
-    /// The health of a device.
+    /// Returns the health of a device.
     pub(crate) fn of(row: &'a DeviceRow) -> Self {
         let (since, by, cause) = row.health.shown();
         Self {

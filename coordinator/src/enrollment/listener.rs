@@ -73,7 +73,7 @@ impl Listener {
         Ok(Self { address, task })
     }
 
-    /// The address on which it listens.
+    /// Returns the address on which it listens.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }

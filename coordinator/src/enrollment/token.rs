@@ -39,7 +39,7 @@ pub(crate) enum TokenError {
 pub(crate) struct NewToken {
     /// The token.
     pub(crate) token: EnrollmentToken,
-    /// When it expires, RFC 3339 UTC.
+    /// The time when it expires, RFC 3339 UTC.
     pub(crate) expires: String,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct TokenRequest<'a> {
     pub(crate) place: (String, u16),
     /// SHA-256 of the authority's certificate.
     pub(crate) authority: [u8; 32],
-    /// How long the token is valid.
+    /// The time for which the token is valid.
     pub(crate) lifetime: SignedDuration,
     /// The member that may already have the name, because it enrolls again.
     pub(crate) returning: Option<&'a DeviceId>,

@@ -1,5 +1,5 @@
-//! Admission: which devices may take part. The store is authoritative. This copy in memory makes checks cheap and is refreshed when the
-//! store changes, so that a removal takes effect at once.
+//! Decides which devices may take part. The store is authoritative. This copy in memory makes checks cheap and is refreshed when the store
+//! changes, so that a removal takes effect at once.
 
 use std::{
     collections::BTreeSet,
@@ -68,7 +68,7 @@ impl Admission {
         !roll.removed.contains(device) && (!self.members_only || roll.members.contains(device))
     }
 
-    /// A receiver that is notified when devices are admitted or removed.
+    /// Returns a receiver that is notified when devices are admitted or removed.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }

@@ -1,4 +1,4 @@
-//! Which engines a device cannot run, by its own description. A run process on the device still checks its own engine.
+//! The engines that a device cannot run, by its own description. A run process on the device still checks its own engine.
 
 use regatta_types::documents::EngineKind;
 
@@ -12,7 +12,7 @@ pub(crate) fn unavailable_engines(device: &DeviceRow) -> Vec<(EngineKind, &'stat
         .collect()
 }
 
-/// Returns why an engine cannot run on a device. `None` if it can.
+/// Returns the reason why an engine cannot run on a device. `None` if it can.
 pub(crate) fn engine_obstacle(device: &DeviceRow, engine: EngineKind) -> Option<&'static str> {
     let has_gpu = || device.reported_facts().is_ok_and(|facts| !facts.gpus.is_empty());
     if !device.engines.contains(&engine) {

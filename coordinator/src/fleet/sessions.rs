@@ -27,10 +27,10 @@ pub(crate) struct Sessions {
 #[derive(Debug)]
 struct Device {
     current: u64,
-    /// When the current session began.
+    /// The time when the current session began.
     since: Instant,
     earlier: VecDeque<u64>,
-    /// When two live sessions were last seen.
+    /// The time when two live sessions were last seen.
     duplicated: Option<Instant>,
 }
 

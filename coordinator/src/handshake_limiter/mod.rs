@@ -25,7 +25,7 @@ const ARRIVALS: Rate = Rate {
     burst: 1024,
     per_second: 256.0,
 };
-/// Of this many unproven connections, one has a slot and the others wait.
+/// The number of unproven connections for each slot: one has it and the others wait.
 const CONNECTIONS_PER_SLOT: usize = 4;
 
 /// The unproven connections of one port.
@@ -36,7 +36,7 @@ pub(crate) struct HandshakeLimiter {
 }
 
 impl HandshakeLimiter {
-    /// Creates a limiter for this many connections, of which a part wait.
+    /// Creates a limiter for this many connections. A part of them waits.
     pub(crate) fn new(connections: usize) -> Self {
         let slots = connections.div_ceil(CONNECTIONS_PER_SLOT);
         Self {
@@ -83,12 +83,12 @@ pub(crate) async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io:
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it timed out")))
 }
 
-/// The error of an evicted connection.
+/// Returns the error of an evicted connection.
 pub(crate) fn evicted() -> io::Error {
     io::Error::other("others wait, and this one made no progress or its network has the most connections")
 }
 
-/// The network of one owner: an IPv4 address, or the first 64 bits of an IPv6 one.
+/// Returns the network of one owner: an IPv4 address, or the first 64 bits of an IPv6 one.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
@@ -147,7 +147,7 @@ mod tests {
         greedy.iter().for_each(|task| task.abort());
     }
 
-    /// A handshake that the client continues after each of some pauses.
+    /// Performs a handshake that the client continues after each of some pauses.
     async fn steady() -> io::Result<()> {
         for _ in 0..5 {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -20,7 +20,7 @@ use tokio::{
 
 /// The time without progress after which a handshake loses its slot to a waiting one.
 pub(super) const STALLED: Duration = Duration::from_secs(1);
-/// How often waiting handshakes look for stalled ones.
+/// The interval in which waiting handshakes look for stalled ones.
 const CHECK: Duration = Duration::from_millis(100);
 
 /// A bounded number of slots, with a bounded queue of handshakes that wait for one.
@@ -39,7 +39,7 @@ struct State {
     waiting: usize,
     /// Each has at least one handshake.
     networks: HashMap<IpAddr, Handshakes>,
-    /// When no handshake was stalled, in milliseconds since the beginning.
+    /// The time when no handshake was stalled, in milliseconds since the beginning.
     searched_ms: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Eviction {
     begin: Instant,
 }
 
-/// What a handshake waits for.
+/// The slot that a handshake waits for.
 type Granted = (Slot, Eviction);
 
 /// Removes a handshake from the queue when its wait ends for any reason.
@@ -198,7 +198,8 @@ impl State {
         }
     }
 
-    /// The network whose oldest waiting handshake gets the next slot: the one with the fewest slots. Of several, the one that waits longest.
+    /// Returns the network whose oldest waiting handshake gets the next slot: the one with the fewest slots. Of several, the one that waits
+    /// longest.
     fn next_network(&self) -> Option<IpAddr> {
         let first = |handshakes: &Handshakes| handshakes.waiting.front().map(|waiting| waiting.number);
         self.networks
@@ -208,9 +209,8 @@ impl State {
             .map(|(network, _)| *network)
     }
 
-    /// The handshake that loses its slot to one of `network`, if there is one: a stalled one of the network with the most slots.
-    /// Otherwise it is the newest one of a network that has at least two slots more. An old handshake that makes progress always
-    /// continues.
+    /// Returns the handshake that loses its slot to one of `network`, if there is one: a stalled one of the network with the most slots.
+    /// Otherwise it is the newest one of a network that has at least two slots more. An old handshake that makes progress always continues.
     fn victim(&mut self, network: IpAddr, now: u64) -> Option<(IpAddr, u64)> {
         if let Some(stalled) = self.stalled(now) {
             return Some(stalled);

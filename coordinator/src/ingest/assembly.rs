@@ -52,7 +52,7 @@ pub(super) struct Assembly {
     is_name_unflushed: bool,
 }
 
-/// What must be flushed before the bytes of a stream are committed.
+/// The files and directories to flush before the bytes of a stream are committed.
 #[derive(Debug)]
 pub(super) struct Unflushed {
     pub(super) file: Arc<File>,
@@ -136,7 +136,7 @@ impl Assembly {
         self.end = Some(end);
     }
 
-    /// The number of bytes that a chunk would add.
+    /// Returns the number of bytes that a chunk would add.
     pub(super) const fn new_bytes(&self, chunk: &Chunk<'_>) -> u64 {
         if chunk.offset > self.written {
             return 0;
@@ -144,18 +144,18 @@ impl Assembly {
         (chunk.offset + chunk.data.len() as u64).saturating_sub(self.written)
     }
 
-    /// The number of bytes in the file that are not committed yet.
+    /// Returns the number of bytes in the file that are not committed yet.
     pub(super) const fn uncommitted(&self) -> u64 {
         self.written - self.committed
     }
 
-    /// The length of the file in bytes.
+    /// Returns the length of the file in bytes.
     pub(super) const fn written(&self) -> u64 {
         self.written
     }
 
-    /// Takes what must be flushed before the present bytes are committed. An empty stream that has ended is flushed too, because its file
-    /// must survive a crash.
+    /// Takes the files and directories to flush before the present bytes are committed. An empty stream that has ended is flushed too,
+    /// because its file must survive a crash.
     pub(super) fn take_unflushed(&mut self) -> Option<Unflushed> {
         let has_ended_unflushed = self.is_name_unflushed && self.end.is_some();
         (self.written > self.committed || has_ended_unflushed).then(|| Unflushed {
@@ -168,7 +168,7 @@ impl Assembly {
         })
     }
 
-    /// The directories that a complete stream changes. They must be flushed before it is recorded.
+    /// Returns the directories that a complete stream changes. They must be flushed before it is recorded.
     pub(super) fn directories(&self) -> [PathBuf; 3] {
         [self.dir.files(), self.dir.partial(), self.dir.path().to_owned()]
     }

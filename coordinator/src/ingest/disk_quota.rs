@@ -12,7 +12,7 @@ use rustix::fs::statvfs;
 
 use crate::workspace::{Workspace, kept_free_bytes};
 
-/// How long a reading of the free space is used. A fast network delivers less than the minimum within it.
+/// The time for which a reading of the free space is used. A fast network delivers less than the minimum within it.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The limits, and the space that each run uses.

@@ -21,7 +21,7 @@ pub(super) struct Flusher {
     took: Duration,
 }
 
-/// What is flushed together.
+/// The streams that are flushed together.
 #[derive(Debug, Default)]
 pub(super) struct FlushJob {
     /// The files, each with a result of its own.
@@ -113,7 +113,7 @@ impl Flusher {
         flushed
     }
 
-    /// Total time spent in flushes since the start.
+    /// Returns the total time spent in flushes since the start.
     pub(super) const fn took(&self) -> Duration {
         self.took
     }

@@ -1,4 +1,5 @@
-//! Takes log chunks and ends of streams: which streams may be written, and how many bytes. `assembly` writes them to the file.
+//! Accepts log chunks and ends of streams, and decides which streams may be written, and how many bytes. `assembly` writes them to the
+//! file.
 
 use std::collections::HashMap;
 
@@ -59,7 +60,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// The row of a stream that may be written. `None` when the run was not sent to that device.
+    /// Returns the row of a stream that may be written. `None` when the run was not sent to that device.
     fn row_to_open(&self, (device, run, stream): &StreamKey) -> Result<Option<StreamRow>, Refusal> {
         if self.store.device_of_sent_run(*run)?.as_ref() != Some(device) {
             return Ok(None);
@@ -83,7 +84,7 @@ impl Ingest {
     }
 }
 
-/// The bytes of a run that are committed or written and not yet committed.
+/// Returns the bytes of a run that are committed or written and not yet committed.
 fn bytes_of(store: &Store, open: &HashMap<StreamKey, Assembly>, run: RunId) -> Result<u64, StoreError> {
     let ahead: u64 = open
         .iter()

@@ -41,7 +41,7 @@ use crate::{
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// The maximum number of messages in a batch, so that messages of thousands of devices share each flush.
 const BATCH_MESSAGES: usize = 2_048;
-/// How long a batch waits for more messages. Without it, a fast disk would flush once per chunk.
+/// The time for which a batch waits for more messages. Without it, a fast disk would flush once per chunk.
 const LINGER: Duration = Duration::from_millis(5);
 /// The interval between two polls of the inbox while a batch waits.
 const LOOK: Duration = Duration::from_micros(500);
@@ -109,7 +109,7 @@ fn run(mut ingest: batch::Ingest, mut inbound: mpsc::Receiver<Inbound>, notifier
     }
 }
 
-/// The messages that have arrived or arrive soon, up to a batch's limits.
+/// Returns the messages that have arrived or arrive soon, up to a batch's limits.
 fn batch_from(first: Inbound, inbound: &mut mpsc::Receiver<Inbound>) -> impl Iterator<Item = Inbound> {
     let begin = Instant::now();
     let mut bytes = 0;
@@ -129,7 +129,7 @@ fn batch_from(first: Inbound, inbound: &mut mpsc::Receiver<Inbound>) -> impl Ite
     std::iter::from_fn(next).take(BATCH_MESSAGES)
 }
 
-/// The next message, if one arrives before `deadline`.
+/// Returns the next message, if one arrives before `deadline`.
 fn soon(inbound: &mut mpsc::Receiver<Inbound>, deadline: Instant, look: Duration) -> Option<Inbound> {
     loop {
         match inbound.try_recv() {

@@ -1,4 +1,4 @@
-//! Why a message is rejected. `reject_counters` counts and logs refusals.
+//! The reasons why a message is rejected. `reject_counters` counts and logs refusals.
 
 use regatta_wire::frame::FrameError;
 

@@ -144,7 +144,7 @@ impl Ingest {
             .collect()
     }
 
-    /// Acknowledges what is recorded. Returns `true` when other threads may have work.
+    /// Acknowledges the recorded streams. Returns `true` when other threads may have work.
     pub(super) fn acknowledge(&mut self, settlement: Settlement, recorded: Vec<store::Result<bool>>) -> bool {
         let mut news = false;
         for ((stream, row, whole), is_kept) in settlement.streams.into_iter().zip(recorded) {

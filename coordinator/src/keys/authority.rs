@@ -68,7 +68,7 @@ pub(crate) struct Issued {
     pub(crate) certificate: String,
     /// Its serial number.
     pub(crate) serial: Vec<u8>,
-    /// When it expires.
+    /// The time when it expires.
     pub(crate) not_after: Timestamp,
 }
 
@@ -134,17 +134,17 @@ impl Authority {
         })
     }
 
-    /// The authority's certificate in PEM.
+    /// Returns the authority's certificate in PEM.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// The authority's certificate in DER.
+    /// Returns the authority's certificate in DER.
     pub(crate) const fn der(&self) -> &CertificateDer<'static> {
         &self.der
     }
 
-    /// The public key of the authority's private key.
+    /// Returns the public key of the authority's private key.
     pub(super) fn public_key(&self) -> [u8; 32] {
         let mut key = [0; 32];
         let raw = self.issuer.key().public_key_raw();
@@ -154,12 +154,12 @@ impl Authority {
         key
     }
 
-    /// When the authority's certificate expires. `None` if it does not parse.
+    /// Returns the time at which the authority's certificate expires. `None` if it does not parse.
     pub(crate) fn not_after(&self) -> Option<Timestamp> {
         super::validity::not_after(&self.der)
     }
 
-    /// SHA-256 of the authority's certificate, as in tokens.
+    /// Returns the SHA-256 of the authority's certificate, as in tokens.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         Sha256::digest(&self.der).into()
     }
@@ -248,8 +248,8 @@ impl Authority {
     }
 }
 
-/// The parameters of the authority's certificate. The name is derived from the key. Two labs' authorities therefore differ in name, and a
-/// loaded key gives the same name again.
+/// Returns the parameters of the authority's certificate. The name is derived from the key. Two labs' authorities therefore differ in name,
+/// and a loaded key gives the same name again.
 fn params(key: &KeyPair) -> CertificateParams {
     let digits = sha256_hex(key.public_key_raw());
     let mut params = CertificateParams::default();
@@ -263,7 +263,7 @@ fn params(key: &KeyPair) -> CertificateParams {
     params
 }
 
-/// The parameters of every certificate except the authority's.
+/// Returns the parameters of every certificate except the authority's.
 fn leaf(name: &str, usage: ExtendedKeyUsagePurpose) -> Result<CertificateParams, IssueError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();

@@ -176,12 +176,12 @@ impl Keys {
         })
     }
 
-    /// The lab's authority.
+    /// Returns the lab's authority.
     pub(crate) const fn authority(&self) -> &Authority {
         &self.authority
     }
 
-    /// The coordinator's public key, which devices know.
+    /// Returns the coordinator's public key, which devices know.
     pub(crate) fn coordinator_public_key(&self) -> [u8; 32] {
         let mut key = [0; 32];
         key.copy_from_slice(self.coordinator.public_key().as_ref());

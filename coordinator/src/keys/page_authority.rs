@@ -49,8 +49,8 @@ pub(crate) struct PageAuthority {
 }
 
 impl PageAuthority {
-    /// Loads the authority of `directory`, and makes what is missing or no longer serves `hosts`. Returns it, and whether browsers must
-    /// import its certificate again.
+    /// Loads the authority of `directory`, and makes the parts that are missing or no longer serve `hosts`. Returns it, and whether
+    /// browsers must import its certificate again.
     ///
     /// # Errors
     /// Returns [`KeysError`], also when other users can read the private key.
@@ -95,7 +95,7 @@ impl PageAuthority {
         Ok(Self { issuer, der })
     }
 
-    /// Whether clients that trust this certificate accept servers of these names for long enough.
+    /// Returns whether clients that trust this certificate accept servers of these names for long enough.
     fn serves(&self, hosts: &[String]) -> bool {
         let lasts = validity::not_after(&self.der)
             .is_some_and(|end| end.duration_since(Timestamp::now()).as_hours() > RENEWED_BEFORE_DAYS * 24);
@@ -120,7 +120,7 @@ impl PageAuthority {
         }))
     }
 
-    /// The live page's TLS configuration, with a new key.
+    /// Returns the live page's TLS configuration, with a new key.
     ///
     /// # Errors
     /// Returns [`TlsError`].
@@ -136,7 +136,7 @@ impl PageAuthority {
         Ok(Arc::new(config))
     }
 
-    /// A server's certificate and its key in PEM.
+    /// Returns a server's certificate and its key in PEM.
     fn leaf(&self, hosts: &[String]) -> Result<(CertificateDer<'static>, String), IssueError> {
         let key = new_key()?;
         let mut params = CertificateParams::default();
@@ -165,7 +165,7 @@ fn new_key() -> Result<KeyPair, IssueError> {
     Ok(KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?)
 }
 
-/// The parameters of the authority's certificate, which vouches for `hosts` only.
+/// Returns the parameters of the authority's certificate, which vouches for `hosts` only.
 fn params(key: &KeyPair, hosts: &[String]) -> Result<CertificateParams, IssueError> {
     let digits = sha256_hex(key.public_key_raw());
     let name = format!("Regatta live page {}", digits.get(..16).unwrap_or_default());

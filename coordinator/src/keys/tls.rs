@@ -22,7 +22,7 @@ const ED25519_SPKI: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
 
-/// The embedded broker's TLS configuration. It requires a client certificate of the lab.
+/// Returns the embedded broker's TLS configuration. It requires a client certificate of the lab.
 ///
 /// # Errors
 /// Returns [`TlsError`].
@@ -34,7 +34,7 @@ pub(crate) fn broker_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerC
     server(builder, keys, hosts)
 }
 
-/// The enrollment listener's TLS configuration. Clients have no certificate yet.
+/// Returns the enrollment listener's TLS configuration. Clients have no certificate yet.
 ///
 /// # Errors
 /// Returns [`TlsError`].
@@ -59,7 +59,7 @@ fn server(
     Ok(Arc::new(config))
 }
 
-/// The coordinator's TLS configuration as a client of an external broker.
+/// Returns the coordinator's TLS configuration as a client of an external broker.
 ///
 /// # Errors
 /// Returns [`TlsError`].
@@ -73,7 +73,7 @@ pub(crate) fn client(keys: &Keys) -> Result<Arc<ClientConfig>, TlsError> {
     Ok(Arc::new(config))
 }
 
-/// The Ed25519 public key of a certificate. `None` when it has another type of key.
+/// Returns the Ed25519 public key of a certificate. `None` when it has another type of key.
 pub(crate) fn public_key_of(certificate: &CertificateDer<'_>) -> Option<[u8; 32]> {
     let parsed = ParsedCertificate::try_from(certificate).ok()?;
     parsed
@@ -96,7 +96,7 @@ fn roots(keys: &Keys) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// The cryptography of every connection.
+/// Returns the cryptography of every connection.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }

@@ -9,7 +9,7 @@ const UTC_TIME: u8 = 0x17;
 /// DER's tag of the certificate's version.
 const VERSION: u8 = 0xa0;
 
-/// Returns when a certificate expires. `None` if it does not parse.
+/// Returns the time when a certificate expires. `None` if it does not parse.
 pub(super) fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     let (_, certificate, _) = element(certificate)?;
     let (_, mut fields, _) = element(certificate)?;
@@ -35,7 +35,7 @@ pub(super) fn not_after(certificate: &[u8]) -> Option<Timestamp> {
         .map(|time| time.timestamp())
 }
 
-/// Splits the first element off: its tag, its content, and what is behind it.
+/// Splits the first element off: its tag, its content, and the rest.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], rest) = der.split_first_chunk::<2>()?;
     let (length, rest) = if first < 0x80 {

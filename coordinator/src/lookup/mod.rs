@@ -148,7 +148,7 @@ pub(crate) fn run(store: &Store, name: &str) -> Result<RunRow, Failure> {
     }
 }
 
-/// The error for a part of several runs' ids, with the newest of them.
+/// Returns the error for a part of several runs' ids, with the newest of them.
 fn ambiguous(name: &str, meant: &[RunRow]) -> Failure {
     /// The runs that are named.
     const SHOWN: usize = 5;

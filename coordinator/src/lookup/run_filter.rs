@@ -53,10 +53,10 @@ pub(crate) struct RunFilter {
     pub(crate) since: Option<Timestamp>,
 }
 
-/// Parses a time: a date, a timestamp, or how long ago.
+/// Parses a time: a date, a timestamp, or a duration before now.
 ///
 /// # Errors
-/// A sentence that says what to write.
+/// Returns a sentence with the right form.
 pub(crate) fn since(text: &str) -> Result<Timestamp, String> {
     if let Ok(date) = text.parse::<Date>()
         && let Ok(begin) = date.to_zoned(TimeZone::UTC)
@@ -80,7 +80,7 @@ pub(crate) fn since(text: &str) -> Result<Timestamp, String> {
 }
 
 impl RunFilter {
-    /// Returns which runs the flags select. Unknown names are errors.
+    /// Returns the filter of the runs that the flags select. Unknown names are errors.
     pub(crate) fn selection<'a>(
         &'a self,
         workspace: &Workspace,

@@ -1,4 +1,4 @@
-//! Pausing, continuing, aborting and retrying campaigns. The coordinator's scheduler acts on what is stored here.
+//! Operations that pause, continue, abort and retry campaigns. The coordinator's scheduler acts on what is stored here.
 
 use jiff::Timestamp;
 use regatta_types::documents::EndCause;

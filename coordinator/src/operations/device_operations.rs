@@ -1,4 +1,4 @@
-//! Taking devices out of service and back. Changes of health that need a look at the device stay with the command line.
+//! Operations that take devices out of service and back. Changes of health that need a look at the device stay with the command line.
 
 use super::{OperationError, described, remedy};
 use crate::store::{DeviceRow, HealthChange, Store};

@@ -5,7 +5,7 @@ use crate::{
     tables,
 };
 
-/// The health with its time and cause, such as `quarantined since ...: 3 failures in a row`.
+/// Returns the health with its time and cause, such as `quarantined since ...: 3 failures in a row`.
 pub(crate) fn described(health: &HealthRow) -> String {
     let (since, by, cause) = health.shown();
     let mut text = match health.health() {
@@ -24,7 +24,7 @@ pub(crate) fn described(health: &HealthRow) -> String {
     text
 }
 
-/// The commands that bring a device back into service.
+/// Returns the commands that bring a device back into service.
 pub(crate) fn remedy(row: &DeviceRow) -> String {
     let name = &row.name;
     if row.health.maintenance.is_some() {

@@ -1,5 +1,5 @@
-//! What an operator may request of the lab, on the command line and on the live page: the same checks, refusals and log entries. Who may
-//! request it is decided by the callers.
+//! The operations that an operator may request of the lab, on the command line and on the live page: the same checks, refusals and log
+//! entries. Who may request it is decided by the callers.
 
 mod campaign_operations;
 mod device_operations;

@@ -1,13 +1,13 @@
-//! Why a requested operation is not done.
+//! The refusal of a requested operation.
 
 use crate::store::StoreError;
 
 /// An operation that the state of the lab does not permit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub(crate) sentence: String,
-    /// What a user can do instead.
+    /// The hint about what a user can do instead.
     pub(crate) hint: String,
 }
 
@@ -23,7 +23,7 @@ pub(crate) enum OperationError {
 }
 
 impl OperationError {
-    /// A refusal with a hint.
+    /// Creates a refusal with a hint.
     pub(super) fn refused(sentence: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Refused(Refusal {
             sentence: sentence.into(),

@@ -46,7 +46,7 @@ impl AgentBench {
 }
 
 impl AgentBench {
-    /// The directory of LoadGen's logs.
+    /// Returns the directory of LoadGen's logs.
     pub(crate) fn logs(&self) -> &Path {
         &self.logs
     }

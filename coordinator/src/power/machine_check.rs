@@ -1,4 +1,4 @@
-//! The lines about one machine before a session, from what its probe reports.
+//! The lines about one machine before a session, from its probe's report.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(super) struct MachineCheck<'a> {
 }
 
 impl MachineCheck<'_> {
-    /// The lines about every machine of a session.
+    /// Returns the lines about every machine of a session.
     pub(super) fn common(&self) -> Vec<PreflightLine> {
         let mut lines = vec![
             self.power_dev(),
@@ -40,7 +40,7 @@ impl MachineCheck<'_> {
         lines
     }
 
-    /// The lines about a director.
+    /// Returns the lines about a director.
     pub(super) fn director(&self, settings: &MeterSettings) -> Vec<PreflightLine> {
         vec![
             self.ptd(&settings.ptd),
@@ -114,7 +114,8 @@ impl MachineCheck<'_> {
         }
     }
 
-    /// The official client reads LoadGen's stamps as UTC. The agent's LoadGen writes no others, and the server starts PTDaemon with `TZ=UTC`.
+    /// Returns the line about time stamps. The official client reads LoadGen's stamps as UTC. The agent's LoadGen writes no others, and the
+    /// server starts PTDaemon with `TZ=UTC`.
     fn time_stamps(&self) -> PreflightLine {
         let zone = &self.probe.zone;
         let found = format!("LoadGen and PTDaemon write UTC; local time is UTC{zone}, which does not matter");
@@ -142,7 +143,7 @@ impl MachineCheck<'_> {
         self.passed("debug switch", found)
     }
 
-    /// The directories of sessions that lost their connection. A complete session may be in them.
+    /// Returns the directories of sessions that lost their connection. A complete session may be in them.
     fn left_over(&self) -> Option<PreflightLine> {
         let directory = self.machine.sessions()?;
         let count = self.probe.left_over.len();

@@ -11,7 +11,7 @@ use crate::store::MeterSettings;
 /// Amperes below which users of power-dev report that ranging is unreliable (power-dev issues 253 and 280).
 const LOW_AMPS: f64 = 0.2;
 
-/// Judges what PTDaemon reports, by a round's rules if there are any.
+/// Judges PTDaemon's report, by a round's rules if there are any.
 pub(super) fn lines(
     reading: &Result<MeterReading, String>,
     settings: &MeterSettings,

@@ -28,7 +28,7 @@ pub(crate) enum LeaseError {
         /// The session.
         session: String,
     },
-    /// It was removed.
+    /// The meter was removed.
     #[error("the meter {0} was removed; hint: `regatta meter list` shows those that there are")]
     Gone(String),
     /// The store failed.
@@ -37,7 +37,7 @@ pub(crate) enum LeaseError {
 }
 
 impl LeaseError {
-    /// The refusal of a meter that a session has.
+    /// Creates the refusal of a meter that a session has.
     pub(crate) fn of(meter: &str, lease: &Lease) -> Self {
         let (meter, session) = (meter.to_owned(), lease.session.clone());
         match lease.state() {
@@ -82,7 +82,7 @@ impl<'a> MeterLease<'a> {
         Ok(lease)
     }
 
-    /// The stale lease that it replaced.
+    /// Returns the stale lease that it replaced.
     pub(crate) fn ended(&self) -> Option<&Lease> {
         self.ended.as_ref()
     }

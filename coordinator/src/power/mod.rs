@@ -1,4 +1,4 @@
-//! Power sessions as the coordinator makes them: the machines of the official programs, what runs beside them, and the verdict.
+//! Power sessions as the coordinator makes them: the machines of the official programs, the programs beside them, and the verdict.
 //!
 //! The session itself is in `regatta-power`, and Regatta's own judgement in `regatta-submission`.
 
@@ -32,7 +32,7 @@ pub(crate) use meter_conf::server_conf;
 pub(crate) use meter_lease::{LeaseError, MeterLease};
 pub(crate) use official_verdict::OfficialVerdict;
 pub(crate) use preflight::{Preflight, PreflightResult, client_fitness};
-pub(crate) use preflight_line::{FAILED_CHECK, PreflightLine};
+pub(crate) use preflight_line::PreflightLine;
 pub(crate) use ptd_program::write_ptd_program;
 pub(crate) use rails_power::RailsPower;
 pub(crate) use run_workload::{HandOver, RunOrder, RunWorkload, copy_logs, upload_logs};

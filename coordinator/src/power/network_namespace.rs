@@ -1,4 +1,4 @@
-//! A network namespace of one's own for a rehearsal: the official programs only use NTP's port 123, which is free and allowed there.
+//! A separate network namespace for a rehearsal: the official programs only use NTP's port 123, which is free and allowed there.
 
 use std::{
     ffi::OsString,
@@ -10,7 +10,7 @@ use std::{
 /// Brings up the namespace's loopback, and continues with a program.
 const BEGIN: &str = "ip link set lo up && exec \"$@\"";
 
-/// Whether this user can make one here. Some distributions refuse it, and iproute2 may be missing.
+/// Returns whether this user can make a network namespace here. Some distributions refuse it, and iproute2 may be missing.
 pub(crate) fn is_possible() -> bool {
     let mut command = unshare();
     command

@@ -12,7 +12,7 @@ use std::{
 
 use serde::Serialize;
 
-/// How many checks the official program makes.
+/// The number of checks that the official program makes.
 const CHECKS: usize = 11;
 /// The longest time for them. A day's session takes seconds.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -39,7 +39,7 @@ impl OfficialVerdict {
     /// Runs the program `checker`. Its output is kept in the file `output`.
     ///
     /// # Errors
-    /// When it does not start, does not end in time, or is killed.
+    /// Returns an error when it does not start, does not end in time, or is killed.
     pub(crate) fn of(python: &Path, checker: &Path, session: &Path, output: &Path) -> io::Result<Self> {
         let file = File::create(output)?;
         let mut process = Command::new(python)
@@ -100,18 +100,18 @@ impl OfficialVerdict {
         }
     }
 
-    /// Whether the official checker accepts the session: it exits with 0 and reports every check as passed.
+    /// Returns whether the official checker accepts the session: it exits with 0 and reports every check as passed.
     pub(crate) fn passes(&self) -> bool {
         self.accepts && self.checks.len() == CHECKS && self.checks.iter().all(|check| check.passed)
     }
 
-    /// Whether the official checker reports exactly these checks as failed.
+    /// Returns whether the official checker reports exactly these checks as failed.
     pub(crate) fn refuses_only(&self, checks: &[&str]) -> bool {
         let failed = self.checks.iter().filter(|check| !check.passed);
         self.checks.len() == CHECKS && failed.map(|check| check.name.as_str()).eq(checks.iter().copied())
     }
 
-    /// The verdict in a few words.
+    /// Returns the verdict in a few words.
     pub(crate) fn summary(&self) -> String {
         let passed = self.checks.iter().filter(|check| check.passed).count();
         match self.checks.len() {

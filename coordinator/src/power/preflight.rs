@@ -1,4 +1,4 @@
-//! The checks before a session begins, within seconds: each line has what was found and, after a failure, the remedy.
+//! The checks before a session begins, within seconds: each line has the finding and, after a failure, the remedy.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ pub(crate) struct PreflightResult {
 }
 
 impl PreflightResult {
-    /// Whether a session can succeed.
+    /// Returns whether a session can succeed.
     pub(crate) fn passed(&self) -> bool {
         self.lines.iter().all(|line| line.passed)
     }
@@ -173,7 +173,7 @@ impl Preflight<'_> {
         PreflightResult { lines, boot_id }
     }
 
-    /// Whether Regatta's own programs make the session.
+    /// Returns whether Regatta's own programs make the session.
     fn is_informative(&self) -> bool {
         self.director.programs == Programs::Own
     }

@@ -2,19 +2,16 @@
 
 use serde::Serialize;
 
-/// The beginning of the line of a failed check.
-pub(crate) const FAILED_CHECK: &str = "FAIL";
-
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct PreflightLine {
-    /// What was checked.
+    /// The subject of the check.
     pub(crate) subject: String,
     /// Whether a session can succeed with it.
     pub(crate) passed: bool,
-    /// What was found.
+    /// The result of the check.
     pub(crate) found: String,
-    /// What to do.
+    /// The hint about the fix.
     pub(crate) hint: Option<String>,
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct RailsPower {
 }
 
 impl RailsPower {
-    /// The figure of a run, if its board has rails.
+    /// Returns the figure of a run, if its board has rails.
     pub(crate) fn of(run: &RunRow) -> Option<Self> {
         let telemetry = &run.outcome.as_ref()?.device_state.as_ref()?.telemetry;
         let milliwatts = telemetry.milliwatts.filter(|milliwatts| *milliwatts > 0)?;
@@ -22,7 +22,7 @@ impl RailsPower {
         })
     }
 
-    /// The document, beside the meter's mean in watts.
+    /// Returns the document, beside the meter's mean in watts.
     pub(super) fn beside(&self, meter: f64) -> Value {
         json!({ "watts": self.watts, "rails": self.rails, "meter_over_rails": meter / self.watts })
     }

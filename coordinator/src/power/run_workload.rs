@@ -32,7 +32,7 @@ const GATE: &str = "read -r code && exit \"$code\"";
 /// The logs that the official client copies.
 const LOGS: [&str; 2] = ["mlperf_log_detail.txt", "mlperf_log_summary.txt"];
 
-/// How long the device's agent may be offline while a run is under way.
+/// The longest absence of the device's agent while a run is under way.
 const LONGEST_ABSENCE: Duration = Duration::from_secs(30);
 
 /// Gives the official client the logs of a part's run, which are in a directory of this machine.
@@ -50,7 +50,7 @@ pub(crate) struct RunOrder<'a> {
     pub(crate) draft: RunDraft,
     /// The boot of the machine that is measured.
     pub(crate) boot_id: String,
-    /// Where the logs go.
+    /// The destination of the logs.
     pub(crate) hand_over: HandOver<'a>,
     /// The machines, watched.
     pub(crate) watch: SessionWatch<'a>,
@@ -79,12 +79,12 @@ impl<'a> RunWorkload<'a> {
         }
     }
 
-    /// The runs that were requested: `ranging` and `testing`.
+    /// Returns the runs that were requested: `ranging` and `testing`.
     pub(crate) fn runs(&self) -> Vec<(&'static str, RunId)> {
         self.requested.clone()
     }
 
-    /// What was found beside the session.
+    /// Returns the observations beside the session.
     pub(crate) fn observations(&self) -> Vec<Observation> {
         self.order.watch.observations()
     }
@@ -191,7 +191,7 @@ impl<'a> RunWorkload<'a> {
 /// Copies the logs of a run, as they were delivered, into a directory of this machine.
 ///
 /// # Errors
-/// As the system reports.
+/// Returns the system's error.
 pub(crate) fn copy_logs(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for name in LOGS {
@@ -203,7 +203,7 @@ pub(crate) fn copy_logs(from: &Path, to: &Path) -> io::Result<()> {
 /// Copies the logs of a run to another machine.
 ///
 /// # Errors
-/// As both sides report.
+/// Returns the error of either side.
 pub(crate) fn upload_logs(link: &Link, from: &Path, to: &str) -> io::Result<()> {
     link.files().make_directories(to)?;
     for name in LOGS {

@@ -93,7 +93,7 @@ pub(super) fn device_alone(name: &str, is_online: bool, reported: Option<&str>) 
     }
 }
 
-/// Estimates how long a session takes at least.
+/// Estimates the least duration of a session.
 pub(super) fn length(spec: &RunSpec) -> PreflightLine {
     let run = run_length(spec);
     let whole = run * 2 + OFFICIAL_WAITS;
@@ -164,12 +164,12 @@ pub(super) fn device(
     }
 }
 
-/// The least length of a run.
+/// Returns the least length of a run.
 pub(crate) fn run_length(spec: &RunSpec) -> Duration {
     Duration::from_millis(min_duration_ms(spec).unwrap_or_default())
 }
 
-/// A time in words.
+/// Returns a time in words.
 pub(crate) fn words(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..=119 => format!("{seconds} s"),
@@ -177,7 +177,7 @@ pub(crate) fn words(time: Duration) -> String {
     }
 }
 
-/// The copy of power-dev on this machine whose checker judges.
+/// Returns the copy of power-dev on this machine whose checker judges.
 pub(crate) fn checker_copy(settings: &MeterSettings) -> PathBuf {
     let copy = settings.checker.as_ref().or(settings.power_dev.as_ref());
     copy.map(PathBuf::from).unwrap_or_default()

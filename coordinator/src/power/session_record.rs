@@ -1,4 +1,4 @@
-//! `session.json`: what is kept of a power session beside its files, also of one that failed.
+//! `session.json`: the record of a power session beside its files, also of one that failed.
 
 use std::{
     fs, io,
@@ -47,9 +47,9 @@ pub(crate) struct SessionFacts<'a> {
     pub(crate) draft: &'a RunDraft,
     /// The runs that were requested.
     pub(crate) runs: Vec<(&'static str, RunId)>,
-    /// Why these runs cannot be submitted.
+    /// The reasons why these runs cannot be submitted.
     pub(crate) obstacles: Vec<String>,
-    /// What was found beside the session.
+    /// The observations beside the session.
     pub(crate) observations: Vec<Observation>,
     /// The times of its steps.
     pub(crate) times: SessionTimes,
@@ -65,7 +65,7 @@ impl SessionRecord {
     /// Writes `session.json` into the session's directory. `judged` has the verdict on a complete session.
     ///
     /// # Errors
-    /// When a file of the session cannot be read, or the document cannot be written.
+    /// Returns an error when a file of the session cannot be read, or the document cannot be written.
     pub(crate) fn write(
         directory: &Path,
         facts: &SessionFacts<'_>,
@@ -115,13 +115,13 @@ impl SessionRecord {
         Ok(Self { document, energy })
     }
 
-    /// The login and the directory of files that could not be fetched.
+    /// Returns the login and the directory of files that could not be fetched.
     pub(crate) fn unfetched(&self) -> Option<(&str, &str)> {
         let text = |key: &str| self.document.get(key).and_then(Value::as_str);
         text("machine").zip(text("unfetched"))
     }
 
-    /// The round whose rules apply, and the settings of the meter at that time.
+    /// Returns the round whose rules apply, and the settings of the meter at that time.
     pub(crate) fn rules(&self) -> Option<(&str, MeterSettings)> {
         let settings = self.document.get("meter")?.get("settings")?.clone();
         let round = self.document.get("round")?.as_str()?;
@@ -131,7 +131,7 @@ impl SessionRecord {
     /// Records the verdict on a session whose files were fetched later.
     ///
     /// # Errors
-    /// When a file of the session cannot be read, or the document cannot be written.
+    /// Returns an error when a file of the session cannot be read, or the document cannot be written.
     pub(crate) fn fetched(
         mut self,
         directory: &Path,
@@ -168,49 +168,49 @@ impl SessionRecord {
         })
     }
 
-    /// The document.
+    /// Returns the document.
     pub(crate) const fn document(&self) -> &Value {
         &self.document
     }
 
-    /// The verdict of a complete session.
+    /// Returns the verdict of a complete session.
     pub(crate) fn verdict(&self) -> Option<PowerVerdict> {
         let word = self.document.get("verdict").and_then(Value::as_str)?;
         word.parse().ok()
     }
 
-    /// Why it is not complete.
+    /// Returns the reason why it is not complete.
     pub(crate) fn reason(&self) -> Option<&str> {
         self.document.get("reason").and_then(Value::as_str)
     }
 
-    /// Whether PTDaemon was a simulated one. `None` when it has not reported what it is.
+    /// Returns whether PTDaemon was a simulated one. `None` when it has not reported what it is.
     pub(crate) fn simulated(&self) -> Option<bool> {
         self.document.get("simulated").and_then(Value::as_bool)
     }
 
-    /// Whether Regatta's own programs made it.
+    /// Returns whether Regatta's own programs made it.
     pub(crate) fn is_informative(&self) -> bool {
         self.document.get("informative") == Some(&Value::Bool(true))
     }
 
-    /// The power of the board's rails in the testing run, and the meter's divided by it.
+    /// Returns the power of the board's rails in the testing run, and the meter's divided by it.
     pub(crate) fn rails(&self) -> Option<(f64, f64)> {
         let number = |key: &str| self.document.pointer(key).and_then(Value::as_f64);
         number("/rails/watts").zip(number("/rails/meter_over_rails"))
     }
 
-    /// Why its runs cannot be submitted.
+    /// Returns the reasons why its runs cannot be submitted.
     pub(crate) fn obstacles(&self) -> Vec<String> {
         self.texts("obstacles")
     }
 
-    /// The findings of the checks.
+    /// Returns the findings of the checks.
     pub(crate) fn findings(&self) -> Vec<String> {
         self.texts("findings")
     }
 
-    /// What was found beside the session, with times.
+    /// Returns the observations beside the session, with times.
     pub(crate) fn observations(&self) -> Vec<String> {
         let values = self.document.get("observations").and_then(Value::as_array);
         let words = |value: &Value| {
@@ -235,13 +235,13 @@ impl SessionRecord {
             .collect()
     }
 
-    /// Whether the checkers accept it, also as a rehearsal or an informative session.
+    /// Returns whether the checkers accept it, also as a rehearsal or an informative session.
     pub(crate) fn passes(&self) -> bool {
         self.verdict()
             .is_some_and(|verdict| verdict != PowerVerdict::Fail)
     }
 
-    /// The energy of a complete session's testing run.
+    /// Returns the energy of a complete session's testing run.
     pub(crate) const fn energy(&self) -> Option<&SessionEnergy> {
         self.energy.as_ref()
     }
@@ -290,7 +290,7 @@ fn add_rails(document: &mut Value, energy: Option<&SessionEnergy>, rails: Option
     }
 }
 
-/// SHA-256 of every file, by its path below the directory.
+/// Returns the SHA-256 of every file, by its path below the directory.
 fn hashes(directory: &Path) -> io::Result<serde_json::Map<String, Value>> {
     let mut hashes = serde_json::Map::new();
     let mut open = vec![PathBuf::new()];

@@ -1,4 +1,4 @@
-//! The times of a session's steps, as they happened, and what the runs of the testing part took beside LoadGen's measured window.
+//! The times of a session's steps, as they happened, and the time of the testing part's runs beside LoadGen's measured window.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,17 @@ pub(crate) struct SessionTimes {
 }
 
 impl SessionTimes {
-    /// A step begins.
+    /// Begins a step.
     pub(crate) fn enter(&mut self, phase: SessionPhase) {
         self.steps.push((phase, Instant::now()));
     }
 
-    /// The session ends.
+    /// Ends the session.
     pub(crate) fn end(&mut self) {
         self.ended = Some(Instant::now());
     }
 
-    /// The length of a step that has ended.
+    /// Returns the length of a step that has ended.
     fn length(&self, of: SessionPhase) -> Option<Duration> {
         let at = self.steps.iter().position(|(phase, _)| *phase == of)?;
         let (_, begun) = self.steps.get(at)?;
@@ -31,8 +31,8 @@ impl SessionTimes {
         Some(end.saturating_duration_since(*begun))
     }
 
-    /// The least time from the newest step's beginning to the session's end. `run` is the requested length of a run; the ranging run
-    /// shows the real one.
+    /// Returns the least time from the newest step's beginning to the session's end. `run` is the requested length of a run; the ranging
+    /// run shows the real one.
     pub(crate) fn left(&self, run: Duration) -> Option<Duration> {
         let (phase, _) = self.steps.last()?;
         let run = self
@@ -41,13 +41,13 @@ impl SessionTimes {
         Some(phase.time_left(run))
     }
 
-    /// The seconds of the testing workload beside LoadGen's measured window: the request, loading, delivery and the logs.
+    /// Returns the seconds of the testing workload beside LoadGen's measured window: the request, loading, delivery and the logs.
     pub(crate) fn beside(&self, window_s: f64) -> Option<f64> {
         let whole = self.length(SessionPhase::Workload(Part::Testing))?;
         Some(whole.as_secs_f64() - window_s)
     }
 
-    /// The steps as a document.
+    /// Returns the steps as a document.
     pub(crate) fn document(&self) -> Value {
         let step = |(phase, _): &(SessionPhase, Instant)| {
             let seconds = self

@@ -29,7 +29,7 @@ impl SessionVerdict {
     /// Judges the session in `session`. The official checker's output goes to a file beside it.
     ///
     /// # Errors
-    /// When a checker does not run.
+    /// Returns an error when a checker does not run.
     pub(crate) fn of(
         python: &Path,
         checker: &Path,
@@ -50,7 +50,7 @@ impl SessionVerdict {
     /// Judges a session of Regatta's own programs by the round's rules, except which programs, meters and PTDaemons it accepts.
     ///
     /// # Errors
-    /// When a file cannot be read.
+    /// Returns an error when a file cannot be read.
     pub(crate) fn informative(rules: &PowerRules, session: &Path) -> anyhow::Result<Self> {
         arrange_for_submission(session)?;
         let tree = Tree::scan(session)?;
@@ -63,7 +63,7 @@ impl SessionVerdict {
         })
     }
 
-    /// Whether the checkers accept the session. An informative one must also have an energy.
+    /// Returns whether the checkers accept the session. An informative one must also have an energy.
     pub(crate) fn accepts(&self) -> bool {
         let officially = self
             .official
@@ -73,7 +73,7 @@ impl SessionVerdict {
     }
 }
 
-/// What Regatta's check finds in a session.
+/// Returns the findings of Regatta's check in a session.
 fn findings(tree: &Tree, rules: &PowerRules) -> Vec<String> {
     let failed = |check: check::PowerCheck| match check.outcome {
         Outcome::Failed(reason) => Some(format!("{}: {reason}", check.name)),
@@ -85,7 +85,7 @@ fn findings(tree: &Tree, rules: &PowerRules) -> Vec<String> {
     findings
 }
 
-/// Whether the PTDaemon of the session in `directory` was a simulated one, also of a session that failed. `None` when it has not
+/// Returns whether the PTDaemon of the session in `directory` was a simulated one, also of a session that failed. `None` when it has not
 /// reported what it is.
 pub(crate) fn is_simulated(directory: &Path) -> Option<bool> {
     let texts = ["session/power/server.json", "server-output.txt"]

@@ -82,7 +82,7 @@ impl<'a> SessionWatch<'a> {
         })
     }
 
-    /// Takes what the machines report.
+    /// Takes the machines' reports.
     ///
     /// # Errors
     /// Why the session cannot succeed any more, as a sentence.
@@ -105,7 +105,7 @@ impl<'a> SessionWatch<'a> {
         fatal.map_or(Ok(()), Err)
     }
 
-    /// What was found.
+    /// Returns the observations.
     pub(crate) fn observations(&self) -> Vec<Observation> {
         self.found.clone()
     }
@@ -278,7 +278,7 @@ impl OwnDisk {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn seconds() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs_f64()

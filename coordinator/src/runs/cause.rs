@@ -14,11 +14,11 @@ pub(crate) struct RunEnd<'a> {
     pub(crate) reason: Option<&'a str>,
     /// Whether the device no longer had the run.
     pub(crate) is_lost: bool,
-    /// Why its files were given up, if they were.
+    /// The reason why its files were given up, if they were.
     pub(crate) abandoned: Option<&'a str>,
     /// Whether LoadGen gives a finished run a verdict.
     pub(crate) expects_verdict: bool,
-    /// What the logs and the evidence show, if the run got that far.
+    /// The outcome in the logs and the evidence, if the run got that far.
     pub(crate) outcome: Option<&'a RunOutcome>,
 }
 

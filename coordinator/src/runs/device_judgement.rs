@@ -1,4 +1,4 @@
-//! What a run's end shows about its device. The finisher calls it in the transaction that records the run.
+//! The judgement about a device after the end of its run. The finisher calls it in the transaction that records the run.
 
 use regatta_types::{RunId, documents::EndCause};
 

@@ -130,7 +130,7 @@ impl StateWords {
     }
 }
 
-/// NVIDIA's steps for MaxP: the power mode without limits, then `jetson_clocks --fan`.
+/// Returns NVIDIA's steps for MaxP: the power mode without limits, then `jetson_clocks --fan`.
 fn max_p() -> StateSpec {
     let controls = [
         ("power-mode", "MAXN"),
@@ -149,7 +149,7 @@ fn max_p() -> StateSpec {
     }
 }
 
-/// The newest published clocks. A benchmark's variants (for example `bert-99`) use the clocks of the benchmark.
+/// Returns the newest published clocks. A benchmark's variants (for example `bert-99`) use the clocks of the benchmark.
 fn max_q(
     board: Option<&str>,
     model: &str,

@@ -62,7 +62,7 @@ type Requests = Vec<Request>;
 struct Silence {
     /// The revision of the run's last state.
     revision: u64,
-    /// Its delivered bytes, when it was last looked at them.
+    /// Its delivered bytes at the last reading.
     bytes: u64,
     since: Instant,
     patience: Duration,

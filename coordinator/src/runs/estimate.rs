@@ -53,7 +53,7 @@ struct Past<'a> {
 }
 
 impl Past<'_> {
-    /// The newest complete run of a scenario and mode with the same engine settings, because other settings have other speeds.
+    /// Returns the newest complete run of a scenario and mode with the same engine settings, because other settings have other speeds.
     fn newest(&self, scenario: Scenario, mode: Mode) -> Option<&RunRow> {
         self.rows.iter().find(|row| {
             row.scenario == scenario

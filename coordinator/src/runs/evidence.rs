@@ -44,7 +44,7 @@ pub(super) struct Proven {
 }
 
 impl Proven {
-    /// The evidence, if the device signed it. Anyone who reaches the broker can send unsigned evidence.
+    /// Returns the evidence, if the device signed it. Anyone who reaches the broker can send unsigned evidence.
     pub(super) fn signed(&self) -> Option<&Evidence> {
         self.evidence
             .as_ref()
@@ -63,7 +63,7 @@ impl Proven {
         }
     }
 
-    /// The run's final state. The signed state wins over the reported one, because the broker may not be trusted. A lost run stays
+    /// Returns the run's final state. The signed state wins over the reported one, because the broker may not be trusted. A lost run stays
     /// failed, and an oversized document fails the run.
     pub(super) fn final_state(&mut self, run: &RunRow) -> RunState {
         let reported = &run.state;
@@ -170,7 +170,7 @@ pub(super) fn prove(
     })
 }
 
-/// Length and hash of every complete stream, read again from disk, so that the record describes the current files.
+/// Returns the length and hash of every complete stream, read again from disk, so that the record describes the current files.
 fn hashes(dir: &RunDir, streams: &[StreamRow]) -> io::Result<BTreeMap<StreamName, (u64, String)>> {
     let mut found = BTreeMap::new();
     for stream in streams.iter().filter(|stream| stream.whole) {

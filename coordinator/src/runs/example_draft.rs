@@ -12,7 +12,7 @@ use regatta_types::{
 use super::Request;
 use crate::store::{RunDraft, RunRow};
 
-/// A performance run of the bundled benchmark on a device.
+/// Creates a performance run of the bundled benchmark on a device.
 pub(crate) fn example_draft(device: DeviceId) -> RunDraft {
     let catalogue = Catalogue::read(None).unwrap();
     let request = Request {
@@ -37,7 +37,7 @@ pub(crate) fn example_draft(device: DeviceId) -> RunDraft {
     request.draft().unwrap()
 }
 
-/// A record of a run without any file.
+/// Creates a record of a run without any file.
 pub(crate) fn example_record(run: &RunRow, state: &RunState) -> Record {
     Record {
         schema: Record::SCHEMA,

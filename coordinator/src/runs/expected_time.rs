@@ -1,4 +1,4 @@
-//! How long a run takes at least, by its settings. How long it really takes depends on the device's speed, which nobody knows before.
+//! The least time of a run, by its settings. How long it really takes depends on the device's speed, which is unknown before the run.
 
 use regatta_conf::{Conf, ConfKind, TestSettings};
 use regatta_types::{Mode, documents::RunSpec};

@@ -20,7 +20,7 @@ pub(super) struct Figures {
     pub(super) rates: Rates,
 }
 
-/// The figures of a run, from its summary or from its evidence alone.
+/// Returns the figures of a run, from its summary or from its evidence alone.
 pub(super) fn figures(spec: &RunSpec, summary: Option<&Summary>, evidence: Option<&Evidence>) -> Figures {
     let attempt = evidence.and_then(|evidence| evidence.attempts.last());
     let mut figures = Figures {
@@ -113,8 +113,8 @@ fn measured_rates(spec: &RunSpec, summary: &Summary) -> Rates {
     }
 }
 
-/// A first estimate of the speed: the accuracy pass computes every sample once. It includes LoadGen's start and end, so the estimate is
-/// on the slow side.
+/// Returns a first estimate of the speed: the accuracy pass computes every sample once. It includes LoadGen's start and end, so the
+/// estimate is on the slow side.
 fn accuracy_rates(spec: &RunSpec, attempt: &Attempt) -> Rates {
     let (Some(started), Some(ended)) = (&attempt.started, &attempt.ended) else {
         return Rates::default();

@@ -27,7 +27,7 @@ use crate::{
 pub(super) struct Logged {
     figures: Figures,
     detail: DetailFigures,
-    /// What could not be judged, and why.
+    /// The parts that could not be judged, with reasons.
     pub(super) not_judged: Vec<String>,
 }
 
@@ -102,13 +102,13 @@ pub(super) fn outcome(
     }
 }
 
-/// The loaded engine in the words of the last attempt. An attempt that ended before has only the engine's kind.
+/// Returns the loaded engine in the words of the last attempt. An attempt that ended before has only the engine's kind.
 fn loaded_engine(spec: &RunSpec, evidence: Option<&Evidence>) -> Option<String> {
     let attempt = evidence?.attempts.last()?;
     (attempt.engine != spec.engine.kind.as_str()).then(|| attempt.engine.clone())
 }
 
-/// When and how long LoadGen ran, from the last attempt. A reboot in between leaves no duration.
+/// Returns the time and duration of LoadGen's run, from the last attempt. A reboot in between leaves no duration.
 fn timing(evidence: Option<&Evidence>) -> Option<RunTiming> {
     let Attempt { started, ended, .. } = evidence?.attempts.last()?;
     let started = started.as_ref()?;
@@ -120,7 +120,7 @@ fn timing(evidence: Option<&Evidence>) -> Option<RunTiming> {
     })
 }
 
-/// The reasons of the device, or of a missing proof, why this is not a valid measurement.
+/// Returns the reasons of the device, or of a missing proof, why this is not a valid measurement.
 fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String> {
     let Some(evidence) = evidence else {
         return Vec::new();
@@ -130,7 +130,7 @@ fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String>
     reasons
 }
 
-/// LoadGen's summary, if the run left one.
+/// Returns LoadGen's summary, if the run left one.
 fn summary(files: &Path, proven: &Proven) -> Result<Option<Summary>, String> {
     let Some(file) = open_log(files, file_name::SUMMARY, proven)? else {
         return Ok(None);

@@ -68,7 +68,7 @@ pub(crate) struct Words {
     /// The duration, for example `3s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) duration: Option<String>,
-    /// When logs are delivered: `after` or `live`.
+    /// The time of the logs' delivery: `after` or `live`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stream: Option<String>,
     /// The system whose values apply: a name, a file that ends in `.toml`, or `none`. The default is the device's own.
@@ -83,17 +83,17 @@ pub(crate) struct Words {
     /// The requested device state. By default the state is not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<StateWords>,
-    /// What must hold on the device before the run starts.
+    /// The conditions that the device must meet before the run starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gate: Option<GateWords>,
-    /// How long a device may have the run, for example `2h`. The default is without a limit, and in campaigns a multiple of its time.
+    /// The time that a device may have the run, for example `2h`. The default is without a limit, and in campaigns a multiple of its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<String>,
     /// Assets that the run needs besides its benchmark's files.
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Vec::is_empty")]
     pub(crate) asset: Vec<String>,
-    /// What the device does. `engine-build` builds the engines that its runs would lack, `asset-fetch` downloads their files,
-    /// and `tune` searches for engine settings for as long as `duration` says.
+    /// The work of the device. `engine-build` builds the engines that its runs would lack, `asset-fetch` downloads their files, and `tune`
+    /// searches for engine settings for as long as `duration` says.
     #[serde(default, skip_serializing_if = "RunTask::is_measurement")]
     pub(crate) task: RunTask,
 }

@@ -71,7 +71,7 @@ impl Departures<'_> {
         self.exactly("target_latency_percentile", percent(required), percent(used));
     }
 
-    /// The settings that define a scenario's metric.
+    /// Compares the settings that define a scenario's metric.
     fn of_scenario(&mut self, required: &TestSettings, used: &TestSettings) {
         match required.scenario {
             Scenario::SingleStream => self.percentile(
@@ -129,7 +129,7 @@ impl Departures<'_> {
         }
     }
 
-    /// The settings that decide which samples are issued and logged.
+    /// Compares the settings that decide which samples are issued and logged.
     fn of_samples(&mut self, spec: &RunSpec, required: &TestSettings, used: &TestSettings) {
         let own = spec.benchmark.dataset.performance_samples as u64;
         let count = |settings: &TestSettings| or_own(settings.performance_sample_count_override, own);

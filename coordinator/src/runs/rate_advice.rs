@@ -1,7 +1,7 @@
 //! Recognises LoadGen's recommendations that a new rate follows, among the reasons for INVALID. The sentences are LoadGen's, of every
 //! revision.
 
-/// What LoadGen recommends about a run's rate.
+/// LoadGen's recommendation about a run's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateAdvice {
     /// LoadGen prepared too few queries, because it expected a slower device.

@@ -118,7 +118,7 @@ enum TakenRun {
     NeverSent,
 }
 
-/// The runs that have a directory, oldest first.
+/// Returns the runs that have a directory, oldest first.
 fn directories(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     let mut runs = Vec::new();
     for entry in fs::read_dir(workspace.runs())? {
@@ -129,7 +129,7 @@ fn directories(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     Ok(runs)
 }
 
-/// The runs that have a record.
+/// Returns the runs that have a record.
 fn recorded(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     let mut runs = directories(workspace)?;
     runs.retain(|run| workspace.run(*run).record().exists());
@@ -193,7 +193,7 @@ fn take(
     Ok(TakenRun::Recorded)
 }
 
-/// The public key in the run's directory, if it belongs to that device.
+/// Returns the public key in the run's directory, if it belongs to that device.
 fn key_of(device: &DeviceId, dir: &Path, find: &mut dyn FnMut(String)) -> anyhow::Result<Option<PublicKey>> {
     let key = key_beside(dir)?;
     let own = key.filter(|key| DeviceId::of_public_key(key) == *device);

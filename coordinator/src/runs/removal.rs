@@ -100,7 +100,7 @@ fn aside(dir: &Path) -> PathBuf {
     dir.with_extension(ASIDE)
 }
 
-/// The run whose directory was set aside at `path`.
+/// Returns the run whose directory was set aside at `path`.
 fn run_of(path: &Path) -> Option<RunId> {
     let is_aside = path.extension().is_some_and(|extension| extension == ASIDE);
     let stem = path.file_stem()?.to_str()?;

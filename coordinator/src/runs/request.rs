@@ -66,7 +66,7 @@ pub(crate) struct Request<'a> {
     pub(crate) loadgen: LoadgenChoice,
     /// The requested length. The draft has the length that results from all settings.
     pub(crate) length: RunLength,
-    /// When logs are delivered.
+    /// The time of the logs' delivery.
     pub(crate) delivery: Delivery,
     /// The values of the device's system file for this run, if it has any.
     pub(crate) system: Option<SystemValues>,
@@ -74,9 +74,9 @@ pub(crate) struct Request<'a> {
     pub(crate) conf: BTreeMap<String, String>,
     /// The requested device state. `None` does not change the state.
     pub(crate) state: Option<StateSpec>,
-    /// What must hold before the run starts.
+    /// The conditions that the device must meet before the run starts.
     pub(crate) gate: Option<GateSpec>,
-    /// What the device does.
+    /// The work of the device.
     pub(crate) task: RunTask,
 }
 
@@ -145,7 +145,7 @@ impl Request<'_> {
         Ok(draft)
     }
 
-    /// The user's settings by full keys. Conf lines override the length.
+    /// Returns the user's settings by full keys. Conf lines override the length.
     fn user_settings(&self) -> Result<BTreeMap<String, String>, RequestError> {
         let mut user_settings = BTreeMap::new();
         let duration = match self.length {

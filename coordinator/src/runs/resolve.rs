@@ -81,7 +81,7 @@ pub(crate) enum ResolveError {
         device: String,
         /// The requested engine.
         engine: EngineKind,
-        /// Why it cannot run.
+        /// The reason why it cannot run.
         obstacle: &'static str,
         /// The engines that can.
         available: String,
@@ -93,10 +93,10 @@ pub(crate) enum ResolveError {
         device: String,
         /// The requested LoadGen.
         loadgen: LoadgenChoice,
-        /// What the device reports.
+        /// The LoadGens that the device reports.
         available: String,
     },
-    /// How a device runs follows from its description, so an unreadable one is an error.
+    /// The device's description, which decides about its run, cannot be read.
     #[error("the description that {device} (agent {agent}) sent cannot be read")]
     Facts {
         /// The device's name.
@@ -162,7 +162,7 @@ impl ResolveError {
         }
     }
 
-    /// Returns whether the cause is the device or the store, and not what the user wrote.
+    /// Returns whether the cause is the device or the store, and not the user's words.
     pub(crate) const fn is_of_the_lab(&self) -> bool {
         matches!(self, Self::Facts { .. } | Self::Assets(AssetsError::Store(_)))
     }

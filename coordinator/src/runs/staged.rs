@@ -21,7 +21,7 @@ use crate::{
 struct StagedIn {
     /// The tree's absolute path.
     tree: String,
-    /// When it was made, RFC 3339 UTC.
+    /// The time when it was made, RFC 3339 UTC.
     staged: String,
 }
 

@@ -19,7 +19,7 @@ const LONGEST_NAME: usize = 40;
 /// The phase in which LoadGen measures.
 const RUNNING: &str = "running";
 
-/// What a column measures.
+/// The quantity that a column measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// Degrees Celsius.
@@ -44,7 +44,7 @@ impl Quantity {
         Self::Memory,
     ];
 
-    /// The quantity's name and unit.
+    /// Returns the quantity's name and unit.
     pub(crate) const fn title(self) -> (&'static str, &'static str) {
         match self {
             Self::Temperature => ("Temperature", "°C"),
@@ -73,7 +73,7 @@ impl Quantity {
 /// A column: a sensor's values, one for each time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TelemetryColumn {
-    /// What it measures.
+    /// The quantity that it measures.
     pub(crate) quantity: Quantity,
     /// The sensor's name, as the device wrote it, at most 40 characters.
     pub(crate) name: String,
@@ -86,9 +86,9 @@ pub(crate) struct TelemetryColumn {
 pub(crate) struct RunTelemetry {
     /// The times in seconds since the first sample.
     pub(crate) seconds: Vec<f64>,
-    /// How many samples one value is the mean of.
+    /// The number of samples in the mean of one value.
     pub(crate) merged: usize,
-    /// When LoadGen measured: the first and the last sample in that phase.
+    /// The time in which LoadGen measured: the first and the last sample in that phase.
     pub(crate) window: Option<[f64; 2]>,
     /// The columns.
     pub(crate) columns: Vec<TelemetryColumn>,

@@ -220,7 +220,7 @@ fn is_of_row(record: &Record, row: &RunRow) -> bool {
         })
 }
 
-/// Compares the record with what the device proves.
+/// Compares the record with the device's evidence.
 fn check_record(record: &Record, evidence: &Evidence, sha256: &str, verification: &mut Verification) {
     match &record.evidence_sha256 {
         Some(recorded) if recorded != sha256 => {

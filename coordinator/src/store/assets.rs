@@ -12,7 +12,7 @@ pub(crate) struct AssetRow {
     pub(crate) asset: Asset,
     /// Number of files.
     pub(crate) files: u64,
-    /// When it was added.
+    /// The time when it was added.
     pub(crate) added: String,
 }
 

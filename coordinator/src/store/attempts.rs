@@ -24,11 +24,11 @@ pub(crate) struct AttemptRow {
     pub(crate) run: Option<RunId>,
     /// The power session.
     pub(crate) session: Option<String>,
-    /// When it was requested.
+    /// The time when it was requested.
     pub(crate) requested: String,
-    /// When it ended.
+    /// The time when it ended.
     pub(crate) ended: Option<String>,
-    /// Why it failed; of an open one, why it is being ended.
+    /// The reason why it failed; of an open one, why it is being ended.
     pub(crate) cause: Option<EndCause>,
     /// The same as a sentence.
     pub(crate) reason: Option<String>,
@@ -61,7 +61,7 @@ pub(crate) enum AttemptWork<'a> {
 /// The end of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptEnd<'a> {
-    /// Why it failed. `None` of a good one.
+    /// The cause of its failure. `None` of a good one.
     pub(crate) cause: Option<EndCause>,
     /// The same as a sentence.
     pub(crate) reason: Option<&'a str>,
@@ -74,7 +74,7 @@ pub(crate) struct AttemptEnd<'a> {
 }
 
 impl AttemptEnd<'_> {
-    /// The state of the cell after this attempt.
+    /// Returns the state of the cell after this attempt.
     const fn cell_state(&self) -> CellState {
         match (self.cause, self.is_tried_again) {
             (None, _) => CellState::Good,

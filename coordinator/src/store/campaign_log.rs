@@ -1,4 +1,4 @@
-//! What users requested of campaigns, and who: an append-only log. What the scheduler does is in cells and attempts.
+//! The users' requests to campaigns: an append-only log. What the scheduler does is in cells and attempts.
 
 use regatta_types::documents::EndCause;
 use rusqlite::params;
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::{CampaignState, Result, Store, now, values};
 
-/// What a user requests of a campaign.
+/// A user's request to a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CampaignChange {
-    /// No attempt begins.
+    /// No new attempt begins.
     Paused,
     /// Attempts begin again.
     Resumed,
@@ -22,18 +22,18 @@ pub(crate) enum CampaignChange {
 /// A request as it is logged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CampaignLogEntry {
-    /// When, RFC 3339 UTC.
+    /// The time, RFC 3339 UTC.
     pub(crate) at: String,
-    /// What was requested.
+    /// The requested change.
     pub(crate) change: String,
     /// The cause of the cells that are tried again.
     pub(crate) cause: Option<EndCause>,
-    /// Who requested it.
+    /// The user who requested it.
     pub(crate) by: String,
 }
 
 impl CampaignChange {
-    /// The change to a state.
+    /// Returns the change to a state.
     pub(super) const fn to(state: CampaignState) -> Self {
         match state {
             CampaignState::Running => Self::Resumed,
@@ -42,7 +42,7 @@ impl CampaignChange {
         }
     }
 
-    /// What happened, in a word.
+    /// Returns the change in a word.
     const fn word(self) -> &'static str {
         match self {
             Self::Paused => "paused",
@@ -68,7 +68,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns what users requested of a campaign, oldest first.
+    /// Returns the users' requests to a campaign, oldest first.
     ///
     /// # Errors
     /// Returns an error when the store fails.

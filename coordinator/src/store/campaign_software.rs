@@ -20,7 +20,8 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the devices whose software is not what they had when a campaign began, with what they had. Agents of before did not report any.
+    /// Returns the devices whose software has changed since a campaign began, with their earlier software. Agents of before did not report
+    /// any.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -1,4 +1,4 @@
-//! Campaigns: a plan, the state that a user requests, and when it ended. `cells` and `attempts` have what a campaign consists of.
+//! Campaigns: the plan, the state that a user requests, and the end. `cells` and `attempts` have what a campaign consists of.
 
 use rusqlite::{OptionalExtension as _, Row, params};
 
@@ -13,19 +13,19 @@ pub(crate) struct CampaignRow {
     pub(crate) plan_sha256: String,
     /// The seed of its order.
     pub(crate) seed: u64,
-    /// How many further attempts a cell gets after causes of a device or of the infrastructure.
+    /// The number of further attempts that a cell gets after causes of a device or of the infrastructure.
     pub(crate) retries: u64,
-    /// How many further attempts a cell gets at a measured rate.
+    /// The number of further attempts that a cell gets at a measured rate.
     pub(crate) rate_retries: u64,
     /// The absence in seconds after which a device counts as lost.
     pub(crate) lose_after_s: u64,
     /// The time after which no attempt begins, RFC 3339 UTC.
     pub(crate) deadline: Option<String>,
-    /// What the user requests of it.
+    /// The state that the user requests of it.
     pub(crate) state: CampaignState,
-    /// When it was started.
+    /// The time when it was started.
     pub(crate) started: String,
-    /// When its last cell ended.
+    /// The time when its last cell ended.
     pub(crate) ended: Option<String>,
     /// Counts the changes of its cells and attempts.
     pub(crate) revision: u64,
@@ -34,7 +34,7 @@ pub(crate) struct CampaignRow {
 /// A campaign that starts.
 #[derive(Debug)]
 pub(crate) struct NewCampaign<'a> {
-    /// Its row. State, end and revision are those of a new campaign, whatever the row has.
+    /// The campaign's row, without its state, end and revision: a new campaign has its own.
     pub(crate) row: &'a CampaignRow,
     /// The plan's text.
     pub(crate) plan: &'a str,

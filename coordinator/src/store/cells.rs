@@ -18,7 +18,7 @@ pub(crate) struct Combination {
     pub(crate) audit: Option<String>,
     /// The meter, if its cells are power sessions. `words` are then those of the runs that they follow.
     pub(crate) meter: Option<String>,
-    /// Which device takes its cells.
+    /// The device that takes its cells.
     pub(crate) placement: Placement,
     /// Higher ones come first.
     pub(crate) priority: i64,
@@ -66,7 +66,7 @@ pub(crate) struct CellRow {
     pub(crate) device: Option<DeviceId>,
     /// Its state.
     pub(crate) state: CellState,
-    /// Why it failed.
+    /// The cause of its failure.
     pub(crate) cause: Option<EndCause>,
     /// The same as a sentence, also for a skipped cell.
     pub(crate) reason: Option<String>,
@@ -76,7 +76,7 @@ pub(crate) struct CellRow {
     pub(crate) audited: Option<AuditedCells>,
 }
 
-/// Why a waiting cell fails without a further attempt.
+/// The reason why a waiting cell fails without a further attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CellFailure {
     /// Its number.
@@ -195,7 +195,7 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns how many cells of a campaign are in each state, in the order of [`CellState::ALL`].
+    /// Returns the number of a campaign's cells in each state, in the order of [`CellState::ALL`].
     ///
     /// # Errors
     /// Returns an error when the store fails.

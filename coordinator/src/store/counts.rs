@@ -3,7 +3,7 @@
 use super::{Result, Store};
 
 impl Store {
-    /// Returns how many recorded runs have a verdict: `valid`, `invalid`, or without one `done`, `failed` or `aborted`.
+    /// Returns the number of recorded runs by verdict: `valid`, `invalid`, or without one `done`, `failed` or `aborted`.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -14,7 +14,7 @@ impl Store {
         )
     }
 
-    /// Returns how many runs without a record are in each phase. `waiting` ones were not sent to their device yet.
+    /// Returns the number of runs without a record by phase. `waiting` ones were not sent to their device yet.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -25,8 +25,7 @@ impl Store {
         )
     }
 
-    /// Returns how many attempts of all campaigns ended with each cause, and `good` without one. Attempts are only added, so these numbers
-    /// only grow.
+    /// Returns the number of all campaigns' attempts by cause, and `good` without one. Attempts are only added, so these numbers only grow.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -36,7 +35,7 @@ impl Store {
         )
     }
 
-    /// Returns how often devices came into each health. The log is only added to, so these numbers only grow.
+    /// Returns the number of times that devices came into each health. The log is only added to, so these numbers only grow.
     ///
     /// # Errors
     /// Returns an error when the store fails.

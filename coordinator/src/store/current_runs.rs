@@ -1,4 +1,4 @@
-//! What each device does now, without the drafts of queued runs: a page that shows many devices reads it every second.
+//! The present activity of each device, without the drafts of queued runs: a page that shows many devices reads it every second.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ pub(crate) struct CurrentRun {
     pub(crate) mode: String,
     /// The phase for display: `Done` only once the record is written.
     pub(crate) phase: RunPhase,
-    /// When the first message arrived that LoadGen runs, RFC 3339 UTC.
+    /// The time of the first message that LoadGen runs, RFC 3339 UTC.
     pub(crate) started: Option<String>,
-    /// When the run was requested, RFC 3339 UTC.
+    /// The time when the run was requested, RFC 3339 UTC.
     pub(crate) created: String,
 }
 
@@ -57,7 +57,7 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns how many runs wait for each device that has waiting runs.
+    /// Returns the number of waiting runs of each device that has any.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -1,4 +1,4 @@
-//! Checks of devices: the short known runs that were made, and what they showed. Later checks compare with earlier ones.
+//! Checks of devices: the short known runs, and their results. Later checks compare with earlier ones.
 
 use regatta_types::{DeviceId, RunId};
 use rusqlite::params;
@@ -20,7 +20,7 @@ pub(crate) struct DeviceCheck {
     pub(crate) accuracy: Option<f64>,
     /// The speed in samples per second.
     pub(crate) samples_per_second: Option<f64>,
-    /// Why the check failed. `None` when it passed.
+    /// The reason why the check failed. `None` when it passed.
     pub(crate) failure: Option<String>,
     /// The user who requested it.
     pub(crate) by: String,

@@ -13,7 +13,7 @@ use super::{DeviceLabel, HealthRow, Result, Store, health::health, now, values};
 
 /// The longest interval of heartbeats that an agent's configuration allows.
 const LONGEST_HEARTBEAT_MS: u64 = 60_000;
-/// The shortest silence that is reported, whatever the interval of heartbeats.
+/// The shortest silence that is reported, for any interval of heartbeats.
 const SHORTEST_SILENCE_S: u64 = 10;
 
 /// One device.
@@ -39,7 +39,7 @@ pub(crate) struct DeviceRow {
     pub(crate) running: Option<RunId>,
     /// The first of its runs that was begun and is not recorded.
     pub(crate) open_run: Option<RunId>,
-    /// What its sensors read at its last heartbeat.
+    /// The readings of its sensors at its last heartbeat.
     pub(crate) readings: BoardReadings,
     /// The number of hellos received.
     pub(crate) hellos: u64,
@@ -47,27 +47,27 @@ pub(crate) struct DeviceRow {
     pub(crate) health: HealthRow,
     /// Its labels, in alphabetical order.
     pub(crate) labels: Vec<DeviceLabel>,
-    /// When its first hello arrived.
+    /// The time of its first hello.
     pub(crate) first_seen: String,
-    /// When its last message arrived.
+    /// The time of its last message.
     pub(crate) last_seen: String,
 }
 
-/// What a device does, according to its messages.
+/// The activity of a device, according to its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceActivity {
     /// The coordinator receives nothing from it.
     Offline,
     /// Two agents use its identity.
     Duplicated,
-    /// It has a run that is not recorded yet.
+    /// The device has a run that is not recorded yet.
     Busy,
-    /// It has no run.
+    /// The device has no run.
     Idle,
 }
 
 impl DeviceActivity {
-    /// The word for it.
+    /// Returns the word for it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Offline => "offline",
@@ -79,7 +79,7 @@ impl DeviceActivity {
 }
 
 impl DeviceRow {
-    /// What the device does.
+    /// Returns the device's activity.
     pub(crate) const fn activity(&self) -> DeviceActivity {
         match self {
             Self { duplicated: true, .. } => DeviceActivity::Duplicated,
@@ -91,8 +91,8 @@ impl DeviceRow {
         }
     }
 
-    /// The temperature of its hottest zone in thousandths of a degree Celsius: of its last heartbeat, or of the last hello of an agent whose
-    /// heartbeats have none.
+    /// Returns the temperature of its hottest zone in thousandths of a degree Celsius: of its last heartbeat, or of the last hello of an
+    /// agent whose heartbeats have none.
     pub(crate) fn hottest_millicelsius(&self, facts: Option<&DeviceFacts>) -> Option<i64> {
         let of_heartbeat = self.readings.hottest_millicelsius;
         of_heartbeat.or_else(|| facts?.hottest_millicelsius)
@@ -198,7 +198,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores what a device's sensors read. A value that did not change costs no write.
+    /// Stores the readings of a device's sensors. A value that did not change costs no write.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Store, now, values};
 
-/// The age after which nobody waits for an answer.
+/// The age after which no command waits for an answer.
 const FORGOTTEN_AFTER: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 /// The maximum length of each text of an answer, in characters.
 const LONGEST: usize = 100_000;
@@ -113,7 +113,7 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Stores why a device refused. Returns `false` when the device has no such open request.
+    /// Stores the reason why a device refused. Returns `false` when the device has no such open request.
     ///
     /// # Errors
     /// Returns an error when the store fails.

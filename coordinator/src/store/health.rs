@@ -1,5 +1,5 @@
-//! Health of devices, apart from what they do: whether a device may take runs, why not, since when, and who decided it. The log of changes
-//! is append-only. This file does not decide which failures are a device's.
+//! Health of devices, apart from their activity: whether a device may take runs, and the cause, time and author of that decision. The log
+//! of changes is append-only. This file does not decide which failures are a device's.
 
 use regatta_types::{DeviceId, RunId};
 use rusqlite::{OptionalExtension as _, Row, params};
@@ -7,23 +7,23 @@ use serde::Serialize;
 
 use super::{Result, Store, now, values};
 
-/// Whether a device may be trusted with runs.
+/// The health of a device: whether to trust it with runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DeviceHealth {
-    /// Nothing is known against it.
+    /// The device has no findings.
     #[default]
     Good,
-    /// Its last failure was its own. It still takes runs.
+    /// The device's last failure was its own. It still takes runs.
     Suspect,
-    /// It takes no runs until a check or an operator clears it.
+    /// The device takes no runs until a check or an operator clears it.
     Quarantined,
     /// An operator has taken it out of service.
     Maintenance,
 }
 
 impl DeviceHealth {
-    /// The word for it.
+    /// Returns the word for it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -34,10 +34,10 @@ impl DeviceHealth {
     }
 }
 
-/// Who takes a device out of service, and why.
+/// The user who takes a device out of service, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Maintenance {
-    /// Since when, RFC 3339 UTC.
+    /// The time when it began, RFC 3339 UTC.
     pub(crate) since: String,
     /// The user.
     pub(crate) by: String,
@@ -50,11 +50,11 @@ pub(crate) struct Maintenance {
 pub(crate) struct HealthRow {
     /// The health without regard to maintenance.
     pub(crate) verdict: DeviceHealth,
-    /// Why it is not good.
+    /// The reason why it is not good.
     pub(crate) cause: Option<String>,
-    /// When the verdict began, RFC 3339 UTC. `None` for a device that was always good.
+    /// The time when the verdict began, RFC 3339 UTC. `None` for a device that was always good.
     pub(crate) since: Option<String>,
-    /// Who decided it: `coordinator`, or a user.
+    /// The author of the decision: `coordinator`, or a user.
     pub(crate) by: Option<String>,
     /// The number of failures in a row that were the device's own.
     pub(crate) failures: u32,
@@ -64,7 +64,7 @@ pub(crate) struct HealthRow {
     pub(crate) maintenance: Option<Maintenance>,
 }
 
-/// What changes a device's health.
+/// An event that changes a device's health.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum HealthChange<'a> {
     /// A run ended with a good result.
@@ -73,7 +73,7 @@ pub(crate) enum HealthChange<'a> {
     DeviceFailed {
         /// The run.
         run: RunId,
-        /// Why it failed.
+        /// The reason of the failure.
         reason: &'a str,
         /// The number of failures in a row that quarantines.
         limit: u32,
@@ -95,22 +95,22 @@ pub(crate) enum HealthChange<'a> {
 /// A change as it is logged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct HealthLogEntry {
-    /// When, RFC 3339 UTC.
+    /// The time, RFC 3339 UTC.
     pub(crate) at: String,
-    /// What happened.
+    /// The change.
     pub(crate) change: String,
     /// The health after it.
     pub(crate) health: String,
-    /// Why.
+    /// The reason.
     pub(crate) reason: Option<String>,
-    /// Who: `coordinator`, or a user.
+    /// The author: `coordinator`, or a user.
     pub(crate) by: String,
     /// The run, if one was the reason.
     pub(crate) run: Option<RunId>,
 }
 
 impl HealthRow {
-    /// The health that is shown: maintenance hides the verdict.
+    /// Returns the health that is shown: maintenance hides the verdict.
     pub(crate) const fn health(&self) -> DeviceHealth {
         if self.maintenance.is_some() {
             DeviceHealth::Maintenance
@@ -124,7 +124,7 @@ impl HealthRow {
         matches!(self.health(), DeviceHealth::Good | DeviceHealth::Suspect)
     }
 
-    /// The time, the user and the reason of the health that is shown.
+    /// Returns the time, the user and the reason of the health that is shown.
     pub(crate) fn shown(&self) -> (Option<&str>, Option<&str>, Option<&str>) {
         match &self.maintenance {
             Some(drained) => (Some(&drained.since), Some(&drained.by), drained.note.as_deref()),
@@ -205,7 +205,7 @@ impl HealthRow {
 }
 
 impl HealthChange<'_> {
-    /// What happened, in words.
+    /// Returns the change in words.
     const fn words(&self) -> &'static str {
         match self {
             Self::RunSucceeded(_) => "run succeeded",

@@ -1,5 +1,4 @@
-//! Members of the fleet: which devices may take part, the tokens that they enrolled with, and their certificates. `devices` has their
-//! descriptions from hellos.
+//! Members of the fleet: the devices that may take part, their tokens and their certificates. `devices` has their descriptions from hellos.
 
 use regatta_types::{DeviceId, documents::end_reason};
 use rusqlite::{OptionalExtension as _, Row, params};
@@ -15,11 +14,11 @@ pub(crate) struct MemberRow {
     pub(crate) name: String,
     /// Its Ed25519 public key.
     pub(crate) public_key: [u8; 32],
-    /// When it enrolled.
+    /// The time when it enrolled.
     pub(crate) enrolled: String,
-    /// When its newest certificate expires.
+    /// The time when its newest certificate expires.
     pub(crate) not_after: String,
-    /// When it was removed, if it was.
+    /// The time when it was removed, if it was.
     pub(crate) removed: Option<String>,
 }
 
@@ -43,7 +42,7 @@ pub(crate) enum Entry {
 pub(crate) struct NewCertificate<'a> {
     /// Its serial number.
     pub(crate) serial: &'a [u8],
-    /// When it expires.
+    /// The time when it expires.
     pub(crate) not_after: &'a str,
 }
 
@@ -106,7 +105,7 @@ impl Store {
         )?)
     }
 
-    /// Returns what a token would grant a device now. The call only reads, because anyone may ask.
+    /// Returns the rights that a token would grant a device now. The call only reads, because anyone may make it.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Result, Store, now, values};
 use crate::boot_id;
 
-/// How a meter is reached and used.
+/// The connection and use of a meter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MeterSettings {
     /// The SSH login of the director, `user@host[:port]`. `None` when the meter is connected to this machine.
@@ -33,7 +33,7 @@ pub(crate) struct MeterSettings {
     pub(crate) device_type: i64,
     /// PTDaemon's flag of the interface, or nothing.
     pub(crate) interface: String,
-    /// Where the meter is connected.
+    /// The port of the meter on its machine.
     pub(crate) device_port: String,
     /// The channels: their count, or the first and the count.
     pub(crate) channel: Vec<i64>,
@@ -52,11 +52,11 @@ pub(crate) struct MeterSettings {
 pub(crate) struct MeterRow {
     /// The name that the user gave it.
     pub(crate) name: String,
-    /// How it is reached and used.
+    /// Its connection and use.
     pub(crate) settings: MeterSettings,
-    /// When it was added.
+    /// The time when it was added.
     pub(crate) added: String,
-    /// Who uses it.
+    /// The process that uses it.
     pub(crate) lease: Option<Lease>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct MeterRow {
 pub(crate) struct Lease {
     /// The session's id.
     pub(crate) session: String,
-    /// Since when.
+    /// The time when it began.
     pub(crate) since: String,
     holder: Holder,
 }
@@ -73,16 +73,16 @@ pub(crate) struct Lease {
 /// The state of the process that holds a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseState {
-    /// It runs.
+    /// The process runs.
     Held,
-    /// It is gone.
+    /// The process is gone.
     Stale,
-    /// It is on another machine or in another container, where it may run. The lease is held.
+    /// The process is on another machine or in another container, where it may run. The lease is held.
     Unknown,
 }
 
 impl Lease {
-    /// Whether the process that took it runs.
+    /// Returns the state of the process that took it.
     pub(crate) fn state(&self) -> LeaseState {
         let own = Holder::of(std::process::id());
         match own.is_some_and(|own| self.holder.is_comparable_with(&own)) {
@@ -92,7 +92,7 @@ impl Lease {
         }
     }
 
-    /// The id of the process that took it.
+    /// Returns the id of the process that took it.
     pub(crate) fn pid(&self) -> u32 {
         self.holder.pid
     }
@@ -137,7 +137,7 @@ impl Holder {
         })
     }
 
-    /// Whether `own`, a process of this namespace and boot, can see this one.
+    /// Returns whether `own`, a process of this namespace and boot, can see this one.
     fn is_comparable_with(&self, own: &Self) -> bool {
         match self.boot == own.boot {
             true => self.namespace == own.namespace,

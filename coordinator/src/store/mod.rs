@@ -272,7 +272,7 @@ pub(crate) fn shorten_waits() {
     IS_ENDING.store(true, Ordering::Relaxed);
 }
 
-/// The current time in the format of every table: RFC 3339 UTC.
+/// Returns the current time in the format of every table: RFC 3339 UTC.
 pub(crate) fn now() -> String {
     jiff::Timestamp::now().to_string()
 }

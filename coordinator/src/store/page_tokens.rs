@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Result, Store, now, values};
 
-/// What the owner of a token may do.
+/// The permissions of a token's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PageRole {
@@ -20,7 +20,7 @@ pub(crate) enum PageRole {
 }
 
 impl PageRole {
-    /// The word for it.
+    /// Returns the word for it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Reader => "reader",
@@ -55,11 +55,11 @@ impl FromStr for PageRole {
 pub(crate) struct NewPageToken<'a> {
     /// The name of the person or program that has it.
     pub(crate) name: &'a str,
-    /// What it permits.
+    /// The role that it permits.
     pub(crate) role: PageRole,
     /// SHA-256 of the secret.
     pub(crate) secret_sha256: [u8; 32],
-    /// When it expires.
+    /// The time when it expires.
     pub(crate) expires: Timestamp,
 }
 
@@ -70,17 +70,17 @@ pub(crate) struct PageToken {
     pub(crate) number: i64,
     /// The name of the person or program that has it.
     pub(crate) name: String,
-    /// What it permits.
+    /// The role that it permits.
     pub(crate) role: PageRole,
     /// SHA-256 of the secret.
     pub(crate) secret_sha256: [u8; 32],
-    /// When it was made, RFC 3339 UTC.
+    /// The time when it was made, RFC 3339 UTC.
     pub(crate) created: String,
-    /// When it expires.
+    /// The time when it expires.
     pub(crate) expires: Timestamp,
     /// The hour of its last use, RFC 3339 UTC.
     pub(crate) last_used: Option<String>,
-    /// When it was revoked, RFC 3339 UTC.
+    /// The time when it was revoked, RFC 3339 UTC.
     pub(crate) revoked: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl PageToken {
         self.revoked.is_none() && self.expires > at
     }
 
-    /// Its state in a word.
+    /// Returns its state in a word.
     pub(crate) fn state(&self, at: Timestamp) -> &'static str {
         match &self.revoked {
             Some(_) => "revoked",
@@ -184,7 +184,7 @@ impl Store {
     }
 }
 
-/// The beginning of this hour, RFC 3339 UTC.
+/// Returns the beginning of this hour, RFC 3339 UTC.
 fn this_hour() -> String {
     let now = Timestamp::now();
     let hour = SignedDuration::from_hours(1).as_secs();

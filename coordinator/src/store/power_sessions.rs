@@ -1,4 +1,4 @@
-//! Power sessions: every attempt with its meter, its two runs and how it ended. Failed attempts stay.
+//! Power sessions: every attempt with its meter, its two runs and its end. Failed attempts stay.
 
 use regatta_types::{DeviceId, RunId};
 use rusqlite::{OptionalExtension as _, Row, ToSql, params};
@@ -18,9 +18,9 @@ pub(crate) struct PowerSessionRow {
     pub(crate) benchmark: String,
     /// The scenario.
     pub(crate) scenario: String,
-    /// When it began.
+    /// The time when it began.
     pub(crate) begun: String,
-    /// When it ended.
+    /// The time when it ended.
     pub(crate) ended: Option<String>,
     /// The ranging run, once it was requested.
     pub(crate) ranging: Option<RunId>,
@@ -28,11 +28,11 @@ pub(crate) struct PowerSessionRow {
     pub(crate) testing: Option<RunId>,
     /// The verdict on a complete session.
     pub(crate) verdict: Option<PowerVerdict>,
-    /// Why it is not complete.
+    /// The reason why it is not complete.
     pub(crate) reason: Option<String>,
     /// Whether PTDaemon was a simulated one. `None` when it did not report what it is.
     pub(crate) simulated: Option<bool>,
-    /// Why its runs cannot be submitted, one sentence each.
+    /// The reasons why its runs cannot be submitted, one sentence each.
     pub(crate) obstacles: Vec<String>,
     /// Its newest step, in words.
     pub(crate) step: Option<String>,
@@ -42,10 +42,10 @@ pub(crate) struct PowerSessionRow {
     pub(crate) observation: Option<String>,
 }
 
-/// What is new of a session that goes on.
+/// A change of a session that goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PowerSessionChange<'a> {
-    /// It entered a step.
+    /// The session entered a step.
     Step(&'a str),
     /// The mean of the newest samples.
     Watts(f64),
@@ -53,16 +53,16 @@ pub(crate) enum PowerSessionChange<'a> {
     Observation(&'a str),
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PowerSessionEnd<'a> {
     /// The verdict on a complete session.
     pub(crate) verdict: Option<PowerVerdict>,
-    /// Why it is not complete.
+    /// The reason why it is not complete.
     pub(crate) reason: Option<&'a str>,
     /// Whether PTDaemon was a simulated one.
     pub(crate) simulated: Option<bool>,
-    /// Why its runs cannot be submitted.
+    /// The reasons why its runs cannot be submitted.
     pub(crate) obstacles: &'a [String],
     /// The meter's mean in the testing run's window, in watts.
     pub(crate) mean_watts: Option<f64>,
@@ -130,7 +130,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores what is new of a session that goes on.
+    /// Stores a change of a session that goes on.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -147,7 +147,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores how a session ended: with a verdict, or with the reason why it has none.
+    /// Stores the end of a session: a verdict, or the reason why it has none.
     ///
     /// # Errors
     /// Returns an error when the store fails.

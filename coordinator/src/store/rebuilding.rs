@@ -23,7 +23,7 @@ pub(crate) struct RecordedDevice<'a> {
     pub(crate) agent: &'a str,
     /// Its facts at that time.
     pub(crate) facts: &'a DeviceFacts,
-    /// When the record was written, RFC 3339 UTC.
+    /// The time when the record was written, RFC 3339 UTC.
     pub(crate) seen: &'a str,
 }
 

@@ -1,5 +1,5 @@
-//! Upgrades of the fleet: which devices belong to one, in which wave, and every attempt. Attempts are append-only, each with one cause if it
-//! failed. What an upgrade does to a board is in `crate::deploy`.
+//! Upgrades of the fleet: their devices by wave, and every attempt. Attempts are append-only, each with one cause if it failed. What an
+//! upgrade does to a board is in `crate::deploy`.
 
 use regatta_types::{DeviceId, documents::EndCause};
 use rusqlite::{OptionalExtension as _, Row, params};
@@ -16,9 +16,9 @@ pub(crate) struct RolloutRow {
     pub(crate) packages: Vec<String>,
     /// Its options as JSON, for a command that continues it.
     pub(crate) options: String,
-    /// When it began.
+    /// The time when it began.
     pub(crate) begun: String,
-    /// How it ended. `None` while it is under way, and when its command ended in the middle.
+    /// Its outcome. `None` while it is under way, and when its command ended in the middle.
     pub(crate) outcome: Option<String>,
 }
 
@@ -27,11 +27,11 @@ pub(crate) struct RolloutRow {
 pub(crate) struct RolloutAttempt {
     /// Its number on this device, from 1.
     pub(crate) number: u64,
-    /// When it began.
+    /// The time when it began.
     pub(crate) begun: String,
-    /// When it ended. `None` while it is under way, and when its command ended in the middle.
+    /// The time when it ended. `None` while it is under way, and when its command ended in the middle.
     pub(crate) ended: Option<String>,
-    /// Why it failed.
+    /// The cause of its failure.
     pub(crate) cause: Option<EndCause>,
     /// The same as a sentence.
     pub(crate) reason: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct RolloutAttempt {
 }
 
 impl RolloutAttempt {
-    /// Returns whether the device has the new agent and passed what was to be checked.
+    /// Returns whether the device has the new agent and passed the requested checks.
     pub(crate) const fn is_good(&self) -> bool {
         self.ended.is_some() && self.cause.is_none()
     }
@@ -57,12 +57,12 @@ pub(crate) struct RolloutDevice {
     pub(crate) attempts: Vec<RolloutAttempt>,
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RolloutEnd<'a> {
     /// The device connected with this agent.
     Good(&'a str),
-    /// It failed.
+    /// The attempt failed.
     Failed(EndCause, &'a str),
 }
 
@@ -200,7 +200,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores how an upgrade ended. `None` when it goes on.
+    /// Stores the outcome of an upgrade. `None` when it goes on.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -151,8 +151,8 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Clears the sent marks of a run that its device still has, so that `Forget` or `Release` is sent again. `released` says whether the
-    /// device knows of the release.
+    /// Clears the sent marks of a run that its device still has, so that `Forget` or `Release` is sent again. `released` is whether the
+    /// device has received the release.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -16,7 +16,7 @@ const RATE_KEYS: [&str; 2] = ["target_qps", "target_latency"];
 /// A requested run. Rates are estimated when it is sent, from what the device has shown by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunDraft {
-    /// The spec; its `user.conf` holds what is known without estimates.
+    /// The spec; its `user.conf` has the values that are known without estimates.
     pub(crate) spec: RunSpec,
     /// The benchmark file's initial values, from `model.scenario.key` to value.
     pub(crate) guesses: BTreeMap<String, String>,
@@ -26,13 +26,13 @@ pub(crate) struct RunDraft {
     /// Whether the run may start on a quarantined or drained device. Health checks and `--force` set it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) forced: bool,
-    /// How long its device may have it, in seconds, besides the wait for its gate. `None` without a limit.
+    /// The time that its device may have it, in seconds, besides the wait for its gate. `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limit_s: Option<u64>,
 }
 
 impl RunDraft {
-    /// The same request with an id of its own.
+    /// Returns the same request with an id of its own.
     pub(crate) fn repeated(&self) -> Self {
         let mut draft = self.clone();
         draft.spec.run = RunId::now();
@@ -49,7 +49,7 @@ impl RunDraft {
         keys.find(|key| RATE_KEYS.contains(key))
     }
 
-    /// The text of `user.conf`. Estimates override initial values, and the user's settings override both.
+    /// Returns the text of `user.conf`. Estimates override initial values, and the user's settings override both.
     pub(crate) fn user_conf(&self, estimates: &BTreeMap<String, String>) -> String {
         let mut lines = self.guesses.clone();
         lines.extend(estimates.clone());
@@ -101,7 +101,7 @@ pub(crate) struct Rates {
     pub(crate) target_qps: Option<f64>,
 }
 
-/// When LoadGen ran, by the device's clocks in the signed evidence.
+/// The time of LoadGen's run, by the device's clocks in the signed evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunTiming {
     /// The wall time of LoadGen's start, RFC 3339 UTC.
@@ -124,12 +124,12 @@ pub(crate) struct RunOutcome {
     /// The figure that the round's checker reports, if the run has one. It may differ from LoadGen's metric.
     #[serde(default)]
     pub(crate) judged: Option<Metric>,
-    /// When and how long LoadGen ran.
+    /// The time and duration of LoadGen's run.
     #[serde(default)]
     pub(crate) timing: Option<RunTiming>,
     /// Accuracy, if the run logged answers.
     pub(crate) accuracy: Option<AccuracyResult>,
-    /// What could not be judged, and why.
+    /// The parts that could not be judged, with reasons.
     #[serde(default)]
     pub(crate) not_judged: Vec<String>,
     /// Differences between the device's messages or files and its evidence.

@@ -1,5 +1,5 @@
-//! The leases of runs with a limit: how much of its time the device of a run has spent. The time is counted and not computed from clock
-//! times, so that restarts and clock steps do not change it. [`crate::runs`] counts it and ends runs.
+//! The leases of runs with a limit: the time that the device of a run has spent. The time is counted and not computed from clock times, so
+//! that restarts and clock steps do not change it. [`crate::runs`] counts it and ends runs.
 
 use std::time::Duration;
 

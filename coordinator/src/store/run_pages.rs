@@ -8,7 +8,7 @@ use super::{
     runs::{SELECT_RUNS, run},
 };
 
-/// Which runs a page has.
+/// The runs of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RunSelection {
     /// Only runs that were requested before this one.

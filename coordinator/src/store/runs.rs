@@ -32,17 +32,17 @@ pub(crate) struct RunRow {
     pub(crate) known: bool,
     /// The state that the device reported last.
     pub(crate) state: RunState,
-    /// When the first message arrived that LoadGen runs, RFC 3339 UTC.
+    /// The time of the first message that LoadGen runs, RFC 3339 UTC.
     pub(crate) started: Option<String>,
     /// The reason of a requested abort.
     pub(crate) abort: Option<String>,
     /// The abort that the device of a given-up run must still confirm.
     pub(crate) pending_abort: Option<String>,
-    /// Why a user gave up its missing files.
+    /// The reason why a user gave up its missing files.
     pub(crate) abandoned: Option<String>,
     /// Whether the device no longer has it.
     pub(crate) lost: bool,
-    /// When the run's record was written, RFC 3339 UTC.
+    /// The time when the run's record was written, RFC 3339 UTC.
     pub(crate) recorded: Option<String>,
     /// The outcome of a recorded run.
     pub(crate) outcome: Option<RunOutcome>,
@@ -294,7 +294,7 @@ impl RunRow {
         self.draft.spec.task.is_measurement() && self.mode.has_verdict()
     }
 
-    /// The audit's name, if the run is an audit.
+    /// Returns the audit's name, if the run is an audit.
     pub(crate) fn audit(&self) -> Option<&str> {
         self.draft.spec.audit.as_ref().map(|of| of.test.as_str())
     }

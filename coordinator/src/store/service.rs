@@ -1,13 +1,13 @@
-//! The state of the serving coordinator, for commands of other processes: since when it serves, whether it has lost the broker,
-//! and where its live page is.
+//! The state of the serving coordinator, for commands of other processes: the time since which it serves, a loss of the broker, and the
+//! address of its live page.
 
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Store, now};
 
-/// When the coordinator began to serve.
+/// The key of the time at which the coordinator began to serve.
 const STARTED: &str = "started";
-/// When it lost the broker. Absent while it is connected.
+/// The key of the time at which it lost the broker. Absent while it is connected.
 const BROKER_LOST: &str = "broker_lost";
 /// The address of the live page. Absent while there is none.
 const PAGE: &str = "page";
@@ -15,9 +15,9 @@ const PAGE: &str = "page";
 /// The last report of a serving coordinator. It only holds while the workspace is served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ServiceState {
-    /// When it began to serve, RFC 3339 UTC.
+    /// The time when it began to serve, RFC 3339 UTC.
     pub(crate) started: Option<String>,
-    /// When it lost the broker, RFC 3339 UTC. `None` while it is connected.
+    /// The time when it lost the broker, RFC 3339 UTC. `None` while it is connected.
     pub(crate) broker_lost: Option<String>,
     /// The URL of the live page. `None` when it is off.
     pub(crate) page: Option<String>,

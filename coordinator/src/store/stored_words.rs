@@ -22,7 +22,7 @@ macro_rules! words {
             /// Every value, in order.
             pub(crate) const ALL: &[Self] = &[Self::$first, $(Self::$variant),*];
 
-            /// The word for it.
+            /// Returns the word for it.
             pub(crate) const fn as_str(self) -> &'static str {
                 match self {
                     Self::$first => $first_word,
@@ -53,13 +53,13 @@ macro_rules! words {
 }
 
 words! {
-    /// What a user requests of a campaign.
+    /// A user's request to a campaign.
     CampaignState, "state of a campaign" {
         /// Attempts begin.
         Running = "running",
-        /// No attempt begins; those that run may end.
+        /// No new attempt begins; running ones may end.
         Paused = "paused",
-        /// It ends, and so do its attempts.
+        /// The campaign ends, and so do its attempts.
         Aborted = "aborted",
     }
 }
@@ -67,19 +67,19 @@ words! {
 words! {
     /// The state of a cell.
     CellState, "state of a cell" {
-        /// It needs an attempt, or has an open one.
+        /// The cell needs an attempt, or has an open one.
         Waiting = "waiting",
         /// An attempt has a good run.
         Good = "good",
-        /// Its last attempt failed, and no other begins by itself.
+        /// The cell's last attempt failed, and no other begins by itself.
         Failed = "failed",
-        /// No attempt begins any more: the deadline has passed, or the campaign was aborted.
+        /// The cell gets no attempt any more: the deadline has passed, or the campaign was aborted.
         Skipped = "skipped",
     }
 }
 
 words! {
-    /// Which device takes a cell.
+    /// The choice of the device that takes a cell.
     Placement, "placement" {
         /// Any of the selected devices.
         Any = "any",

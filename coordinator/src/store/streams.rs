@@ -1,4 +1,4 @@
-//! Streams: how many bytes of each file of a run are on disk. These rows record what has been promised to the device.
+//! Streams: the number of bytes of each file of a run that are on disk. These rows record what has been promised to the device.
 
 use regatta_fsutil::hash::unhex;
 use regatta_types::{RunId, StreamName};
@@ -25,7 +25,7 @@ pub(crate) struct StreamRow {
 }
 
 impl StreamRow {
-    /// The end that the device stated.
+    /// Returns the end that the device stated.
     pub(crate) fn stated_end(&self) -> Option<StreamEnd> {
         let sha256 = unhex(self.stated_sha256.as_ref()?)?;
         Some(StreamEnd {

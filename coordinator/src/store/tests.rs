@@ -1,4 +1,4 @@
-//! Tests of the store through its own interface: what it keeps and what it refuses.
+//! Tests of the store through its own interface.
 
 use regatta_types::{
     DeviceId,

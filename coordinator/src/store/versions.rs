@@ -16,7 +16,7 @@ pub(crate) struct OtherVersion {
     pub(crate) device: DeviceId,
     /// The wire version of its hello.
     pub(crate) wire: u16,
-    /// When its last hello arrived.
+    /// The time of its last hello.
     pub(crate) last_seen: String,
 }
 

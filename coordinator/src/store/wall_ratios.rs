@@ -1,4 +1,4 @@
-//! How much more power a device takes at the wall than its own sensors show: from runs with a plug or USB meter, and from power sessions with a
+//! The ratio of a device's power at the wall to that of its own sensors: from runs with a plug or USB meter, and from power sessions with a
 //! listed meter. Nothing is stored for it: the outcomes of recorded runs and the sessions have the figures.
 
 use regatta_types::DeviceId;

@@ -10,7 +10,7 @@ use regatta_types::documents::{
 use super::run_text;
 use crate::store::{Metric, RunRow};
 
-/// Formats the result of an audit's run, and what a reviewer would ask. `None` when the run is not an audit or has no result yet.
+/// Formats the result of an audit's run, and the facts that a reviewer needs. `None` when the run is not an audit or has no result yet.
 pub(crate) fn audit(row: &RunRow) -> Option<String> {
     let audit = row.outcome.as_ref()?.audit.as_ref()?;
     let mut parts = Vec::new();
@@ -42,7 +42,7 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
     Some(text)
 }
 
-/// Formats briefly why an audit has not passed.
+/// Formats the reason why an audit has not passed, in a few words.
 pub(super) fn why_not(audit: &AuditResult, round: &str) -> Option<String> {
     if audit.passed {
         return None;
@@ -102,7 +102,7 @@ pub(crate) fn accuracy_delta(delta: &AccuracyDelta) -> String {
     }
 }
 
-/// The official script's message when it refuses to compare, and the two values that differ.
+/// Returns the official script's message when it refuses to compare, and the two values that differ.
 fn refusal(audit: &AuditResult) -> Option<String> {
     // The first line names the script that verifies performance.
     let refusal = audit.speeds.iter().skip(1).last();
@@ -113,7 +113,7 @@ fn refusal(audit: &AuditResult) -> Option<String> {
     })
 }
 
-/// Both scores, their difference and the round's limit. `round` is the run's.
+/// Returns both scores, their difference and the round's limit. `round` is the run's.
 fn scores(audit: &AuditResult, round: &str) -> Option<String> {
     audit.scores.as_ref().map(|scores| compared_scores(scores, round))
 }

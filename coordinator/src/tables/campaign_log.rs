@@ -1,4 +1,4 @@
-//! The table of what users requested of a campaign.
+//! The table of the users' requests to a campaign.
 
 use super::{plain, words};
 use crate::store::CampaignLogEntry;

@@ -16,7 +16,7 @@ use crate::{
 /// The most failed cells that the status lists.
 const MOST_FAILED: usize = 8;
 
-/// What a combination runs.
+/// The subject of a combination's runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct CellSubject {
     /// The combination's number.
@@ -55,7 +55,7 @@ impl CellSubject {
     }
 }
 
-/// What a plan would run.
+/// The runs that a plan would request.
 #[derive(Debug, Serialize)]
 pub(crate) struct CampaignPlanDocument {
     /// The campaign's name.
@@ -70,27 +70,27 @@ pub(crate) struct CampaignPlanDocument {
     pub(crate) cells: usize,
     /// The combinations.
     pub(crate) combinations: Vec<PlannedCombination>,
-    /// How long it takes.
+    /// The expected time of the campaign.
     pub(crate) estimate: PlanEstimate,
-    /// What is missing now.
+    /// The conditions that are missing now.
     pub(crate) missing: Vec<String>,
 }
 
 /// A combination of a plan.
 #[derive(Debug, Serialize)]
 pub(crate) struct PlannedCombination {
-    /// What it runs.
+    /// The subject of its runs.
     #[serde(flatten)]
     pub(crate) subject: CellSubject,
-    /// Which device takes its cells.
+    /// The choice of the device that takes its cells.
     pub(crate) placement: Placement,
     /// The devices that may take it, by name.
     pub(crate) devices: Vec<String>,
-    /// How often it is run, on each of its devices if it is placed on each.
+    /// The number of times that it is run, on each of its devices if it is placed on each.
     pub(crate) repeat: u64,
     /// The number of its cells.
     pub(crate) cells: usize,
-    /// How long one run takes.
+    /// The expected time of one run.
     #[serde(flatten)]
     pub(crate) time: RunEstimate,
 }
@@ -102,9 +102,9 @@ pub(crate) struct CampaignSummary {
     pub(crate) campaign: String,
     /// `running`, `paused`, `aborting`, `aborted` or `ended`.
     pub(crate) state: &'static str,
-    /// When it was started.
+    /// The time when it was started.
     pub(crate) started: String,
-    /// When it ended.
+    /// The time when it ended.
     pub(crate) ended: Option<String>,
     /// The time after which no attempt begins.
     pub(crate) deadline: Option<String>,
@@ -132,7 +132,7 @@ pub(crate) struct CampaignStatus {
     pub(crate) attempts: usize,
     /// Failed cells by cause.
     pub(crate) causes: BTreeMap<EndCause, u64>,
-    /// Why cells were skipped.
+    /// The reason why cells were skipped.
     pub(crate) skipped_because: Option<String>,
     /// The time that it still takes. `None` when it does not run, and before the first good attempt.
     pub(crate) time_left: Option<TimeLeft>,
@@ -140,7 +140,7 @@ pub(crate) struct CampaignStatus {
     pub(crate) devices: Vec<CampaignDevice>,
     /// Its failed cells, in the campaign's order.
     pub(crate) failed_cells: Vec<FailedCell>,
-    /// What needs attention.
+    /// The things that need attention.
     pub(crate) attention: Vec<String>,
 }
 
@@ -155,13 +155,13 @@ pub(crate) struct CampaignDevice {
     pub(crate) state: &'static str,
     /// The cell of its open attempt.
     pub(crate) cell: Option<u64>,
-    /// What that cell runs.
+    /// The subject of that cell's runs.
     pub(crate) subject: Option<CellSubject>,
     /// The run of its open attempt.
     pub(crate) run: Option<RunId>,
-    /// When that attempt was requested.
+    /// The time when that attempt was requested.
     pub(crate) since: Option<String>,
-    /// What that run waits for before it starts: its gate, or its assets.
+    /// The condition that that run waits for before it starts: its gate, or its assets.
     pub(crate) waits_for: Option<String>,
     /// Its good attempts.
     pub(crate) good: usize,
@@ -174,12 +174,12 @@ pub(crate) struct CampaignDevice {
 pub(crate) struct FailedCell {
     /// Its number.
     pub(crate) cell: u64,
-    /// What it runs.
+    /// The subject of its runs.
     #[serde(flatten)]
     pub(crate) subject: CellSubject,
     /// Its repetition.
     pub(crate) repetition: u64,
-    /// Why it failed.
+    /// The cause of its failure.
     pub(crate) cause: EndCause,
     /// The same as a sentence.
     pub(crate) reason: String,
@@ -191,7 +191,7 @@ pub(crate) struct ReportLine {
     pub(crate) cell: u64,
     /// Its repetition.
     pub(crate) repetition: u64,
-    /// What it runs.
+    /// The subject of its runs.
     pub(crate) subject: CellSubject,
     /// Its state: that of the cell, not of the attempt.
     pub(crate) cell_state: &'static str,
@@ -201,13 +201,13 @@ pub(crate) struct ReportLine {
     pub(crate) device: Option<String>,
     /// The attempt's run.
     pub(crate) run: Option<RunRow>,
-    /// Why the cell failed.
+    /// The cause of the cell's failure.
     pub(crate) cause: Option<EndCause>,
     /// The same as a sentence, also for a skipped cell.
     pub(crate) reason: Option<String>,
 }
 
-/// Formats what a plan would run.
+/// Formats the runs of a plan.
 pub(crate) fn campaign_plan(plan: &CampaignPlanDocument) -> String {
     let mut lines = vec![format!(
         "campaign {}: {} cells, seed {}",
@@ -237,7 +237,7 @@ pub(crate) fn campaign_plan(plan: &CampaignPlanDocument) -> String {
     lines.join("\n")
 }
 
-/// The names of devices, shortened when there are many.
+/// Returns the names of devices, shortened when there are many.
 fn short_list(names: &[String]) -> String {
     const MOST: usize = 4;
     match names.get(..MOST) {
@@ -293,7 +293,7 @@ pub(crate) fn campaigns(summaries: &[CampaignSummary]) -> String {
     plain(["campaign", "state", "started", "cells"], lines)
 }
 
-/// Formats how many cells are in which state.
+/// Formats the number of cells by state.
 pub(crate) fn campaign_counts(summary: &CampaignSummary) -> String {
     let counts = [
         (summary.good, "good"),
@@ -367,7 +367,7 @@ fn campaign_status_at(status: &CampaignStatus, now: Timestamp) -> String {
     lines.join("\n")
 }
 
-/// Formats how long a campaign still takes.
+/// Formats the time that a campaign still takes.
 pub(crate) fn campaign_time_left(status: &CampaignStatus) -> String {
     let Some(left) = &status.time_left else {
         return "unknown".to_owned();
@@ -476,7 +476,7 @@ pub(crate) fn campaign_report(summary: &CampaignSummary, lines: &[ReportLine]) -
     format!("{table}\n\n{}, {}", summary.campaign, campaign_counts(summary))
 }
 
-/// The result of an attempt, or why its cell ended without one.
+/// Returns the result of an attempt, or the reason why its cell ended without one.
 fn result(line: &ReportLine) -> String {
     let Some(attempt) = &line.attempt else {
         let reason = line.reason.clone().unwrap_or_default();

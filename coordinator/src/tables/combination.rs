@@ -1,4 +1,4 @@
-//! What runs have in common that may be compared, and its words.
+//! The properties that runs must share to be compared, and their words.
 
 use regatta_compare::Direction;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ pub(crate) const AS_FOUND: &str = "as found";
 /// The length of a run that is not shortened.
 pub(crate) const FULL_LENGTH: &str = "full";
 
-/// What runs have in common that may be compared.
+/// The properties that runs must share to be compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Combination {
     pub(crate) benchmark: String,
@@ -24,7 +24,7 @@ pub(crate) struct Combination {
 }
 
 impl Combination {
-    /// Returns which figures are better.
+    /// Returns whether smaller or larger figures are better.
     pub(crate) fn direction(&self) -> Direction {
         match self.unit.as_str() {
             "ns" => Direction::Smaller,
@@ -32,7 +32,7 @@ impl Combination {
         }
     }
 
-    /// Returns which figures are better, as documents have it: `smaller` or `larger`.
+    /// Returns the word of documents for the better figures: `smaller` or `larger`.
     pub(crate) fn better(&self) -> &'static str {
         match self.direction() {
             Direction::Smaller => "smaller",
@@ -48,7 +48,7 @@ impl Combination {
         )
     }
 
-    /// Returns [`Combination::text`] without what is usual, for tables.
+    /// Returns [`Combination::text`] without the usual parts, for tables.
     pub(crate) fn short_text(&self) -> String {
         let mut text = format!("{} {}", self.benchmark, self.scenario);
         for (value, usual) in [

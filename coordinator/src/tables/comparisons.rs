@@ -12,11 +12,11 @@ use super::{Combination, cell, combination::FULL_LENGTH, fits, keep_whole, right
 pub(crate) struct ComparisonReport {
     /// The base.
     pub(crate) a: ComparedSide,
-    /// What is compared with it.
+    /// The side that is compared with it.
     pub(crate) b: ComparedSide,
     /// A row for each device and combination, and for all devices together.
     pub(crate) rows: Vec<ComparisonRow>,
-    /// What only one side has, in words.
+    /// The combinations that only one side has, in words.
     pub(crate) not_compared: Vec<String>,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct ComparedSide {
 /// Runs that do not count in a comparison.
 #[derive(Debug, Serialize)]
 pub(crate) struct ExcludedRuns {
-    /// Why.
+    /// The reason.
     pub(crate) reason: String,
-    /// How many.
+    /// The number of runs.
     pub(crate) runs: usize,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct ComparisonRow {
     pub(crate) device: String,
     #[serde(flatten)]
     pub(crate) combination: Combination,
-    /// Which figures are better: `smaller` or `larger`.
+    /// The better figures: `smaller` or `larger`.
     pub(crate) better: &'static str,
     pub(crate) runs_a: usize,
     pub(crate) runs_b: usize,
@@ -67,7 +67,7 @@ pub(crate) struct ComparisonRow {
     pub(crate) is_floor_measured: bool,
     /// `better`, `worse`, `same` or `cannot tell`.
     pub(crate) verdict: &'static str,
-    /// How many more pairs would decide, or are needed at least.
+    /// The number of further pairs that would decide, or are needed at least.
     pub(crate) more_pairs: Option<usize>,
     /// The verdict as text.
     pub(crate) words: String,
@@ -152,7 +152,7 @@ pub(crate) fn comparison_interval(row: &ComparisonRow) -> String {
     )
 }
 
-/// Returns what a reader must know beside the table, a line each.
+/// Returns the notes beside the table, a line each.
 pub(crate) fn comparison_notes(report: &ComparisonReport) -> Vec<String> {
     let mut notes: Vec<String> = [("A", &report.a), ("B", &report.b)]
         .into_iter()
@@ -206,7 +206,7 @@ pub(crate) fn count_of_runs(runs: usize) -> String {
     }
 }
 
-/// Formats how many runs do not count for which reason.
+/// Formats the numbers of runs that do not count, by reason.
 pub(crate) fn excluded_runs(excluded: &[ExcludedRuns]) -> String {
     let reasons = excluded
         .iter()

@@ -22,8 +22,8 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
     lines
 }
 
-/// Returns what the proof of a run's device state has besides the single controls: a name and a text each. A text without a name belongs
-/// to the one before it.
+/// Returns the parts of the proof of a run's device state besides the single controls: a name and a text each. A text without a name
+/// belongs to the one before it.
 pub(crate) fn device_state_facts(row: &RunRow) -> Vec<(&'static str, String)> {
     let Some((outcome, proof)) = row
         .outcome
@@ -73,7 +73,7 @@ fn telemetry(proof: &StateProof) -> Option<String> {
     ))
 }
 
-/// Energy per sample of the data set, for orientation only. An official figure requires a power meter at the wall.
+/// Returns the energy per sample of the data set, for orientation only. An official figure requires a power meter at the wall.
 fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
     let seen = &proof.telemetry;
     let (milliwatts, millijoules) = (seen.milliwatts?, seen.millijoules?);
@@ -89,7 +89,7 @@ fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
     ))
 }
 
-/// The power at the wall, from a meter that is not a listed one.
+/// Returns the power at the wall, from a meter that is not a listed one.
 fn wall_power(proof: &StateProof) -> Option<String> {
     let watts = proof.telemetry.wall_milliwatts? as f64 / 1_000.0;
     let rails = proof.telemetry.milliwatts.filter(|rails| *rails > 0);

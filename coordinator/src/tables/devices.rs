@@ -221,7 +221,7 @@ fn gpus(gpus: &[GpuFacts]) -> String {
     escape(&words.collect::<Vec<_>>().join(", ")).into_owned()
 }
 
-/// The agent's version without the program's name, which is the same on every line.
+/// Returns the agent's version without the program's name, which is the same on every line.
 fn version(device: &DeviceRow) -> &str {
     let agent = device.agent.as_str();
     agent.strip_prefix("regatta-agent ").unwrap_or(agent)

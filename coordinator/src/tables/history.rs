@@ -22,7 +22,7 @@ pub(crate) struct History {
     pub(crate) device: String,
     #[serde(flatten)]
     pub(crate) combination: Combination,
-    /// Which figures are better: `smaller` or `larger`.
+    /// The better figures: `smaller` or `larger`.
     pub(crate) better: &'static str,
     pub(crate) points: Vec<HistoryPoint>,
     /// The median since the last change point.
@@ -39,7 +39,7 @@ pub(crate) struct History {
 #[derive(Debug, Serialize)]
 pub(crate) struct HistoryPoint {
     pub(crate) run: RunId,
-    /// When LoadGen started, RFC 3339 UTC.
+    /// The time when LoadGen started, RFC 3339 UTC.
     pub(crate) started: String,
     pub(crate) value: f64,
 }
@@ -55,14 +55,14 @@ pub(crate) struct HistoryChange {
     pub(crate) p_value: f64,
     /// `better` or `worse`.
     pub(crate) verdict: &'static str,
-    /// What differs between that run and the one before it, in words.
+    /// The differences between that run and the one before it, in words.
     pub(crate) differences: Vec<String>,
 }
 
 /// The figures that a line shows as bars.
 const SHOWN_FIGURES: usize = 12;
 
-/// Formats histories for people: a line each, and every change point with what changed with it.
+/// Formats histories for people: a line each, and every change point with its changes.
 pub(crate) fn histories(report: &HistoryReport, least_runs: usize) -> String {
     let lines = report.histories.iter().map(|history| {
         let changes = match &history.changes {

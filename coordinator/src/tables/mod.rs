@@ -78,7 +78,7 @@ fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
     table
 }
 
-/// The width of the terminal, if results go to one.
+/// Returns the width of the terminal, if results go to one.
 fn terminal_columns() -> Option<u16> {
     regatta_output::columns(&io::stdout()).and_then(|columns| u16::try_from(columns).ok())
 }

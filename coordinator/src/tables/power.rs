@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::{cell, table};
 use crate::{
-    power::{FAILED_CHECK, PreflightLine, SessionRecord},
+    command_output::FAILED_CHECK,
+    power::{PreflightLine, SessionRecord},
     store::{PowerSessionRow, PowerVerdict},
 };
 
@@ -99,7 +100,7 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     text
 }
 
-/// Formats what is new of a session in one line: the newest observation beside its step, or how it ended.
+/// Formats a session's news in one line: the newest observation beside its step, or its end.
 pub(crate) fn power_session_in_words(row: &PowerSessionRow) -> String {
     let mut text = format!("power session {} of {} {}: ", row.id, row.benchmark, row.scenario);
     if row.ended.is_some() {
@@ -119,7 +120,7 @@ pub(crate) fn power_session_in_words(row: &PowerSessionRow) -> String {
     text
 }
 
-/// The result of a session in a word, with a remark when PTDaemon was a simulated one.
+/// Returns the result of a session in a word, with a remark when PTDaemon was a simulated one.
 fn result(verdict: Option<PowerVerdict>, simulated: Option<bool>) -> String {
     let word = verdict.map_or("failed", PowerVerdict::as_str);
     match simulated {

@@ -20,7 +20,7 @@ pub(crate) struct UnmetRule {
     pub(crate) rule: String,
     /// The number of findings.
     pub(crate) findings: usize,
-    /// Why no rehearsal can meet it. `None` if one should.
+    /// The reason why no rehearsal can meet it. `None` if one should.
     pub(crate) expected: Option<String>,
     /// The path and text of the first finding.
     pub(crate) first: String,
@@ -44,7 +44,7 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
     table.trim_fmt()
 }
 
-/// The run's mode as one word, or its audit.
+/// Returns the run's mode as one word, or its audit.
 fn mode(row: &RunRow) -> String {
     match (&row.draft.spec.audit, row.mode) {
         (None, Mode::PerformanceOnly) => "performance".to_owned(),
@@ -53,7 +53,7 @@ fn mode(row: &RunRow) -> String {
     }
 }
 
-/// The figure of a performance run, or the accuracy of the responses.
+/// Returns the figure of a performance run, or the accuracy of the responses.
 fn result(row: &RunRow) -> Option<String> {
     run_text::figure(row).or_else(|| run_text::accuracy(row))
 }

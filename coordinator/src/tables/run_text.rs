@@ -1,4 +1,4 @@
-//! What a run's row says, in words: subject, state, figure, markers, time. Every table and message about runs takes its words from here.
+//! A run's row in words: subject, state, figure, markers, time. Every table and message about runs takes its words from here.
 //!
 //! Programs get the same facts from the commands' JSON documents.
 
@@ -35,7 +35,7 @@ pub(super) const fn task(row: &RunRow) -> &'static str {
     }
 }
 
-/// Returns what the run is: device, benchmark, scenario, mode and engine.
+/// Returns the subject of the run: device, benchmark, scenario, mode and engine.
 pub(crate) fn subject(row: &RunRow) -> String {
     format!(
         "{} {} {} {}, {}",
@@ -138,7 +138,7 @@ pub(super) fn notes_or_reason(row: &RunRow, longest: usize) -> String {
     }
 }
 
-/// Returns what a run that is being prepared waits for: its gate, or its assets.
+/// Returns the condition that a run waits for while it is prepared: its gate, or its assets.
 pub(crate) fn waits_for(row: &RunRow) -> Option<Cow<'_, str>> {
     let reason = row.state.reason.as_deref();
     reason
@@ -146,7 +146,7 @@ pub(crate) fn waits_for(row: &RunRow) -> Option<Cow<'_, str>> {
         .map(escape)
 }
 
-/// Returns what is missing of a finished run's proof.
+/// Returns the missing parts of a finished run's proof.
 fn defects(row: &RunRow) -> impl Iterator<Item = &'static str> {
     let outcome = row.outcome.as_ref().filter(|_| row.state.phase == RunPhase::Done);
     let incomplete = outcome.is_some_and(|outcome| !outcome.complete);
@@ -178,13 +178,13 @@ pub(crate) fn started(row: &RunRow, now: Timestamp) -> Option<String> {
     })
 }
 
-/// Returns how long LoadGen ran, in seconds.
+/// Returns the duration of LoadGen's run in seconds.
 pub(crate) fn seconds(row: &RunRow) -> Option<f64> {
     let nanoseconds = row.outcome.as_ref()?.timing.as_ref()?.duration_ns?;
     Some(nanoseconds as f64 / 1e9)
 }
 
-/// Returns how long LoadGen ran.
+/// Returns the duration of LoadGen's run.
 pub(crate) fn took(row: &RunRow) -> Option<String> {
     seconds(row).map(duration)
 }

@@ -197,7 +197,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     lines.join("\n")
 }
 
-/// Formats how far the delivery of a file is.
+/// Formats the progress of a file's delivery.
 pub(crate) fn stream_state(stream: &StreamRow) -> String {
     match stream.stated_length {
         _ if stream.whole => "complete".to_owned(),
@@ -222,7 +222,7 @@ pub(crate) fn run_figures(row: &RunRow) -> Option<String> {
     }
 }
 
-/// Formats why a run is not good. A failed or aborted run has its state and its reason. The other problems follow from that.
+/// Formats the reason why a run is not good. A failed or aborted run has its state and its reason. The other problems follow from that.
 pub(crate) fn why_not(row: &RunRow) -> String {
     if !run_text::has_result(row) {
         let run = short_id(row.id);
@@ -237,7 +237,7 @@ pub(crate) fn why_not(row: &RunRow) -> String {
     )
 }
 
-/// Returns why a run with a result is not good: LoadGen's reasons and what to do about them, the accuracy, the evidence, the audit.
+/// Returns the reasons why a run with a result is not good: LoadGen's reasons with hints, the accuracy, the evidence, the audit.
 pub(crate) fn run_problems(row: &RunRow) -> Vec<String> {
     let mut reasons: Vec<String> = row.state.reason.iter().cloned().collect();
     if let Some(outcome) = row.outcome.as_ref() {
@@ -256,7 +256,7 @@ pub(crate) fn run_problems(row: &RunRow) -> Vec<String> {
     reasons
 }
 
-/// Formats why a run is repeated.
+/// Formats the reason why a run is repeated.
 pub(crate) fn why_repeated(row: &RunRow) -> String {
     format!(
         "{}: INVALID, the rate was a guess; repeating at the measured rate",
@@ -273,7 +273,7 @@ fn too_low(found: &AccuracyResult) -> Option<String> {
     ))
 }
 
-/// Adds what to do here to a recommendation of LoadGen, which is written for users of its own `user.conf`.
+/// Adds a hint to a recommendation of LoadGen, which is written for users of its own `user.conf`.
 fn advice(row: &RunRow, reason: &str) -> String {
     let Some(advice) = RateAdvice::of(reason) else {
         return reason.to_owned();

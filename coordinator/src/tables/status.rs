@@ -26,9 +26,9 @@ pub(crate) struct LabStatus {
     pub(crate) in_progress: usize,
     /// The devices, by name.
     pub(crate) devices: Vec<DeviceStatus>,
-    /// When the certificate of the lab's authority ends, RFC 3339 UTC. `None` in a lab without keys.
+    /// The end of the certificate of the lab's authority, RFC 3339 UTC. `None` in a lab without keys.
     pub(crate) authority_until: Option<String>,
-    /// What needs attention.
+    /// The things that need attention.
     pub(crate) attention: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct LabStatus {
 pub(crate) struct CoordinatorStatus {
     /// Whether one serves the workspace.
     pub(crate) running: bool,
-    /// Since when, RFC 3339 UTC.
+    /// The time when it began, RFC 3339 UTC.
     pub(crate) since: Option<String>,
     /// The workspace's directory.
     pub(crate) workspace: String,
@@ -54,7 +54,7 @@ pub(crate) struct BrokerStatus {
     pub(crate) address: String,
     /// Whether the coordinator is connected to it.
     pub(crate) connected: bool,
-    /// When the coordinator lost it, RFC 3339 UTC.
+    /// The time when the coordinator lost it, RFC 3339 UTC.
     pub(crate) lost_since: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct DiskStatus {
 pub(crate) struct TokenStatus {
     /// The name that its device will have.
     pub(crate) name: String,
-    /// When it expires, RFC 3339 UTC.
+    /// The time when it expires, RFC 3339 UTC.
     pub(crate) expires: String,
 }
 
@@ -99,9 +99,9 @@ pub(crate) struct DeviceStatus {
     pub(crate) phase: Option<&'static str>,
     /// The number of runs that wait for it.
     pub(crate) queued: usize,
-    /// When its last message arrived, RFC 3339 UTC.
+    /// The time of its last message, RFC 3339 UTC.
     pub(crate) last_seen: String,
-    /// When its certificate ends, RFC 3339 UTC.
+    /// The end of its certificate, RFC 3339 UTC.
     pub(crate) certificate_until: Option<String>,
 }
 

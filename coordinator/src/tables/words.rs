@@ -30,13 +30,13 @@ pub(crate) fn day(stored: &str) -> &str {
     stored.split('T').next().unwrap_or(stored)
 }
 
-/// Returns how many seconds ago a time of the store is.
+/// Returns the age of a time of the store in seconds.
 pub(crate) fn age(stored: &str, now: Timestamp) -> Option<i64> {
     let then: Timestamp = stored.parse().ok()?;
     Some(now.duration_since(then).as_secs().max(0))
 }
 
-/// Formats how long ago a time of the store is.
+/// Formats the age of a time of the store.
 pub(crate) fn ago(stored: &str, now: Timestamp) -> String {
     match age(stored, now) {
         None => format!("at {stored}"),

@@ -77,14 +77,14 @@ pub(crate) enum BrokerChoice {
     External(BrokerAddress),
 }
 
-/// Where the live page is.
+/// The configured address of the live page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageChoice {
     /// Nowhere.
     Off,
-    /// At [`DEFAULT_PAGE`], or at another port when a program has that one.
+    /// [`DEFAULT_PAGE`], or another port when a program has that one.
     Default,
-    /// At this address. Port 0 selects a free port.
+    /// This address. Port 0 selects a free port.
     At(SocketAddr),
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Config {
     pub(crate) enroll_listen: SocketAddr,
     /// The address of the asset server. `None` disables it.
     pub(crate) assets_listen: Option<SocketAddr>,
-    /// Where the live page is.
+    /// The configured address of the live page.
     pub(crate) page: PageChoice,
     /// Whether readers of the live page log in, over TLS. They always do where other machines reach it.
     pub(crate) page_login: bool,
@@ -111,7 +111,7 @@ pub(crate) struct Config {
     pub(crate) host: String,
     /// The directory for data and models, relative to the workspace.
     pub(crate) scratch: Option<PathBuf>,
-    /// How long a device keeps a run after it is recorded.
+    /// The time for which a device keeps a run after it is recorded.
     pub(crate) keep_on_device: SignedDuration,
     /// The maximum size of a run in bytes.
     pub(crate) max_run_bytes: u64,
@@ -159,23 +159,23 @@ struct File {
     max_devices: NonZeroU16,
 }
 
-/// The default number of connected devices: the largest fleet that was measured (docs/fleet.md), for which the usual limits of open files
-/// suffice.
+/// Returns the default number of connected devices: the largest fleet that was measured (docs/fleet.md), for which the usual limits of open
+/// files suffice.
 const fn default_max_devices() -> NonZeroU16 {
     NonZeroU16::MIN.saturating_add(4_095)
 }
 
-/// The default number of failures: one may be chance, and a second its consequence.
+/// Returns the default number of failures: one may be chance, and a second its consequence.
 const fn three() -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(2)
 }
 
-/// The default size limit: the largest accuracy logs of a round have a few GiB.
+/// Returns the default size limit: the largest accuracy logs of a round have a few GiB.
 const fn default_max_run_mib() -> u32 {
     16 * 1024
 }
 
-/// The default time: both sides keep the logs for a day, because a workstation's disk may fail too.
+/// Returns the default time: both sides keep the logs for a day, because a workstation's disk may fail too.
 const fn a_day() -> u32 {
     24
 }
@@ -184,12 +184,12 @@ fn embedded() -> String {
     "embedded".to_owned()
 }
 
-/// The default broker address: MQTT's own port, on loopback.
+/// Returns the default broker address: MQTT's own port, on loopback.
 fn default_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1883))
 }
 
-/// The default enrollment address: next to the port of MQTT over TLS, on loopback.
+/// Returns the default enrollment address: next to the port of MQTT over TLS, on loopback.
 fn default_enroll_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 8884))
 }
@@ -303,7 +303,7 @@ impl Config {
         )
     }
 
-    /// The asset server as devices reach it, `host:port`. `None` when assets are not served.
+    /// Returns the asset server as devices reach it, `host:port`. `None` when assets are not served.
     pub(crate) fn assets_for_devices(&self) -> Option<String> {
         let port = self.assets_listen?.port();
         Some(if self.host.contains(':') {
@@ -313,7 +313,7 @@ impl Config {
         })
     }
 
-    /// The broker as devices reach it. `embedded` is the address of the running embedded broker.
+    /// Returns the broker as devices reach it. `embedded` is the address of the running embedded broker.
     pub(crate) fn broker_for_devices(&self, embedded: Option<SocketAddr>) -> BrokerAddress {
         match (&self.broker, embedded) {
             (BrokerChoice::External(address), _) if !address.is_loopback() => address.clone(),

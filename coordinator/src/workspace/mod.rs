@@ -123,37 +123,37 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub(crate) const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The path of the store's database.
+    /// Returns the path of the store's database.
     pub(crate) fn database(&self) -> PathBuf {
         self.root.join("regatta.db")
     }
 
-    /// The directory of the lab's keys.
+    /// Returns the directory of the lab's keys.
     pub(crate) fn keys(&self) -> PathBuf {
         self.root.join(KEYS)
     }
 
-    /// The directory of the lab's mosquitto configuration.
+    /// Returns the directory of the lab's mosquitto configuration.
     pub(crate) fn mosquitto(&self) -> PathBuf {
         self.root.join("mosquitto")
     }
 
-    /// The directory of the user's own configuration files: `benchmarks`, `rounds` and `systems` in it.
+    /// Returns the directory of the user's own configuration files: `benchmarks`, `rounds` and `systems` in it.
     pub(crate) fn configs(&self) -> PathBuf {
         self.root.join("configs")
     }
 
-    /// The directory of data and models: the configured one, otherwise `MLPERF_SCRATCH_PATH`, otherwise `scratch/`.
+    /// Returns the directory of data and models: the configured one, otherwise `MLPERF_SCRATCH_PATH`, otherwise `scratch/`.
     pub(crate) fn scratch(&self) -> PathBuf {
         match (&self.config.scratch, std::env::var_os("MLPERF_SCRATCH_PATH")) {
             (Some(configured), _) => self.root.join(configured),
@@ -162,22 +162,22 @@ impl Workspace {
         }
     }
 
-    /// The directory of one power session.
+    /// Returns the directory of one power session.
     pub(crate) fn power_session(&self, id: &str) -> PathBuf {
         self.root.join("power").join(id)
     }
 
-    /// What a power session of a campaign printed.
+    /// Returns the path of a campaign's power session's output.
     pub(crate) fn power_log(&self, id: &str) -> PathBuf {
         self.root.join("power").join(format!("{id}.log"))
     }
 
-    /// The directory of all runs.
+    /// Returns the directory of all runs.
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
 
-    /// The directory of one run.
+    /// Returns the directory of one run.
     pub(crate) fn run(&self, run: RunId) -> RunDir {
         RunDir(self.runs().join(run.to_string()))
     }
@@ -214,52 +214,52 @@ impl Workspace {
 pub(crate) struct RunDir(PathBuf);
 
 impl RunDir {
-    /// The directory itself.
+    /// Returns the directory itself.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The run's spec as it was sent.
+    /// Returns the run's spec as it was sent.
     pub(crate) fn spec(&self) -> PathBuf {
         self.0.join(document_name::SPEC)
     }
 
-    /// The coordinator's record.
+    /// Returns the coordinator's record.
     pub(crate) fn record(&self) -> PathBuf {
         self.0.join(document_name::RECORD)
     }
 
-    /// The submission trees that were made with it.
+    /// Returns the submission trees that were made with it.
     pub(crate) fn staged(&self) -> PathBuf {
         self.0.join("staged.json")
     }
 
-    /// The public key of its device, for verifying the run without a store.
+    /// Returns the public key of its device, for verifying the run without a store.
     pub(crate) fn device_key(&self) -> PathBuf {
         self.0.join(document_name::DEVICE_KEY)
     }
 
-    /// The directory of complete streams.
+    /// Returns the directory of complete streams.
     pub(crate) fn files(&self) -> PathBuf {
         self.0.join("files")
     }
 
-    /// The directory of audits' verdict files, with a subdirectory per audit as in a submission.
+    /// Returns the directory of audits' verdict files, with a subdirectory per audit as in a submission.
     pub(crate) fn audit(&self) -> PathBuf {
         self.0.join("audit")
     }
 
-    /// The directory of incomplete streams.
+    /// Returns the directory of incomplete streams.
     pub(crate) fn partial(&self) -> PathBuf {
         self.0.join("partial")
     }
 
-    /// The path of a complete stream. The type of the name ensures that it is a safe path component.
+    /// Returns the path of a complete stream. The type of the name ensures that it is a safe path component.
     pub(crate) fn file(&self, name: &StreamName) -> PathBuf {
         self.files().join(name.as_str())
     }
 
-    /// The path of an incomplete stream.
+    /// Returns the path of an incomplete stream.
     pub(crate) fn partial_file(&self, name: &StreamName) -> PathBuf {
         self.partial().join(name.as_str())
     }

@@ -1,4 +1,4 @@
-//! From finished runs to a package: functions over directory trees, which may come from untrusted sources.
+//! Functions over directory trees that turn finished runs into a package. The trees may come from untrusted sources.
 //!
 //! The requirements of a round are data (`regatta_config::round`). This crate does not run benchmarks or connect to devices.
 

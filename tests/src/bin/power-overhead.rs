@@ -1,6 +1,7 @@
-//! Measures what `regatta power run` takes on top of the official power programs: the time from the client's start to its end beside LoadGen's
-//! measured windows, once with the official server and client alone and `regatta-agent bench` as their workload, and once with the same programs in
-//! sessions of `regatta power run`. Both have the official waits of 40 s, a simulated PTDaemon and the simulated engine. It needs root.
+//! Measures the time of `regatta power run` on top of the official power programs: the time from the client's start to its end beside
+//! LoadGen's measured windows, once with the official server and client alone and `regatta-agent bench` as their workload, and once with
+//! the same programs in sessions of `regatta power run`. Both have the official waits of 40 s, a simulated PTDaemon and the simulated
+//! engine. It needs root.
 //!
 //! `cargo run --release -p regatta-tests --bin power-overhead -- --sessions 5`
 
@@ -50,7 +51,7 @@ struct Cli {
 struct Measured {
     official: Vec<f64>,
     regatta: Vec<f64>,
-    /// Of these, those from the client's last command to the end.
+    /// The part of these from the client's last command to the end.
     judging: Vec<f64>,
     /// The checks before the session, and the server's start.
     before: Vec<f64>,
@@ -114,7 +115,7 @@ fn measure(sessions: usize) -> anyhow::Result<Measured> {
     Ok(measured)
 }
 
-/// A session of the official server and client alone.
+/// Measures a session of the official server and client alone.
 fn official(place: &Path, power_dev: &Path, ptd: &Path) -> anyhow::Result<f64> {
     fs::create_dir_all(place)?;
     let analyzer = AnalyzerConf {
@@ -165,7 +166,7 @@ fn official(place: &Path, power_dev: &Path, ptd: &Path) -> anyhow::Result<f64> {
     Ok(whole.as_secs_f64() - windows(&place.join("session"))?)
 }
 
-/// A session of `regatta power run`.
+/// Measures a session of `regatta power run`.
 fn with_regatta(lab: &Lab, measured: &mut Measured) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut command = lab.regatta();
@@ -188,7 +189,7 @@ fn with_regatta(lab: &Lab, measured: &mut Measured) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The seconds of LoadGen's windows in both parts of a session.
+/// Returns the seconds of LoadGen's windows in both parts of a session.
 fn windows(session: &Path) -> anyhow::Result<f64> {
     let mut seconds = 0.0;
     for part in ["ranging", "run_1"] {

@@ -165,7 +165,7 @@ impl Scheduler {
 /// Returns the draft of a combination's run on a device.
 ///
 /// # Errors
-/// Returns why there is none, as text for the attempt.
+/// Returns the reason why there is none, as text for the attempt.
 fn draft(
     combination: &Combination,
     device: &DeviceRow,

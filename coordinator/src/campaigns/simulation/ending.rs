@@ -1,4 +1,4 @@
-//! How simulated runs end.
+//! The ends of simulated runs.
 
 use regatta_types::documents::{EndCause, RunPhase, RunState, end_reason};
 
@@ -9,7 +9,7 @@ use crate::{
     store::{AttemptRow, RunOutcome},
 };
 
-/// How a simulated run ends, by its cell and the number of the cell's earlier ends on devices: the same with and without kills.
+/// Returns a simulated run's end by its cell and the number of the cell's earlier ends on devices: the same with and without kills.
 pub(super) fn ending(cell: u64, earlier: u64) -> (RunState, RunOutcome) {
     let mut dice = Dice(cell * 1_000 + earlier);
     let good = RunOutcome {
@@ -33,7 +33,7 @@ pub(super) fn ending(cell: u64, earlier: u64) -> (RunState, RunOutcome) {
     }
 }
 
-/// A state of failure.
+/// Returns a state of failure.
 pub(super) fn failed(reason: &str) -> RunState {
     RunState {
         phase: RunPhase::Failed,
@@ -42,7 +42,7 @@ pub(super) fn failed(reason: &str) -> RunState {
     }
 }
 
-/// The state of a run with a result.
+/// Returns the state of a run with a result.
 fn done() -> RunState {
     RunState {
         phase: RunPhase::Done,
@@ -51,7 +51,7 @@ fn done() -> RunState {
     }
 }
 
-/// The number of earlier attempts of the same cell that ended as [`ending`] decided, and not by a fault.
+/// Returns the number of earlier attempts of the same cell that ended as [`ending`] decided, and not by a fault.
 pub(super) fn earlier_ends(attempts: &[AttemptRow], attempt: &AttemptRow) -> u64 {
     let earlier = attempts
         .iter()
@@ -67,7 +67,7 @@ pub(super) fn earlier_ends(attempts: &[AttemptRow], attempt: &AttemptRow) -> u64
         .count() as u64
 }
 
-/// The state of a run that its device executes.
+/// Returns the state of a run that its device executes.
 pub(super) fn running() -> RunState {
     RunState {
         phase: RunPhase::Running,

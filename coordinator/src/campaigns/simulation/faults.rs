@@ -51,7 +51,7 @@ impl Faults {
         }
     }
 
-    /// Causes what happens at a step.
+    /// Causes the faults of a step.
     pub(super) fn cause(&mut self, step: u64, world: &mut World) {
         if DEATHS.contains(&step) {
             world

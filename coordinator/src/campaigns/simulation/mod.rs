@@ -39,7 +39,7 @@ impl Ended {
             .collect()
     }
 
-    /// The ends of the cells that the benchmark or an operator decided. Device failures depend on the schedule.
+    /// Returns the ends of the cells that the benchmark or an operator decided. Device failures depend on the schedule.
     fn judged(&self) -> BTreeMap<u64, (CellState, Option<EndCause>)> {
         let judged = self
             .cells
@@ -50,7 +50,7 @@ impl Ended {
             .collect()
     }
 
-    /// The causes of a cell's attempts, for messages.
+    /// Returns the causes of a cell's attempts, for messages.
     fn causes(&self, cell: u64) -> Vec<(Option<EndCause>, Option<String>)> {
         let own = self.of(cell).into_iter();
         own.map(|row| (row.cause, row.reason.clone())).collect()
@@ -86,7 +86,7 @@ fn run(size: &Size, has_kills: bool) -> Ended {
     ended
 }
 
-/// Every run belongs to one attempt, and no attempt is open.
+/// Checks that every run belongs to one attempt, and that no attempt is open.
 fn check_runs(ended: &Ended, store: &Store) {
     assert_eq!(store.open_attempts().unwrap(), []);
     let runs: BTreeSet<RunId> = store.runs().unwrap().iter().map(|row| row.id).collect();
@@ -98,7 +98,7 @@ fn check_runs(ended: &Ended, store: &Store) {
     assert_eq!(requested.len(), ended.attempts.len());
 }
 
-/// The good attempts of a combination that is placed on one device are on one device.
+/// Checks that the good attempts of a combination that is placed on one device are on one device.
 fn check_same(ended: &Ended, store: &Store) {
     let combinations = store.combinations(CAMPAIGN).unwrap();
     let mut devices: BTreeMap<u64, BTreeSet<&DeviceId>> = BTreeMap::new();
@@ -116,7 +116,7 @@ fn check_same(ended: &Ended, store: &Store) {
     assert!(devices.values().all(|devices| devices.len() <= 1), "{devices:?}");
 }
 
-/// A cell has its good attempt or a truthful cause, and no more attempts than its causes allow.
+/// Checks that a cell has its good attempt or a truthful cause, and no more attempts than its causes allow.
 fn check_cell(cell: &CellRow, own: &[&AttemptRow]) {
     let good = own.iter().filter(|attempt| attempt.cause.is_none()).count();
     let last = own.last();

@@ -41,9 +41,9 @@ const RUN: Duration = Duration::from_secs(4 * 3_600);
 pub(super) struct Device {
     /// Its run, and when that ends.
     run: Option<(RunId, Duration)>,
-    /// Until when its link is down.
+    /// The end of its link's outage.
     pub(super) link_lost_until: Duration,
-    /// Until when it is too hot for the gate.
+    /// The end of the time in which it is too hot for the gate.
     pub(super) hot_until: Duration,
     pub(super) is_dead: bool,
     /// Whether no run process starts on it.
@@ -59,7 +59,7 @@ impl Device {
         self.run.is_some_and(|(own, _)| own == run)
     }
 
-    /// Returns how an attempt ends on this device.
+    /// Returns the end of an attempt on this device.
     fn end(&self, attempt: &AttemptRow, attempts: &[AttemptRow], now: Duration) -> (RunState, RunOutcome) {
         if self.is_broken {
             let reason = format!("{}: (os error 5)", end_reason::NO_PROCESS);

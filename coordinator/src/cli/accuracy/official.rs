@@ -103,7 +103,7 @@ fn interpreter(args: &Args, script: &Path) -> Command {
     }
 }
 
-/// The script's options: the user's with their placeholders replaced, otherwise those of the metric's usual script.
+/// Returns the script's options: the user's with their placeholders replaced, otherwise those of the metric's usual script.
 fn arguments(
     args: &Args,
     benchmark: &Benchmark,
@@ -149,7 +149,8 @@ fn arguments(
     Ok(words.iter().map(|word| paths.fill(word)).collect())
 }
 
-/// The directory for the output: the run's directory for a run's log, otherwise the log's own. Nothing is written among evidence files.
+/// Returns the directory for the output: the run's directory for a run's log, otherwise the log's own. Nothing is written among evidence
+/// files.
 fn keep_at(args: &Args, log: &Path) -> PathBuf {
     if let Some(directory) = &args.keep {
         return directory.clone();

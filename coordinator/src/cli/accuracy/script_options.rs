@@ -47,7 +47,7 @@ impl Paths<'_> {
     }
 }
 
-/// Whether options name files of the scratch directory.
+/// Returns whether options name files of the scratch directory.
 pub(super) fn need_scratch(words: &[String]) -> bool {
     words
         .iter()

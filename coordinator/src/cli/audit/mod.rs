@@ -1,4 +1,4 @@
-//! `regatta audit`: runs audits (compliance tests) on devices, and verifies anybody's as the round's official scripts do.
+//! `regatta audit`: runs audits (compliance tests) on devices, and verifies audits of any origin as the round's official scripts do.
 
 mod accuracies;
 mod run;

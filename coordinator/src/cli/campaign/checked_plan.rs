@@ -22,9 +22,9 @@ pub(super) struct CheckedPlan {
     pub(super) plan: CampaignPlan,
     /// Its cells.
     pub(super) expanded: ExpandedPlan,
-    /// How long it takes.
+    /// The expected time of the campaign.
     pub(super) estimate: PlanEstimate,
-    /// What does not stop it from starting, but from being measured now.
+    /// The conditions that stop it from being measured now, but not from starting.
     pub(super) missing: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `regatta campaign pause`, `resume`, `abort` and `retry`: store what the user requests. The coordinator acts on it.
+//! `regatta campaign pause`, `resume`, `abort` and `retry`: store the user's request. The coordinator acts on it.
 
 use regatta_types::documents::EndCause;
 use serde_json::json;

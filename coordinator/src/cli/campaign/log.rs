@@ -1,4 +1,4 @@
-//! `regatta campaign log`: what users requested of a campaign.
+//! `regatta campaign log`: the users' requests to a campaign.
 
 use serde_json::json;
 

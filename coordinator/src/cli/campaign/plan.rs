@@ -1,4 +1,4 @@
-//! `regatta campaign plan`: shows what a plan would run, on which devices, for how long, and what is missing. It starts nothing.
+//! `regatta campaign plan`: shows the runs of a plan, their devices and time, and missing conditions. It starts nothing.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(in crate::cli) struct PlanArgs {
     plan: PathBuf,
 }
 
-/// Prints what a plan would run.
+/// Prints the runs of a plan.
 pub(super) fn run(args: &PlanArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let checked = check(&args.plan, &workspace, &store)?;
@@ -30,7 +30,7 @@ pub(super) fn run(args: &PlanArgs, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// Returns what a plan would run.
+/// Returns the document of a plan's runs.
 fn plan_document(checked: &CheckedPlan, store: &Store) -> Result<CampaignPlanDocument, Failure> {
     let names = store.device_names()?;
     let expanded = &checked.expanded;

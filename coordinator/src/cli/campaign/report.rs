@@ -90,7 +90,7 @@ struct AttemptDocument<'a> {
     ended: Option<&'a str>,
     cause: Option<EndCause>,
     reason: Option<&'a str>,
-    /// As `runs show` prints it. `None` when the run was removed, or there never was one.
+    /// The run as `runs show` prints it. `None` when the run was removed, or there never was one.
     result: Option<RunDocument<'a>>,
 }
 
@@ -111,7 +111,7 @@ struct Report<'a> {
     row: &'a CampaignRow,
     summary: CampaignSummary,
     subjects: Vec<CellSubject>,
-    /// By number.
+    /// The cells by number.
     cells: Vec<CellRow>,
     attempts: BTreeMap<u64, Vec<(AttemptRow, Option<RunRow>)>>,
     names: BTreeMap<regatta_types::DeviceId, String>,
@@ -178,7 +178,7 @@ impl<'a> Report<'a> {
         })?)
     }
 
-    /// A line for each attempt, and one for each cell without any.
+    /// Returns a line for each attempt, and one for each cell without any.
     fn csv(&self) -> Result<String, Failure> {
         let mut lines = Vec::new();
         for cell in &self.cells {

@@ -64,7 +64,7 @@ pub(super) fn until_ended(
     }
 }
 
-/// The progress in one line, for a log.
+/// Returns the progress in one line, for a log.
 fn line(summary: &CampaignSummary) -> String {
     format!(
         "{} {}: {}",

@@ -43,7 +43,7 @@ pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::from(error).context(format!("cannot write {}", file.display())))
 }
 
-/// Formats a test case per row. What is worse is a failure; what cannot be said is skipped.
+/// Formats a test case per row. A worse row is a failure; one without a verdict is skipped.
 pub(super) fn junit(report: &ComparisonReport) -> String {
     let count = |verdict: &str| report.rows.iter().filter(|row| row.verdict == verdict).count();
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -120,7 +120,7 @@ fn xml(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Escapes what would end a cell or begin a tag, a link or emphasis.
+/// Escapes characters that would end a cell or begin a tag, a link or emphasis.
 fn markdown_text(text: &str) -> String {
     let mut escaped = String::new();
     for c in escape(text).chars() {

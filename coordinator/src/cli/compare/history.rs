@@ -1,4 +1,4 @@
-//! `regatta history`: the figures of each device over time, their median and deviation, and the change points with what changed.
+//! `regatta history`: the figures of each device over time, their median and deviation, and the change points with the changes.
 
 use crate::{
     cli::Context,

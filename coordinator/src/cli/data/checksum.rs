@@ -14,7 +14,7 @@ use regatta_fsutil::{
 use regatta_types::benchmark::{Download, FetchKind};
 use sha2::Digest as _;
 
-/// What a file's published checksum says.
+/// The comparison of a file with its published checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Checked {
     /// The file has the checksum of this algorithm.
@@ -26,7 +26,7 @@ pub(super) enum Checked {
 }
 
 impl Checked {
-    /// Returns what is known of the file, in words.
+    /// Returns the comparison in words.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Equal(algorithm) => format!("{algorithm} as published"),
@@ -39,7 +39,7 @@ impl Checked {
 /// Compares the file at `path` with a download's published size and checksum.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// Returns an error when the file cannot be read.
 pub(super) fn check(download: &Download, path: &Path) -> io::Result<Checked> {
     let length = path.metadata()?.len();
     // The published size of several files is not that of an archive.

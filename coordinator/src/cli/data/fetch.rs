@@ -23,10 +23,10 @@ use crate::{
 /// The directory of archives below the scratch directory.
 const ARCHIVES: &str = "downloads";
 
-/// What became of a download.
+/// The result of a download.
 struct Fetched<'a> {
     download: &'a Download,
-    /// Where its file is; `None` when it is not fetched.
+    /// The path of its file; `None` when it is not fetched.
     path: Option<PathBuf>,
     state: &'static str,
     checked: Option<Checked>,

@@ -1,4 +1,4 @@
-//! The files of a benchmark below the scratch directory that a run needs, and how to get them.
+//! The files of a benchmark below the scratch directory that a run needs, and the commands that get them.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ use crate::{
 pub(in crate::cli) struct LocalFiles {
     scratch: PathBuf,
     rows: Vec<LocalFile>,
-    /// How many of the rows, from the first, are files of the model.
+    /// The number of rows, from the first, that are files of the model.
     model_files: usize,
 }
 
@@ -29,7 +29,7 @@ pub(in crate::cli) struct LocalFiles {
 struct LocalFile {
     path: String,
     state: FileState,
-    /// How to get it when it is missing.
+    /// The command that gets it when it is missing.
     hint: String,
 }
 

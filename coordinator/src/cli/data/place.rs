@@ -1,4 +1,4 @@
-//! Where a download is below the scratch directory, and whether it is complete.
+//! The path of a download below the scratch directory, and whether it is complete.
 
 use std::{
     fs, io,
@@ -11,7 +11,7 @@ use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, FetchKind, 
 
 use super::checksum::{Checked, check};
 
-/// Whether a file is here.
+/// The presence of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum FileState {
     Present,
@@ -33,7 +33,7 @@ impl FileState {
     }
 }
 
-/// Where a download is, and whether it is complete.
+/// The path of a download, and whether it is complete.
 #[derive(Debug)]
 pub(super) struct DownloadPlace {
     pub(super) path: PathBuf,

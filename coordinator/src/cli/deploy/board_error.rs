@@ -13,10 +13,10 @@ pub(super) enum BoardError {
     /// A step failed.
     #[error(transparent)]
     Deploy(#[from] DeployError),
-    /// It has a run, which an upgrade would end.
+    /// The board has a run, which an upgrade would end.
     #[error("it has a run, which the upgrade would end")]
     Busy,
-    /// It has the new agent, and something is wrong with it.
+    /// The board has the new agent, and something is wrong with it.
     #[error("after the upgrade: {reason}")]
     Unhealthy {
         /// The cause.
@@ -27,12 +27,12 @@ pub(super) enum BoardError {
 }
 
 impl BoardError {
-    /// A device that is not as it should be after its upgrade.
+    /// Returns the error of a device that is not as it should be after its upgrade.
     pub(super) const fn unhealthy(cause: EndCause, reason: String) -> Self {
         Self::Unhealthy { cause, reason }
     }
 
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(super) fn hint(&self) -> Option<String> {
         match self {
             Self::Ssh(error) => error.hint(),
@@ -42,7 +42,7 @@ impl BoardError {
         }
     }
 
-    /// The cause of the failed attempt.
+    /// Returns the cause of the failed attempt.
     pub(super) fn cause(&self) -> EndCause {
         match self {
             Self::Ssh(_) => EndCause::Infrastructure,

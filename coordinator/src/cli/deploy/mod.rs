@@ -119,7 +119,7 @@ type BoardWork<'a> = dyn Fn(&Task) -> Result<DeployOutcome, BoardError> + Sync +
 /// The results of all boards, in their order.
 struct Results {
     of_boards: Vec<BoardResult>,
-    /// Why boards were not begun, as a sentence.
+    /// The reason why boards were not begun, as a sentence.
     ending: Option<String>,
 }
 
@@ -182,7 +182,7 @@ pub(super) fn lab_failure(error: LabError) -> Failure {
     Failure::from(error).optional_hint(hint)
 }
 
-/// The work on each board.
+/// Returns the work on each board.
 fn tasks(
     hosts: Vec<Host>,
     port: Option<u16>,
@@ -354,7 +354,7 @@ fn report(tasks: &[Task], results: Results, dry_run: bool, context: &Context) ->
     Ok(if failed { exit::COULD_NOT } else { exit::OK })
 }
 
-/// An error with its causes behind it, as one sentence.
+/// Returns an error with its causes behind it, as one sentence.
 fn sentence(error: &BoardError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -32,7 +32,7 @@ use crate::{
 /// The interval for looking at interrupts during a pause.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How an upgrade ended, as the store and `--show` have it.
+/// The ends of an upgrade, as the store and `--show` have them.
 pub(super) mod outcome {
     /// Every device has the new agent.
     pub(in super::super) const COMPLETE: &str = "complete";
@@ -47,11 +47,11 @@ pub(super) mod outcome {
 /// The options of an upgrade that a command which continues it repeats.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RolloutOptions {
-    /// How many devices are done after each wave.
+    /// The number of devices that are done after each wave.
     pub(super) waves: Vec<Portion>,
     /// The failures after which no further device is begun.
     pub(super) stop_after: Portion,
-    /// How long the devices of a wave are watched before the next one, in milliseconds.
+    /// The time for which the devices of a wave are watched before the next one, in milliseconds.
     pub(super) pause_ms: u64,
     /// Whether known runs check each device.
     pub(super) check: bool,
@@ -79,7 +79,7 @@ pub(super) struct Rollout<'a> {
     pub(super) store: Mutex<Store>,
     /// The workspace.
     pub(super) workspace: &'a Workspace,
-    /// What commands share.
+    /// The common part of commands.
     pub(super) context: &'a Context,
 }
 

@@ -33,7 +33,7 @@ impl Show {
         }
     }
 
-    /// Removes what was drawn, because the results replace it.
+    /// Removes the drawn lines, because the results replace them.
     pub(super) fn clear(&self) {
         if let Some(bars) = &self.bars {
             // An error only means that the terminal is gone.
@@ -169,7 +169,7 @@ struct DeviceDocument<'a> {
     refusal: Option<&'a Refusal>,
 }
 
-/// The results as JSON.
+/// Returns the results as JSON.
 pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool, ending: Option<&'a str>) -> Document<'a> {
     let device = |row: &'a Row<'a>| DeviceDocument {
         name: row.name,
@@ -185,7 +185,7 @@ pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool, ending: Option<&'
     }
 }
 
-/// The results for people: a sentence for one board, a table for many. Long texts follow the table.
+/// Returns the results for people: a sentence for one board, a table for many. Long texts follow the table.
 pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
     let [row] = rows else {
         let lines = rows.iter().map(|row| {

@@ -71,7 +71,7 @@ pub(in crate::cli) struct UpgradeArgs {
     flags: DeployFlags,
 }
 
-/// What is to be upgraded.
+/// An upgrade to make.
 struct Upgrade {
     options: RolloutOptions,
     /// The devices with their waves.
@@ -131,7 +131,7 @@ pub(in crate::cli) fn upgrade(args: &UpgradeArgs, context: &Context) -> CommandR
     )
 }
 
-/// The upgrade that the flags request.
+/// Returns the upgrade that the flags request.
 fn requested(args: &UpgradeArgs, store: &Store) -> Result<Upgrade, Failure> {
     // Drained and quarantined devices are upgraded as well.
     let devices = args.devices.find_or_only(true, store)?;
@@ -156,7 +156,7 @@ fn requested(args: &UpgradeArgs, store: &Store) -> Result<Upgrade, Failure> {
     })
 }
 
-/// What is left of the newest upgrade.
+/// Returns the remainder of the newest upgrade.
 fn left_over(packages: &[Package], store: &Store) -> Result<Upgrade, Failure> {
     let nothing = || Failure::misuse("no upgrade has devices that are left");
     let newest = store.newest_rollout()?.ok_or_else(nothing)?;

@@ -20,7 +20,7 @@ pub(super) enum Portion {
 }
 
 impl Portion {
-    /// The number of devices in a group of `total`. A share is rounded up, so it is never none of some.
+    /// Returns the number of devices in a group of `total`. A share is rounded up, so it is never none of some.
     const fn of(self, total: usize) -> usize {
         match self {
             Self::Devices(count) => count,
@@ -86,9 +86,9 @@ pub(super) fn sizes(waves: &[Portion], total: usize) -> Vec<usize> {
 /// Failures so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Failures {
-    /// In all waves.
+    /// The failures in all waves.
     pub(super) in_all: usize,
-    /// In the present wave.
+    /// The failures in the present wave.
     pub(super) in_wave: usize,
 }
 

@@ -23,7 +23,7 @@ use crate::{
 };
 
 const BINARY: &str = "regatta-agent";
-/// How long the agent may take to end by itself.
+/// The time that the agent may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The token's lifetime. It is used at once, and after an interruption an unused one expires soon.
 const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(20);

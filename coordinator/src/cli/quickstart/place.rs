@@ -61,17 +61,17 @@ impl Place {
         Ok(place)
     }
 
-    /// The coordinator's workspace.
+    /// Returns the coordinator's workspace.
     pub(super) fn workspace(&self) -> PathBuf {
         self.root.join("coordinator")
     }
 
-    /// The directory of the rehearsal: tree, originals, package.
+    /// Returns the directory of the rehearsal: tree, originals, package.
     pub(super) fn rehearsal(&self) -> PathBuf {
         self.root.join("rehearsal")
     }
 
-    /// The directory of the rehearsed power session.
+    /// Returns the directory of the rehearsed power session.
     pub(super) fn power_rehearsal(&self) -> PathBuf {
         self.root.join("power-rehearsal")
     }
@@ -80,7 +80,7 @@ impl Place {
         self.workspace().join(KEYS)
     }
 
-    /// The path of the device's enrollment.
+    /// Returns the path of the device's enrollment.
     pub(super) fn enrollment(&self) -> PathBuf {
         self.device().join("state").join("enrolment.json")
     }
@@ -90,27 +90,27 @@ impl Place {
         Ok(Workspace::open(&self.workspace())?)
     }
 
-    /// The device's directory.
+    /// Returns the device's directory.
     pub(super) fn device(&self) -> PathBuf {
         self.root.join("device")
     }
 
-    /// The path of the agent's configuration.
+    /// Returns the path of the agent's configuration.
     pub(super) fn agent_config(&self) -> PathBuf {
         self.device().join("agent.toml")
     }
 
-    /// The path of the agent's log.
+    /// Returns the path of the agent's log.
     pub(super) fn agent_log(&self) -> PathBuf {
         self.device().join("agent.log")
     }
 
-    /// The device's directory of models and data.
+    /// Returns the device's directory of models and data.
     pub(super) fn device_scratch(&self) -> PathBuf {
         self.device().join("scratch")
     }
 
-    /// The directory of a run's files on the device.
+    /// Returns the directory of a run's files on the device.
     pub(super) fn device_files(&self, run: regatta_types::RunId) -> PathBuf {
         self.device()
             .join("state")

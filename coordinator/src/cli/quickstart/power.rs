@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::exit::{self, Failure};
 
-/// Where the official programs come from, for a hint.
+/// The source of the official programs, for a hint.
 const POWER_DEV_SOURCE: &str = "https://github.com/mlcommons/power-dev";
 
 /// Checks that the official programs are where the user says, before anything is run.
@@ -37,7 +37,7 @@ pub(super) fn find_programs(named: Option<&Path>) -> Result<PathBuf, Failure> {
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct PowerRehearsal {
-    /// What `regatta power simulate --format json` printed.
+    /// The output of `regatta power simulate --format json`.
     document: Value,
 }
 

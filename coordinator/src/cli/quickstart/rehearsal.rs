@@ -44,7 +44,7 @@ pub(crate) struct Rehearsal {
     pub(crate) official: OfficialVerdict,
     /// The encrypted package.
     pub(crate) package: Option<PathBuf>,
-    /// Why there is no package.
+    /// The reason why there is no package.
     pub(crate) no_package: Option<String>,
     /// The package's password.
     pub(crate) password: &'static str,
@@ -55,7 +55,7 @@ pub(crate) struct Rehearsal {
 pub(crate) struct OfficialVerdict {
     /// The checker's revision.
     pub(crate) revision: String,
-    /// `accept`, `reject`, or how it crashes.
+    /// `accept`, `reject`, or its crash.
     pub(crate) verdict: String,
 }
 

@@ -183,7 +183,7 @@ fn tell_rehearsal(text: &mut String, rehearsal: &Rehearsal) {
     }
 }
 
-/// The name with which the user called this program, for printing the next commands.
+/// Returns the name with which the user called this program, for printing the next commands.
 fn own_name() -> String {
     std::env::args().next().unwrap_or_else(|| "regatta".to_owned())
 }

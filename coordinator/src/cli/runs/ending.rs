@@ -132,7 +132,7 @@ const fn may_execute(row: &RunRow) -> bool {
     !row.state.phase.is_final() && !matches!(row.state.phase, RunPhase::Draining)
 }
 
-/// Says why the device of a run cannot be informed now.
+/// Describes why the device of a run cannot be informed now.
 ///
 /// # Errors
 /// Returns an error if it can: then the run is aborted instead.
@@ -178,7 +178,7 @@ fn instead(row: &RunRow, context: &Context) -> String {
     )
 }
 
-/// Says what giving up a run loses.
+/// Describes the loss of giving up a run.
 ///
 /// # Errors
 /// Returns an error for a run that is over or was never sent.

@@ -262,7 +262,7 @@ impl Selection {
     }
 }
 
-/// Says why a run's device does not forget it.
+/// Describes why a run's device does not forget it.
 fn kept_by_device(row: &RunRow) -> Option<String> {
     let reason = if row.has_undelivered_files() {
         "not all of its files arrived, and its device may still have them"
@@ -281,7 +281,7 @@ fn places(left: usize, runs: usize) -> String {
     }
 }
 
-/// A run changed between its selection and its removal.
+/// Returns the failure of a run that changed between its selection and its removal.
 fn reopened(row: &RunRow, context: &Context) -> Failure {
     Failure::could_not(format!("run {} was reopened meanwhile", row.id)).hint(format!(
         "this shows its state: {}",

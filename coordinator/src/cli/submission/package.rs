@@ -102,7 +102,7 @@ pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// Prints why the tree cannot be uploaded: every reason against it.
+/// Prints every reason why the tree cannot be uploaded.
 fn refused(findings: Vec<PackFinding>, context: &Context) -> CommandResult {
     let sentences: Vec<_> = findings.iter().map(ToString::to_string).collect();
     context.print(&json!({ "tarball": null, "flaws": sentences }), || {

@@ -49,7 +49,7 @@ fn directory(word: &str, workspace: Option<&Workspace>, context: &Context) -> Re
     }
 }
 
-/// Why a session cannot be staged. Only one that both checkers accept can be, also as a rehearsal.
+/// Returns the reason why a session cannot be staged. Only one that both checkers accept can be, also as a rehearsal.
 fn refusal(row: &PowerSessionRow) -> Option<String> {
     match (row.verdict, &row.reason) {
         (Some(verdict), None) if verdict.is_accepted() => None,
@@ -65,7 +65,7 @@ fn refusal(row: &PowerSessionRow) -> Option<String> {
     }
 }
 
-/// The id of the workspace's session whose files are in a directory.
+/// Returns the id of the workspace's session whose files are in a directory.
 fn id_of(directory: &Path, workspace: &Workspace) -> Option<String> {
     let directory = directory.canonicalize().ok()?;
     let sessions = workspace.power_session("").canonicalize().ok()?;

@@ -112,7 +112,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     }
 }
 
-/// The directories of the runs that may be staged, and the public keys of the workspace's devices.
+/// Returns the directories of the runs that may be staged, and the public keys of the workspace's devices.
 fn offered(
     args: &Args,
     round: &Round,
@@ -181,8 +181,8 @@ fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {
     })
 }
 
-/// Prompts for what only the operator knows, at a terminal where only answers are missing; whether anything was answered. An
-/// empty line leaves a question open.
+/// Prompts for the operator's answers, at a terminal where only answers are missing. Returns whether anything was answered. An empty line
+/// leaves a question open.
 fn prompt_for_answers(findings: &[StagingFinding], answers: &mut Answers) -> Result<bool, Failure> {
     let questions: Option<Vec<&Question>> =
         findings.iter().map(|finding| finding.question.as_ref()).collect();
@@ -213,7 +213,7 @@ fn prompt_for_answers(findings: &[StagingFinding], answers: &mut Answers) -> Res
     Ok(!new_answers.is_empty())
 }
 
-/// The text of a question.
+/// Returns the text of a question.
 fn words(question: &Question) -> String {
     match question {
         Question::Submitter => "submitter".to_owned(),
@@ -244,7 +244,7 @@ fn as_file(new_answers: &[(&Question, String)]) -> String {
     top
 }
 
-/// The answer is no: here is all that is missing.
+/// Refuses to stage, and prints everything that is missing.
 fn refused(findings: &[StagingFinding], context: &Context) -> CommandResult {
     let listed: Vec<Value> = findings
         .iter()

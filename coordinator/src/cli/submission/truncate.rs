@@ -88,7 +88,7 @@ fn rule(round: &Round) -> Result<&Truncation, Failure> {
     })
 }
 
-/// Where the originals go, where the cut tree is afterwards, and where the originals are then.
+/// Returns the destination of the originals, the directory of the cut tree afterwards, and that of the originals then.
 fn places(args: &Args) -> Result<(Destination, &Path, &Path), Failure> {
     match (&args.output, &args.backup) {
         (Some(output), None) => Ok((Destination::Output(output.clone()), output, &args.input)),

@@ -7,7 +7,7 @@ use regatta_types::documents::RunPhase;
 use super::run_times::RunTimes;
 use crate::dashboard::{FleetDevice, SortKey};
 
-/// What is shown for a value that the lab does not know.
+/// The text for a value that the lab does not know.
 const UNKNOWN: &str = "-";
 
 /// The most columns of a device's name.
@@ -69,7 +69,7 @@ impl Column {
         }
     }
 
-    /// The minimum width. The run's column gets the remaining width.
+    /// Returns the minimum width. The run's column gets the remaining width.
     pub(super) const fn width(self) -> u16 {
         match self {
             Self::Name | Self::State => 10,
@@ -97,7 +97,7 @@ impl Column {
         }
     }
 
-    /// The key by which a sorted list is marked at this column.
+    /// Returns the key by which a sorted list is marked at this column.
     pub(super) const fn sort_key(self) -> Option<SortKey> {
         match self {
             Self::Name => Some(SortKey::Name),
@@ -112,7 +112,7 @@ impl Column {
         }
     }
 
-    /// A device's text in this column, harmless for a terminal.
+    /// Returns a device's text in this column, harmless for a terminal.
     pub(super) fn text(self, device: &FleetDevice, times: &RunTimes, now: Timestamp) -> String {
         let row = &device.row;
         let facts = device.facts.as_ref();
@@ -148,7 +148,8 @@ impl Column {
     }
 }
 
-/// The columns that fit, with their widths. Name and state are always among them. A column of sensors that no device has is left out.
+/// Returns the columns that fit, with their widths. Name and state are always among them. A column of sensors that no device has is left
+/// out.
 pub(super) fn visible_columns(width: u16, devices: &[FleetDevice]) -> Vec<(Column, u16)> {
     let mut columns = COLUMNS.to_vec();
     columns.retain(|column| column.has_values(devices));
@@ -186,7 +187,7 @@ pub(super) fn visible_columns(width: u16, devices: &[FleetDevice]) -> Vec<(Colum
         .collect()
 }
 
-/// A time in at most six characters.
+/// Returns a time in at most six characters.
 pub(super) fn duration(seconds: u64) -> String {
     match seconds {
         0..3_600 => format!("{}:{:02}", seconds / 60, seconds % 60),

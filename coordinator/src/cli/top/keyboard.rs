@@ -43,7 +43,7 @@ impl Keyboard {
         Ok(Self { keys, is_closed })
     }
 
-    /// The next key, if one is pressed in time.
+    /// Returns the next key, if one is pressed in time.
     pub(super) fn next(&self, longest: Duration) -> Option<Key> {
         self.keys.recv_timeout(longest).ok()
     }

@@ -1,5 +1,5 @@
-//! How long the shown runs take at least, and what the selected device's run waits for. A run's least time never changes, so each run is
-//! read once.
+//! The least times of the shown runs, and the wait of the selected device's run. A run's least time never changes, so each run is read
+//! once.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -21,7 +21,7 @@ pub(super) struct RunTimes {
     waits_for: Option<String>,
 }
 
-/// How far a run in its timed window is.
+/// The progress of a run in its timed window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RunProgress {
     /// Percentage of the least time, at most 100.
@@ -67,7 +67,7 @@ impl RunTimes {
         })
     }
 
-    /// What the selected device's run waits for.
+    /// Returns the condition that the selected device's run waits for.
     pub(super) fn waits_for(&self) -> Option<&str> {
         self.waits_for.as_deref()
     }

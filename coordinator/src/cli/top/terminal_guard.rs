@@ -79,7 +79,7 @@ impl Backend for TerminalGuard {
         write!(self.output, "{}", cursor::Show)
     }
 
-    /// The cursor is hidden: nothing depends on its place.
+    /// Returns any position: the cursor is hidden, so nothing depends on it.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(Position::ORIGIN)
     }

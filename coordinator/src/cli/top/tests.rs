@@ -43,7 +43,7 @@ fn add_device(store: &Store, number: u8, name: &str, readings: BoardReadings) ->
     hello.device
 }
 
-/// A fleet with one device of each kind.
+/// Creates the store of a fleet with one device of each kind.
 fn store() -> Store {
     let store = Store::open(Path::new(":memory:")).unwrap();
     let readings = |millicelsius, milliwatts| BoardReadings {
@@ -84,7 +84,7 @@ struct Screen {
     store: Store,
     view: TopView,
     times: RunTimes,
-    /// Of the fleet, after the present: the store has the present time.
+    /// The time of the fleet, after the present: the store has the present time.
     now: Timestamp,
 }
 
@@ -99,7 +99,7 @@ impl Screen {
         }
     }
 
-    /// What a terminal of this size shows.
+    /// Returns the picture of a terminal of this size.
     fn draw(&mut self, width: u16, height: u16) -> String {
         self.view.show(fleet(&self.store, self.now));
         self.view.resize(Size::new(width, height));
@@ -118,7 +118,7 @@ impl Screen {
         }
     }
 
-    /// The first words of the shown devices' lines.
+    /// Returns the first words of the shown devices' lines.
     fn names(&mut self) -> Vec<String> {
         let shown = self.view.shown();
         shown.iter().map(|device| device.row.name.clone()).collect()

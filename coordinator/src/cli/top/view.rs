@@ -1,4 +1,4 @@
-//! What the screen shows of the fleet: order, filters, the selected device and the first shown one. Keys change it. It draws nothing.
+//! The screen's view of the fleet: order, filters, the selected device and the first shown one. Keys change it. It draws nothing.
 
 use ratatui_core::layout::Size;
 use regatta_types::DeviceId;
@@ -18,7 +18,7 @@ pub(super) struct Fleet {
     pub(super) is_served: bool,
 }
 
-/// What a key means for the command.
+/// The meaning of a key for the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     Stay,
@@ -62,12 +62,12 @@ impl TopView {
         self.settle();
     }
 
-    /// The devices that match the filters, in order.
+    /// Returns the devices that match the filters, in order.
     pub(super) fn devices(&self) -> Vec<&FleetDevice> {
         selected(&self.query, &self.fleet.snapshot)
     }
 
-    /// The devices on the screen.
+    /// Returns the devices on the screen.
     pub(super) fn shown(&self) -> Vec<&FleetDevice> {
         self.devices()
             .into_iter()
@@ -76,7 +76,7 @@ impl TopView {
             .collect()
     }
 
-    /// The selected device.
+    /// Returns the selected device.
     pub(super) fn selected(&self) -> Option<&FleetDevice> {
         let id = self.selected.as_ref()?;
         self.devices().into_iter().find(|device| device.row.id == *id)
@@ -183,7 +183,7 @@ impl TopView {
     }
 }
 
-/// The word after `now`, or none after the last.
+/// Returns the word after `now`, or none after the last.
 fn next_word(words: &[&'static str], now: Option<&'static str>) -> Option<&'static str> {
     match now {
         None => words.first().copied(),

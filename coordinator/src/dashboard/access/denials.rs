@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use super::permissions::TokenRefusal;
 use crate::dashboard::page_error::PageError;
 
-/// The error of a token that is not accepted.
+/// Returns the error of a token that is not accepted.
 pub(super) fn wrong_token(refusal: TokenRefusal) -> PageError {
     let (status, message) = match refusal {
         TokenRefusal::Unknown => (
@@ -25,7 +25,7 @@ pub(super) fn wrong_token(refusal: TokenRefusal) -> PageError {
     }
 }
 
-/// The error of a form that does not come from the page.
+/// Returns the error of a form that does not come from the page.
 pub(super) fn foreign() -> PageError {
     PageError {
         status: StatusCode::FORBIDDEN,
@@ -34,7 +34,7 @@ pub(super) fn foreign() -> PageError {
     }
 }
 
-/// The error of an action with a reader's token.
+/// Returns the error of an action with a reader's token.
 pub(super) fn only_reads() -> PageError {
     PageError {
         status: StatusCode::FORBIDDEN,
@@ -43,7 +43,7 @@ pub(super) fn only_reads() -> PageError {
     }
 }
 
-/// The error of a program's request without a token.
+/// Returns the error of a program's request without a token.
 pub(super) fn without_token() -> PageError {
     PageError {
         status: StatusCode::UNAUTHORIZED,

@@ -32,18 +32,18 @@ use crate::{
     store::PageRole,
 };
 
-/// What every request passes.
+/// The gate that every request passes.
 pub(in crate::dashboard) struct Gate {
     pub(in crate::dashboard) hosts: HostNames,
     pub(in crate::dashboard) access: Arc<Access>,
     pub(in crate::dashboard) table: RouteTable,
 }
 
-/// Why a request does not reach its handler.
+/// The reason why a request does not reach its handler.
 enum Denial {
-    /// Its sender must log in first.
+    /// The sender must log in first.
     Login,
-    /// Its bearer token is not accepted.
+    /// The bearer token is not accepted.
     Token(TokenRefusal),
     /// Anything else.
     Refused(PageError),
@@ -89,7 +89,7 @@ impl Gate {
         layout::finish(response, account.as_ref().and_then(Visitor::account))
     }
 
-    /// Returns who sends a request.
+    /// Returns the sender of a request.
     async fn visitor(&self, headers: &HeaderMap, from: Option<Peer>) -> Result<Visitor, TokenRefusal> {
         if !self.access.requires_login {
             return Ok(Visitor::Local);
@@ -109,7 +109,7 @@ impl Gate {
         })
     }
 
-    /// Lets a request pass, or returns why not.
+    /// Admits a request, or returns its denial.
     async fn pass(&self, visitor: Visitor, mut request: Request) -> Result<(Visitor, Request), Denial> {
         let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let route_use = self.table.find(request.method(), path);
@@ -207,7 +207,7 @@ fn has_form_token(visitor: &Visitor, form: &Form) -> Result<(), PageError> {
     }
 }
 
-/// Whether a form comes from this page. Browsers send `Origin` with every form; a request without any proof is refused.
+/// Returns whether a form comes from this page. Browsers send `Origin` with every form; a request without any proof is refused.
 fn is_same_origin(headers: &HeaderMap, scheme: &str) -> bool {
     let only = |name: header::HeaderName| {
         let mut values = headers.get_all(name).iter();

@@ -1,4 +1,4 @@
-//! Logging in with a token, and out. The token is sent once, in a form; afterwards the browser has a cookie.
+//! Login with a token, and logout. The token is sent once, in a form; afterwards the browser has a cookie.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::dashboard::{
 /// The longest path to which a login returns.
 const LONGEST_PATH: usize = 2_000;
 
-/// The page with the form. `target` is where the login leads.
+/// Returns the page with the form. `target` is where the login leads.
 pub(super) fn login_page(target: &str, wrong: Option<&PageError>) -> Page {
     let target = if is_own_path(target) { target } else { "/" };
     let content = html! {
@@ -114,7 +114,7 @@ fn no_login() -> PageError {
     PageError::not_found("this page needs no login")
 }
 
-/// Whether a login may lead to a path: it is one of this server, as a browser reads it.
+/// Returns whether a login may lead to a path: it is one of this server, as a browser reads it.
 fn is_own_path(path: &str) -> bool {
     let is_local = path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');
     is_local && path.len() <= LONGEST_PATH && path.bytes().all(|byte| byte.is_ascii_graphic())

@@ -1,5 +1,6 @@
-//! Who may use the live page, and for what. [`gate`] decides about every request, by the [`route_table`](super::route_table); a route that
-//! is not in the table is refused. Handlers of actions get an [`Operator`], which only the gate makes.
+//! Access to the live page: its users and their permissions. [`gate`] decides about every request, by the
+//! [`route_table`](super::route_table); a route that is not in the table is refused. Handlers of actions get an [`Operator`], which only
+//! the gate makes.
 //!
 //! | listener | readers | actions |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! The tokens, sessions and attempts of one listener, and who may still read. It does not see requests.
+//! The tokens, sessions and attempts of one listener, and the visitors' right to read. It does not see requests.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,12 +31,12 @@ pub(in crate::dashboard) struct Access {
     changes: watch::Sender<()>,
 }
 
-/// Why a token is not accepted.
+/// The reason why a token is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenRefusal {
-    /// It is unknown, expired or revoked.
+    /// The token is unknown, expired or revoked.
     Unknown,
-    /// Its address had too many wrong ones.
+    /// The address sent too many wrong tokens.
     TooManyAttempts,
     /// The store failed.
     Internal,
@@ -135,7 +135,7 @@ impl Access {
         }
     }
 
-    /// Whether a visitor may still read.
+    /// Returns whether a visitor may still read.
     pub(super) fn admits(&self, visitor: &Visitor) -> bool {
         match visitor {
             Visitor::Local => !self.requires_login,

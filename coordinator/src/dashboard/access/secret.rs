@@ -45,17 +45,17 @@ impl Secret {
         Some(Self(*secret))
     }
 
-    /// The text of a token.
+    /// Returns the text of a token.
     pub(super) fn token_text(&self) -> String {
         format!("{PREFIX}{}", self.text())
     }
 
-    /// The secret in base64 for URLs.
+    /// Returns the secret in base64 for URLs.
     pub(super) fn text(&self) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(self.0)
     }
 
-    /// Its SHA-256.
+    /// Returns its SHA-256.
     pub(super) fn sha256(&self) -> [u8; 32] {
         Sha256::digest(self.0).into()
     }

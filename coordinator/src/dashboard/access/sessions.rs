@@ -30,12 +30,12 @@ pub(in crate::dashboard) struct Session {
     pub(super) token: i64,
     /// The token's name.
     pub(super) name: String,
-    /// What the token permits.
+    /// The role that the token permits.
     pub(super) role: PageRole,
-    /// What its forms contain, and what no other site knows.
+    /// The secret in its forms, which no other site knows.
     pub(super) form_token: String,
     began: Instant,
-    /// When it ends by itself.
+    /// The time when it ends by itself.
     pub(super) ends: Instant,
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum PageTokenError {
 pub(crate) struct NewToken {
     /// Its text, which nothing keeps.
     pub(crate) token: String,
-    /// When it expires.
+    /// The time when it expires.
     pub(crate) expires: Timestamp,
 }
 

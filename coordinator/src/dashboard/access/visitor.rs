@@ -1,4 +1,4 @@
-//! Who sends a request, and what the page offers to that person.
+//! The sender of a request, and the actions that the page offers to that person.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,25 +21,25 @@ pub(in crate::dashboard) enum Visitor {
     Program(PageToken),
 }
 
-/// Who performs an action. Only the gate makes one, after all its checks.
+/// The operator who performs an action. Only the gate makes one, after all its checks.
 #[derive(Debug, Clone)]
 pub(in crate::dashboard) struct Operator {
     name: String,
 }
 
-/// How a visitor performs actions.
+/// The controls that a visitor gets for actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::dashboard) enum Controls {
     /// Forms of the session contain this token.
     Session(String),
-    /// With an operator's token in each form.
+    /// An operator's token in each form.
     TokenEach,
-    /// Not at all: the visitor is a reader.
+    /// No actions: the visitor is a reader.
     None,
 }
 
 impl Visitor {
-    /// The name and the form token of somebody who has logged in.
+    /// Returns the name and the form token of a visitor who has logged in.
     pub(in crate::dashboard) fn account(&self) -> Option<(&str, &str)> {
         match self {
             Self::User(session) => Some((&session.name, &session.form_token)),
@@ -47,7 +47,7 @@ impl Visitor {
         }
     }
 
-    /// How this visitor performs actions.
+    /// Returns this visitor's controls for actions.
     pub(in crate::dashboard) fn controls(&self) -> Controls {
         match self {
             Self::Local => Controls::TokenEach,
@@ -58,7 +58,7 @@ impl Visitor {
         }
     }
 
-    /// When the right to read ends by itself.
+    /// Returns the time at which the right to read ends by itself.
     pub(super) fn ends(&self) -> Option<Instant> {
         match self {
             Self::Local | Self::Unknown => None,
@@ -74,14 +74,14 @@ impl Visitor {
 }
 
 impl Operator {
-    /// The owner of an operator's token.
+    /// Creates the operator who owns a token.
     pub(super) fn of(name: &str) -> Self {
         Self {
             name: name.to_owned(),
         }
     }
 
-    /// The author of a change in the logs of the lab. It cannot be mistaken for a user of the command line, or for the coordinator.
+    /// Returns the author of a change in the logs of the lab. It cannot be mistaken for a user of the command line, or for the coordinator.
     pub(in crate::dashboard) fn author(&self) -> String {
         format!("{} (live page)", self.name)
     }

@@ -1,4 +1,4 @@
-//! An operation of the API: its path, its description and what reads its document.
+//! An operation of the API: its path, its description and the reader of its document.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::{
 pub(super) struct Operation {
     /// The path, with the name of its parameter in braces.
     pub(super) path: &'static str,
-    /// What it returns, in a sentence.
+    /// The result, in a sentence.
     pub(super) summary: &'static str,
     /// The parameters of its query.
     pub(super) query: &'static [Parameter],
@@ -34,7 +34,7 @@ pub(super) struct Parameter {
 }
 
 impl Parameter {
-    /// A parameter that may be left out.
+    /// Creates a parameter that may be left out.
     pub(super) const fn optional(name: &'static str, meaning: &'static str) -> Self {
         Self {
             name,
@@ -43,7 +43,7 @@ impl Parameter {
         }
     }
 
-    /// A parameter that must be there.
+    /// Creates a parameter that must be there.
     pub(super) const fn required(name: &'static str, meaning: &'static str) -> Self {
         Self {
             name,
@@ -53,7 +53,7 @@ impl Parameter {
     }
 }
 
-/// What reads a document.
+/// The reader of a document.
 #[derive(Clone, Copy)]
 pub(super) enum DocumentReader {
     /// Reads the store at once, with the connection that live pages share.
@@ -73,7 +73,7 @@ pub(super) struct ApiRequest {
 /// Turns a document into JSON.
 ///
 /// # Errors
-/// When JSON cannot represent it, for example a map with numbers as keys.
+/// Returns an error when JSON cannot represent it, for example a map with numbers as keys.
 pub(super) fn value(document: impl serde::Serialize) -> Result<Value, PageError> {
     serde_json::to_value(document).map_err(|error| anyhow::Error::from(error).into())
 }

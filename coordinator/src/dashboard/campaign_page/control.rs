@@ -1,4 +1,4 @@
-//! What operators request of a campaign: the forms, and the log of requests.
+//! The requests of operators to a campaign: the forms, and the log of requests.
 
 use maud::{Markup, html};
 

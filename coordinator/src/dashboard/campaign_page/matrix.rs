@@ -18,7 +18,7 @@ use crate::{
 const MOST_MARKS: usize = 10;
 
 impl ShownState {
-    /// The word, which is also the class in the style sheet.
+    /// Returns the word, which is also the class in the style sheet.
     const fn word(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -29,7 +29,7 @@ impl ShownState {
         }
     }
 
-    /// The mark.
+    /// Returns the mark.
     const fn mark(self) -> &'static str {
         match self {
             Self::Good => "✓",

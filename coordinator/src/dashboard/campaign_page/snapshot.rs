@@ -24,9 +24,9 @@ pub(super) enum ShownState {
 pub(in crate::dashboard) struct CampaignSnapshot {
     /// Its progress.
     pub(super) status: CampaignStatus,
-    /// What its combinations run, by number.
+    /// The subjects of its combinations, by number.
     pub(super) subjects: Vec<CellSubject>,
-    /// What users requested of it, oldest first.
+    /// The requests of users to it, oldest first.
     pub(super) log: Vec<CampaignLogEntry>,
     /// Whether a user aborted it.
     pub(super) is_aborted: bool,
@@ -71,25 +71,25 @@ impl CampaignSnapshot {
         })
     }
 
-    /// The run of a cell's newest attempt.
+    /// Returns the run of a cell's newest attempt.
     pub(super) fn run_of(&self, cell: u64) -> Option<RunId> {
         self.newest.get(&cell)?.run
     }
 
-    /// The devices that may take a cell, with their names, by name.
+    /// Returns the devices that may take a cell, with their names, by name.
     pub(super) fn devices(&self) -> impl Iterator<Item = (&DeviceId, String)> {
         self.devices
             .iter()
             .map(|device| (device, device_name(device, &self.names)))
     }
 
-    /// The cells of a combination that are on a device, or on none yet.
+    /// Returns the cells of a combination that are on a device, or on none yet.
     pub(super) fn cells_on(&self, combination: u64, device: Option<&DeviceId>) -> Vec<&CellRow> {
         let cells = self.cells.iter().filter(|cell| cell.combination == combination);
         cells.filter(|cell| self.device_of(cell) == device).collect()
     }
 
-    /// The device of a cell: the one that it is for, or the one of its newest attempt, unless another one may take it.
+    /// Returns the device of a cell: the one that it is for, or the one of its newest attempt, unless another one may take it.
     fn device_of<'a>(&'a self, cell: &'a CellRow) -> Option<&'a DeviceId> {
         let attempt = self.newest.get(&cell.number);
         let attempt = attempt.filter(|attempt| cell.state != CellState::Waiting || attempt.ended.is_none());
@@ -98,7 +98,7 @@ impl CampaignSnapshot {
             .or_else(|| attempt.map(|attempt| &attempt.device))
     }
 
-    /// The state of a cell.
+    /// Returns the state of a cell.
     pub(super) fn state(&self, cell: &CellRow) -> ShownState {
         let is_open = self
             .newest

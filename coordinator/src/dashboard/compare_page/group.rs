@@ -18,7 +18,7 @@ const MOST_ROWS_WITH_PAIRS: usize = 3;
 /// The number of pairs that are listed.
 const MOST_PAIRS: usize = 30;
 
-/// The class of a verdict's badge.
+/// Returns the class of a verdict's badge.
 pub(super) fn class(verdict: &str) -> &'static str {
     match verdict {
         "better" => "good",
@@ -138,7 +138,7 @@ fn table(rows: &[&ComparisonRow], title: &str) -> Markup {
     }
 }
 
-/// The runs of each pair.
+/// Returns the runs of each pair.
 fn pairs(row: &ComparisonRow) -> Markup {
     let run = |run: RunId| html! { a href={ "/run/" (run) } { (tables::short_id(run)) } };
     html! {

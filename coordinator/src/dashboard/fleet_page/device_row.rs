@@ -63,7 +63,7 @@ pub(super) fn device_row(id: &str, device: &FleetDevice, now: Timestamp) -> Mark
     }
 }
 
-/// What a device without a run shows.
+/// The text of a device without a run.
 const UNKNOWN_RUN: &str = "none";
 
 fn state(device: &FleetDevice, now: Timestamp) -> Markup {

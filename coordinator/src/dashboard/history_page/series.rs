@@ -154,7 +154,7 @@ fn plot(history: &History, levels: &[Level<'_>], title: &str) -> Plot {
     }
 }
 
-/// Returns what the axis shows, and by how much values are divided for it.
+/// Returns the axis's quantity, and the divisor of its values.
 fn axis_unit(unit: &str) -> (f64, String) {
     match unit {
         "ns" => (1e6, "ms".to_owned()),
@@ -234,7 +234,7 @@ fn run_table(history: &History, title: &str) -> Markup {
     }
 }
 
-/// The heading of the figures.
+/// Returns the heading of the figures.
 fn figure_heading(history: &History) -> String {
     format!(
         "Figure in {}",

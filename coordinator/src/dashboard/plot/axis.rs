@@ -1,6 +1,6 @@
-//! An axis of a plot: where a value is on it, and which values it names.
+//! An axis of a plot: the position of a value on it, and the values that it names.
 
-/// How values are spread over an axis.
+/// The spread of values over an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::dashboard) enum Scale {
     /// Equal differences are equally long.
@@ -17,7 +17,7 @@ pub(in crate::dashboard) struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
-    /// What it shows, with the unit.
+    /// Its quantity, with the unit.
     pub(in crate::dashboard) title: String,
 }
 
@@ -25,7 +25,7 @@ pub(in crate::dashboard) struct Axis {
 const LAST_NINE: f64 = 3.5;
 
 impl Axis {
-    /// An axis that covers the values from `low` to `high`, with a little space where both are equal.
+    /// Creates an axis that covers the values from `low` to `high`, with a little space where both are equal.
     pub(in crate::dashboard) fn covering(
         scale: Scale,
         [low, high]: [f64; 2],
@@ -84,7 +84,7 @@ impl Axis {
     }
 
     fn linear_ticks(&self) -> Vec<(f64, String)> {
-        /// How many are named at least.
+        /// The least number of named values.
         const FEWEST: f64 = 4.0;
         let range = self.high - self.low;
         let power = 10f64.powf((range / FEWEST).log10().floor());

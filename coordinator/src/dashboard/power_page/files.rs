@@ -19,7 +19,7 @@ use crate::{
 /// The number of files that are listed.
 const MOST: usize = 200;
 
-/// The files of a record: the path below the session, and the SHA-256.
+/// Returns the files of a record: the path below the session, and the SHA-256.
 fn files(record: &SessionRecord) -> Option<&Map<String, Value>> {
     record.document().get("sha256")?.as_object()
 }

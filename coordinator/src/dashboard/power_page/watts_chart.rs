@@ -1,4 +1,4 @@
-//! The watts of both runs of a session over time: a plot with the phases, and a table with what each drew.
+//! The watts of both runs of a session over time: a plot with the phases, and a table with the power of each.
 
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -45,7 +45,7 @@ pub(super) fn render(timelines: &[PowerTimeline]) -> Markup {
     }
 }
 
-/// The samples that have a power.
+/// Returns the samples that have a power.
 fn known(samples: &[PowerSample]) -> impl Iterator<Item = &PowerSample> {
     samples.iter().filter(|sample| sample.watts > 0.0)
 }
@@ -96,7 +96,7 @@ fn plot(parts: &[&PowerTimeline], first: f64, last: f64) -> Plot {
     }
 }
 
-/// The points of a line, each the mean of as many samples as needed. A point without any power is a gap.
+/// Returns the points of a line, each the mean of as many samples as needed. A point without any power is a gap.
 fn points(part: &PowerTimeline, first: f64) -> Vec<(f64, Option<f64>)> {
     let merged = part.samples.len().div_ceil(MOST_POINTS).max(1);
     part.samples
@@ -111,7 +111,7 @@ fn points(part: &PowerTimeline, first: f64) -> Vec<(f64, Option<f64>)> {
         .collect()
 }
 
-/// What a part of a session drew.
+/// The power of a part of a session.
 struct Summary {
     samples: usize,
     lowest: f64,

@@ -1,4 +1,4 @@
-//! What the plots of a run need from its files. The files of a recorded run do not change, so they are read once.
+//! The data that the plots of a run take from its files. The files of a recorded run do not change, so they are read once.
 
 use regatta_text::ErrorChain;
 
@@ -8,7 +8,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The data of a run's plots, or why a file cannot be read. `None` when the run has no such data.
+/// The data of a run's plots, or the reason why a file cannot be read. `None` when the run has no such data.
 #[derive(Debug)]
 pub(in crate::dashboard) struct RunCharts {
     /// The latencies.

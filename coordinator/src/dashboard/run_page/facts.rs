@@ -1,4 +1,4 @@
-//! What a run is, the state of its device, and its evidence, as lists of facts.
+//! The facts of a run, the state of its device and its evidence, as lists.
 
 use maud::{Markup, html};
 use regatta_text::Escaped;
@@ -9,7 +9,7 @@ use crate::{
     tables::{self, run_text},
 };
 
-/// Renders what the run is.
+/// Renders the facts of the run.
 pub(super) fn facts(row: &RunRow) -> Markup {
     let spec = &row.draft.spec;
     let device = run_text::device(row);

@@ -68,7 +68,7 @@ pub(in crate::dashboard) fn run_file(
     Download::open(&path, name).map_err(|_| missing())
 }
 
-/// The path of a file that the store knows as complete, or of a document. Every name in a path is one of these, and not a user's.
+/// Returns the path of a file that the store knows as complete, or of a document. Every name in a path is one of these, and not a user's.
 fn path(run: RunId, name: &str, store: &Store, workspace: &Workspace) -> Result<Option<PathBuf>, PageError> {
     let directory = workspace.run(run);
     if DOCUMENTS.iter().any(|(known, _)| *known == name) {

@@ -31,7 +31,7 @@ pub(super) fn render(row: &RunRow, charts: Option<&RunCharts>) -> Markup {
     }
 }
 
-/// What the latencies are, and how they are judged.
+/// Returns a description of the latencies and of how they are judged.
 fn what(row: &RunRow, latencies: &LatencyDistribution) -> String {
     let of = match row.scenario {
         Scenario::MultiStream => "queries",
@@ -117,7 +117,7 @@ fn plot(row: &RunRow, latencies: &LatencyDistribution) -> Plot {
     }
 }
 
-/// The estimate by early stopping, where the run is judged by one.
+/// Returns the estimate by early stopping, where the run is judged by one.
 fn judged_estimate(row: &RunRow) -> Option<f64> {
     let judged = row.outcome.as_ref()?.judged.as_ref()?;
     (judged.unit == "ns").then_some(judged.value)

@@ -1,4 +1,4 @@
-//! Findings that say the same of many places, as one: fifty systems lack the same fields of their descriptions.
+//! Combines equal findings about many places: fifty systems lack the same fields of their descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::dashboard::outside_text::{SENTENCE, shown};
 const MOST_AT_ONCE: usize = 3;
 const MOST_LISTED: usize = 20;
 
-/// Equal findings, in the order of the first of each, with all their places.
+/// Returns equal findings, in the order of the first of each, with all their places.
 pub(super) fn folded<'a, T: 'a, K: Ord + Clone, P>(
     findings: impl IntoIterator<Item = &'a T>,
     words: impl Fn(&'a T) -> K,
@@ -29,7 +29,7 @@ pub(super) fn folded<'a, T: 'a, K: Ord + Clone, P>(
     folded
 }
 
-/// What a remedy has before the device that it is for.
+/// The text before the device in a remedy for it.
 const DEVICE: &str = " --device ";
 
 /// Splits a command that ends with its only device.

@@ -1,4 +1,4 @@
-//! What the lab's runs are ready for: a preview of staging, without answers and without writing a tree.
+//! The readiness of the lab's runs for a submission: a preview of staging, without answers and without writing a tree.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,25 +17,25 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How old a preview may be. It reads the documents of every finished run.
+/// The greatest age of a preview. It reads the documents of every finished run.
 const FRESH: Duration = Duration::from_secs(10);
 
 /// The newest preview. Its lock lets one reader at a time make one.
 static NEWEST: Mutex<Option<(PathBuf, Instant, Arc<Readiness>)>> = Mutex::new(None);
 
-/// What the lab is ready for.
+/// The readiness of the lab.
 pub(in crate::dashboard) struct Readiness {
     /// The round.
     pub(super) round: String,
-    /// The number of finished runs that were looked at.
+    /// The number of finished runs that were read.
     pub(super) runs: usize,
     /// The results that a tree would have.
     pub(super) results: Vec<StagedResult>,
-    /// What is missing or not allowed.
+    /// The findings: what is missing or not allowed.
     pub(super) findings: Vec<StagingFinding>,
     /// The trees that were staged and still exist.
     pub(super) trees: Vec<StagedTree>,
-    /// When it was read, RFC 3339 UTC.
+    /// The time when it was read, RFC 3339 UTC.
     pub(super) read: String,
 }
 
@@ -45,14 +45,14 @@ pub(in crate::dashboard) struct StagedTree {
     pub(super) key: String,
     /// Its directory.
     pub(super) path: PathBuf,
-    /// When it was staged, RFC 3339 UTC.
+    /// The time when it was staged, RFC 3339 UTC.
     pub(super) staged: String,
     /// The number of its runs that the store has.
     pub(super) runs: u64,
 }
 
 impl Readiness {
-    /// Returns what the lab is ready for, at most ten seconds old. It blocks.
+    /// Returns the readiness of the lab, at most ten seconds old. It blocks.
     pub(in crate::dashboard) fn of(workspace: &Workspace) -> anyhow::Result<Arc<Self>> {
         let mut newest = NEWEST.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((root, read, found)) = &*newest
@@ -109,7 +109,7 @@ impl Readiness {
     }
 }
 
-/// The name of a tree in URLs: a browser never names a path.
+/// Makes both packages with a one-line program, by the packaging script.
 pub(super) fn key(path: &Path) -> String {
     sha256_hex(path.to_string_lossy().as_bytes())
         .chars()

@@ -28,7 +28,7 @@ pub(in crate::dashboard) struct TreeReport {
 }
 
 impl TreeReport {
-    /// Checks a tree that was staged from this workspace. `None` when there is none with this name. It blocks.
+    /// Checks a tree that was staged from this workspace. `None` when no tree has this name. It blocks.
     pub(in crate::dashboard) fn of(name: &str, workspace: &Workspace) -> anyhow::Result<Option<Self>> {
         let _one_at_a_time = CHECKING.lock().unwrap_or_else(PoisonError::into_inner);
         let store = Store::open(&workspace.database())?;

@@ -97,7 +97,7 @@ impl SshError {
         }
     }
 
-    /// The hint for the user.
+    /// Returns the hint for the user.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { fingerprint, .. } => Some(format!(

@@ -29,7 +29,7 @@ fn is_answer(error: &ssh2::Error) -> bool {
     matches!(error.code(), ErrorCode::SFTP(_))
 }
 
-/// Returns whether an error says that the connection brings nothing.
+/// Returns whether an error means that the connection is silent.
 fn is_silence(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut
 }
@@ -42,10 +42,10 @@ impl RemoteFiles {
         })
     }
 
-    /// The directory in which the login begins.
+    /// Returns the directory in which the login begins.
     ///
     /// # Errors
-    /// As the server reports.
+    /// Returns the server's error.
     pub(crate) fn home(&self) -> io::Result<String> {
         let path = self.sftp.realpath(Path::new("."))?;
         Ok(path.to_string_lossy().into_owned())
@@ -54,7 +54,7 @@ impl RemoteFiles {
     /// Checks that the server answers.
     ///
     /// # Errors
-    /// When the connection does not bring an answer in time.
+    /// Returns an error when the connection does not bring an answer in time.
     pub(crate) fn expect_answer(&self) -> io::Result<()> {
         match self.sftp.stat(Path::new(".")) {
             Err(error) if !is_answer(&error) => Err(error.into()),
@@ -65,7 +65,7 @@ impl RemoteFiles {
     /// Makes a directory and those above it.
     ///
     /// # Errors
-    /// As the server reports.
+    /// Returns the server's error.
     pub(crate) fn make_directories(&self, path: &str) -> io::Result<()> {
         let path = Path::new(path);
         let is_there = || self.sftp.stat(path).is_ok_and(|stat| stat.is_dir());
@@ -88,7 +88,7 @@ impl RemoteFiles {
     /// Writes a file.
     ///
     /// # Errors
-    /// As the server reports.
+    /// Returns the server's error.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let mut file = self.sftp.create(Path::new(path))?;
         file.write_all(bytes)?;
@@ -98,7 +98,7 @@ impl RemoteFiles {
     /// Copies a file of this machine.
     ///
     /// # Errors
-    /// As both sides report.
+    /// Returns the error of either side.
     pub(crate) fn copy_from(&self, local: &Path, path: &str) -> io::Result<()> {
         let mut from = File::open(local)?;
         let mut to = self.sftp.create(Path::new(path))?;
@@ -106,10 +106,10 @@ impl RemoteFiles {
         Ok(to.close()?)
     }
 
-    /// The names of the entries of a directory, of directories only.
+    /// Returns the names of the entries of a directory, of directories only.
     ///
     /// # Errors
-    /// As the server reports.
+    /// Returns the server's error.
     pub(crate) fn directories(&self, path: &str) -> io::Result<Vec<PathBuf>> {
         let entries = self.sftp.readdir(Path::new(path))?.into_iter();
         Ok(entries
@@ -118,10 +118,10 @@ impl RemoteFiles {
             .collect())
     }
 
-    /// The length of a file. `None` when there is none.
+    /// Returns the length of a file. `None` when there is none.
     ///
     /// # Errors
-    /// As the server reports.
+    /// Returns the server's error.
     pub(crate) fn length(&self, path: &Path) -> io::Result<Option<u64>> {
         match self.sftp.stat(path) {
             Ok(stat) => Ok(stat.size),
@@ -133,7 +133,7 @@ impl RemoteFiles {
     /// Reads a file from an offset to its present end.
     ///
     /// # Errors
-    /// As the server reports.
+    /// Returns the server's error.
     pub(crate) fn read_from(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
         let mut file = self.sftp.open(path)?;
         file.seek(SeekFrom::Start(offset))?;
@@ -145,7 +145,7 @@ impl RemoteFiles {
     /// Fetches a directory of files and directories.
     ///
     /// # Errors
-    /// As both sides report. Names with path separators, links and other special files are refused.
+    /// Returns the error of either side. Names with path separators, links and other special files are refused.
     pub(crate) fn fetch(&self, path: &str, to: &Path) -> io::Result<()> {
         self.fetch_within(Path::new(path), to, DEEPEST)
     }
@@ -183,7 +183,7 @@ impl RemoteFiles {
     /// Removes a directory with everything in it. A directory that does not exist is no error.
     ///
     /// # Errors
-    /// As the server reports.
+    /// Returns the server's error.
     pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
         self.remove_within(Path::new(path), DEEPEST)
     }
@@ -203,7 +203,7 @@ impl RemoteFiles {
         Ok(self.sftp.rmdir(path)?)
     }
 
-    /// The entries of a directory: name, path and type. Names come from outside, so each must be one component.
+    /// Returns the entries of a directory: name, path and type. Names come from outside, so each must be one component.
     fn entries(&self, path: &Path) -> io::Result<Vec<(PathBuf, PathBuf, FileStat)>> {
         let mut entries = Vec::new();
         for (path, stat) in self.sftp.readdir(path)? {

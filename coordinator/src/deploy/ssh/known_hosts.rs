@@ -30,7 +30,7 @@ pub(super) struct HostKey {
 }
 
 impl HostKey {
-    /// The key type as in `known_hosts`, for example `ssh-ed25519`: the first string of the blob.
+    /// Returns the key type as in `known_hosts`, for example `ssh-ed25519`: the first string of the blob.
     pub(super) fn kind(&self) -> String {
         let length = self.blob.first_chunk::<4>().map_or(0, |length| {
             usize::try_from(u32::from_be_bytes(*length)).unwrap_or(0)
@@ -45,7 +45,7 @@ impl HostKey {
             .collect()
     }
 
-    /// The fingerprint in the format of `ssh-keygen -l`.
+    /// Returns the fingerprint in the format of `ssh-keygen -l`.
     pub(super) fn fingerprint(&self) -> String {
         format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(&self.blob)))
     }
@@ -129,7 +129,7 @@ impl KnownHosts {
         }
     }
 
-    /// The key types that a host is known by. Only these are requested, so that another type does not look like a change.
+    /// Returns the key types that a host is known by. Only these are requested, so that another type does not look like a change.
     pub(super) fn kinds(&self, host: &str, port: u16) -> Vec<String> {
         let name = name_of(host, port);
         let mut kinds: Vec<String> = self
@@ -186,7 +186,7 @@ fn is_hash_of(hashed: &str, name: &str) -> Option<bool> {
     Some(hmac::sign(&salt, name.as_bytes()).as_ref() == STANDARD.decode(hash).ok()?)
 }
 
-/// The host's name in the files.
+/// Returns the host's name in the files.
 pub(super) fn name_of(host: &str, port: u16) -> String {
     let host = host.to_ascii_lowercase();
     if port == 22 {

@@ -25,7 +25,7 @@ pub(crate) use session::Session;
 
 use super::Secret;
 
-/// How to reach a board and log in, from the command line and `~/.ssh/config`.
+/// The address and login of a board, from the command line and `~/.ssh/config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Access {
     /// The login's user.
@@ -73,8 +73,8 @@ impl fmt::Display for Question<'_> {
 
 /// Asks the user at a terminal, or reads from a file instead.
 pub(crate) trait Prompt: Sync {
-    /// Asks for a secret. `again` is true after a wrong one. Returns `None` without a terminal to prompt on and without another
-    /// known secret.
+    /// Prompts for a secret. `again` is true after a wrong one. Returns `None` without a terminal to prompt on and without another known
+    /// secret.
     fn secret(&self, question: &Question<'_>, again: bool) -> Option<Secret>;
     /// Asks whether to accept an unknown host key. `fingerprint` has the format of `ssh-keygen -l`.
     fn accepts(&self, host: &str, kind: &str, fingerprint: &str) -> bool;
@@ -94,7 +94,7 @@ pub(crate) enum Answer {
 /// The maximum number of attempts at a terminal.
 const TRIES: usize = 3;
 
-/// Asks until the answer is right, at most [`TRIES`] times. The argument of `next_password` says whether the previous answer was wrong.
+/// Prompts until the answer is right, at most [`TRIES`] times. The argument of `next_password` is whether the previous answer was wrong.
 /// `is_right` tries the answer.
 ///
 /// # Errors

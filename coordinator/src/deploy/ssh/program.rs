@@ -5,14 +5,14 @@ use std::io::{self, Read as _, Write as _};
 
 use ssh2::{Channel, ExtendedData};
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RemoteEnd {
-    /// With this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(String),
-    /// Not known: the connection failed.
+    /// Unknown: the connection failed.
     Lost(String),
 }
 
@@ -29,7 +29,7 @@ impl RemoteProgram {
     /// Starts a command line in the login shell. Standard error is part of the output.
     ///
     /// # Errors
-    /// When the connection fails, or the server refuses.
+    /// Returns an error when the connection fails, or the server refuses.
     pub(super) fn start(session: &ssh2::Session, line: &str) -> Result<Self, ssh2::Error> {
         let mut channel = session.channel_session()?;
         channel.handle_extended_data(ExtendedData::Merge)?;
@@ -63,7 +63,7 @@ impl RemoteProgram {
         text.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// Reads what has arrived. Returns how the program ended, once it has.
+    /// Reads the output that has arrived. Returns how the program ended, once it has.
     fn read(&mut self) -> io::Result<Option<RemoteEnd>> {
         let mut piece = vec![0; 32 * 1024];
         loop {
@@ -93,7 +93,7 @@ impl RemoteProgram {
     /// Writes a line to its standard input.
     ///
     /// # Errors
-    /// When the connection fails, or the program reads no more.
+    /// Returns an error when the connection fails, or the program reads no more.
     pub(crate) fn write_line(&mut self, line: &str) -> io::Result<()> {
         // Not flushed: libssh2 sends at once, and its flush discards what has arrived and was not read.
         self.channel.write_all(format!("{line}\n").as_bytes())
@@ -105,7 +105,7 @@ impl RemoteProgram {
         let _ = self.channel.send_eof();
     }
 
-    /// How it ended, as far as its output was read.
+    /// Returns the end, as far as its output was read.
     pub(crate) const fn end(&self) -> Option<&RemoteEnd> {
         self.end.as_ref()
     }

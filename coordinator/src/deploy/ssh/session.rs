@@ -73,7 +73,7 @@ impl Session {
         Ok(Self { session, local })
     }
 
-    /// This machine's address on the connection. `None` behind a jump host, because the board cannot use it there.
+    /// Returns this machine's address on the connection. `None` behind a jump host, because the board cannot use it there.
     pub(crate) const fn local_address(&self) -> Option<IpAddr> {
         self.local
     }

@@ -56,7 +56,7 @@ impl Bench {
         store.run(run).unwrap().unwrap().state.phase
     }
 
-    /// The streams that were acknowledged as equal, each as often as it was.
+    /// Returns the streams that were acknowledged as equal, each as often as it was.
     fn equal(&self) -> Vec<StreamName> {
         let acks = self.acks.0.lock().unwrap();
         let equal = acks.iter().filter(|ack| ack.whole == Some(StreamVerdict::Equal));

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const NO_PATIENCE: Duration = Duration::from_millis(50);
 /// The interval at which a connection must show that it answers.
 const PROOF: Duration = Duration::from_secs(5);
-/// How often the clocks are compared; the fastest answer counts.
+/// The number of comparisons of the clocks; the fastest answer counts.
 const COMPARISONS: usize = 5;
 /// Prints the time after every line of standard input.
 const CLOCK: &str =
@@ -83,32 +83,32 @@ impl Link {
         })
     }
 
-    /// This machine's address on the connection. `None` behind a jump host.
+    /// Returns this machine's address on the connection. `None` behind a jump host.
     pub(crate) const fn local_address(&self) -> Option<IpAddr> {
         self.session.local_address()
     }
 
-    /// The login, in words.
+    /// Returns the login, in words.
     pub(crate) fn login(&self) -> &str {
         &self.login
     }
 
-    /// The login's directory, for [`Self::files`].
+    /// Returns the login's directory, for [`Self::files`].
     pub(crate) fn home(&self) -> &str {
         &self.home
     }
 
-    /// A path of [`Self::files`] as programs of the machine read it.
+    /// Returns a path of [`Self::files`] as programs of the machine read it.
     pub(crate) fn program_path<'a>(&self, path: &'a str) -> &'a str {
         self.shell.program_path(path)
     }
 
-    /// The login's files.
+    /// Returns the login's files.
     pub(crate) const fn files(&self) -> &RemoteFiles {
         &self.files
     }
 
-    /// Returns why the connection no longer answers. Checks it every few seconds.
+    /// Returns the reason why the connection no longer answers. Checks it every few seconds.
     pub(crate) fn lost(&self) -> Option<String> {
         if self.lost.borrow().is_none() && self.answered.get().elapsed() > PROOF {
             match self.files.expect_answer() {
@@ -160,7 +160,7 @@ impl Link {
     /// Fetches a directory.
     ///
     /// # Errors
-    /// As both sides report.
+    /// Returns the error of either side.
     pub(crate) fn fetch(&self, from: &str, to: &Path) -> io::Result<()> {
         self.files.fetch(from, to).inspect_err(|error| self.note(error))
     }
@@ -210,7 +210,7 @@ impl Link {
     /// Returns the machine's clock minus this one, in seconds, with the round trip of the comparison.
     ///
     /// # Errors
-    /// A sentence, when the machine does not answer.
+    /// Returns a sentence when the machine does not answer.
     pub(crate) fn clock_offset(&self, python: &str) -> Result<(f64, f64), String> {
         let doing = "comparing clocks";
         let started = self.start(doing, python, CLOCK, &[]);
@@ -239,7 +239,7 @@ impl Link {
     }
 }
 
-/// Asks the login's shell what it is.
+/// Determines the login's shell.
 fn shell_of(session: &Session) -> Result<LoginShell, LinkLost> {
     let doing = "asking for the shell";
     let mut question = session.start(doing, LoginShell::QUESTION)?;
@@ -258,7 +258,7 @@ fn shell_of(session: &Session) -> Result<LoginShell, LinkLost> {
     Ok(LoginShell::of_answer(&answer))
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn now() -> f64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

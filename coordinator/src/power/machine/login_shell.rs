@@ -27,7 +27,7 @@ impl LoginShell {
     /// A command that each shell answers in another way. Only Windows has the variable.
     pub(super) const QUESTION: &str = "echo %OS% $env:OS";
 
-    /// The shell that gives this answer to [`Self::QUESTION`].
+    /// Returns the shell that gives this answer to [`Self::QUESTION`].
     pub(super) fn of_answer(answer: &str) -> Self {
         match (answer.contains("Windows_NT"), answer.contains("$env:OS")) {
             (true, true) => Self::Cmd,
@@ -36,7 +36,7 @@ impl LoginShell {
         }
     }
 
-    /// The command line that starts a program with its arguments.
+    /// Returns the command line that starts a program with its arguments.
     pub(super) fn line(self, words: &[&str]) -> Result<String, UnusableWord> {
         if self == Self::Posix {
             let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
@@ -62,7 +62,7 @@ impl LoginShell {
         })
     }
 
-    /// A path of SFTP as programs of the machine read it.
+    /// Returns a path of SFTP as programs of the machine read it.
     pub(super) fn program_path(self, path: &str) -> &str {
         match (self, path.as_bytes()) {
             (Self::Cmd | Self::PowerShell, [b'/', _, b':', ..]) => &path[1..],
@@ -71,7 +71,7 @@ impl LoginShell {
     }
 }
 
-/// A word with each of its single quotes twice. PowerShell takes typographic ones for single quotes, too.
+/// Returns a word with each of its single quotes twice. PowerShell takes typographic ones for single quotes, too.
 fn doubled_quotes(word: &str) -> String {
     const QUOTES: [char; 5] = ['\'', '\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}'];
     word.chars()

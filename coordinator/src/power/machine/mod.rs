@@ -1,4 +1,4 @@
-//! A machine of a session, this one or another one over SSH: what it is, and the official programs on it.
+//! A machine of a session, this one or another one over SSH, and the official programs on it.
 
 mod link;
 mod login_shell;
@@ -30,7 +30,7 @@ pub(crate) use watch::{WatchReport, WatchRequest};
 /// The directory of the sessions below a login's own.
 const SESSIONS: &str = "regatta-power";
 
-/// Where an official program is, and what runs it.
+/// The machine of an official program, and the link that starts it.
 #[derive(Clone)]
 pub(crate) struct Machine {
     /// The connection. `None` for this machine.
@@ -42,24 +42,24 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// The machine in words.
+    /// Returns the machine in words.
     pub(crate) fn name(&self) -> String {
         self.link
             .as_ref()
             .map_or_else(|| "this machine".to_owned(), |link| link.login().to_owned())
     }
 
-    /// Whether its connection no longer answers.
+    /// Returns whether its connection no longer answers.
     pub(crate) fn is_lost(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.lost().is_some())
     }
 
-    /// Whether both are this machine.
+    /// Returns whether both are this machine.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         self.link.is_none() && other.link.is_none()
     }
 
-    /// The directory of the sessions on another machine, for its SFTP.
+    /// Returns the directory of the sessions on another machine, for its SFTP.
     pub(crate) fn sessions(&self) -> Option<String> {
         self.link
             .as_ref()
@@ -69,7 +69,7 @@ impl Machine {
     /// Probes the machine.
     ///
     /// # Errors
-    /// A sentence, when Python does not run there.
+    /// Returns a sentence when Python does not run there.
     pub(crate) fn probe(&self, request: &ProbeRequest<'_>) -> Result<Probe, String> {
         self.report(probe::PROBE, request)
     }
@@ -77,7 +77,7 @@ impl Machine {
     /// Reads a meter through PTDaemon: its executable, its arguments with `LOG` for the log file, and its port.
     ///
     /// # Errors
-    /// A sentence, when Python does not run there.
+    /// Returns a sentence when Python does not run there.
     pub(crate) fn read_meter(
         &self,
         ptd: &str,

@@ -1,4 +1,4 @@
-//! What a machine reports about itself before a session: the output of `probe.py`, which runs there.
+//! The report of a machine about itself before a session: the output of `probe.py`, which runs there.
 
 use std::collections::BTreeMap;
 
@@ -57,12 +57,12 @@ pub(crate) struct ProbedPowerDev {
     pub(crate) carriage_returns: Vec<String>,
 }
 
-/// What an NTP server answered.
+/// The answer of an NTP server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum NtpAnswer {
     /// Its clock minus the machine's, in seconds.
     Offset(f64),
-    /// Why there is none.
+    /// The reason why there is none.
     Error(String),
 }

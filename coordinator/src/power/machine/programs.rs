@@ -1,4 +1,4 @@
-//! Whose power programs make a session on a machine: the official ones, or Regatta's own.
+//! The power programs that make a session on a machine: the official ones, or Regatta's own.
 
 use std::{ffi::OsString, io};
 
@@ -14,7 +14,7 @@ pub(crate) enum Programs {
 }
 
 impl Programs {
-    /// The copy of power-dev.
+    /// Returns the copy of power-dev.
     pub(crate) fn power_dev(&self) -> Option<&str> {
         match self {
             Self::Official(copy) => Some(copy),
@@ -22,15 +22,15 @@ impl Programs {
         }
     }
 
-    /// The server's command on this machine.
+    /// Returns the server's command on this machine.
     ///
     /// # Errors
-    /// When this program's own file is not known.
+    /// Returns an error when this program's own file is not known.
     pub(crate) fn server(&self, python: &str) -> io::Result<Vec<OsString>> {
         self.command(python, "server", |copy| copy.server().into())
     }
 
-    /// The client's command on this machine.
+    /// Returns the client's command on this machine.
     ///
     /// # Errors
     /// As [`Self::server`].

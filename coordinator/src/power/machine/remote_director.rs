@@ -10,7 +10,7 @@ use regatta_power::session::{Director, Program, SAMPLES_NAME, SampleLog, Session
 
 use super::{Machine, link::Link, remote_program::SupervisedProgram};
 
-/// The interval for looking at PTDaemon's samples, of which there is one per second.
+/// The interval of reading PTDaemon's samples. There is one per second.
 const INTERVAL: Duration = Duration::from_millis(900);
 
 /// A director over SSH. Its session's directory there is removed when this is dropped.

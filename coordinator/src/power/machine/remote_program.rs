@@ -18,7 +18,7 @@ use crate::deploy::ssh::{RemoteEnd, RemoteProgram};
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// The silence in seconds after which the supervisor ends its program. That machine detects a dead connection later.
 const SILENCE: &str = "20";
-/// How long a program may take to end. The supervisor gives it 18 s.
+/// The time that a program may take to end. The supervisor gives it 18 s.
 const PATIENCE: Duration = Duration::from_secs(25);
 const PAUSE: Duration = Duration::from_millis(50);
 

@@ -1,4 +1,4 @@
-//! What a machine reports while a session goes on: the output of `watch.py`, which runs there beside the official programs.
+//! The reports of a machine while a session goes on: the output of `watch.py`, which runs there beside the official programs.
 
 use std::{path::Path, process::Command};
 
@@ -10,10 +10,10 @@ use super::{Machine, NtpAnswer, remote_program::SupervisedProgram};
 /// The program that watches a machine.
 const WATCH: &str = include_str!("watch.py");
 
-/// What is watched.
+/// The parameters of a watch.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct WatchRequest<'a> {
-    /// The session, which names the process for those who look for it.
+    /// The session, by which a search finds the process.
     pub(crate) session: &'a str,
     /// The NTP server.
     pub(crate) ntp: &'a str,

@@ -229,7 +229,7 @@ pub(crate) fn drafts(
         .collect()
 }
 
-/// The performance run's spec under the audit's configuration. The rates are those of the performance run.
+/// Returns the performance run's spec under the audit's configuration. The rates are those of the performance run.
 fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> Result<RunDraft, PlanError> {
     let mut audits = round.audits.iter();
     let named = audits.find(|(name, _)| name.eq_ignore_ascii_case(test));

@@ -173,8 +173,8 @@ impl Verifier<'_> {
         Ok(self.audit_result(&report, &explanation, fault))
     }
 
-    /// TEST01 part III with Regatta's own accuracy metric. The rules require the reference script. Regatta's result therefore decides
-    /// only for benchmarks that cannot be submitted. For others it predicts the script's result.
+    /// Performs TEST01 part III with Regatta's own accuracy metric. The rules require the reference script. Regatta's result therefore
+    /// decides only for benchmarks that cannot be submitted. For others it predicts the script's result.
     fn take_accuracies(&self, request: &Request<'_>, report: &mut Report) -> Option<String> {
         if !report.needs_accuracies() {
             return None;
@@ -235,7 +235,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// The LoadGen and engine of the three runs, as the devices report them, if they differ.
+    /// Returns the LoadGen and engine of the three runs, as the devices report them, if they differ.
     fn other_loadgens(&self) -> Vec<String> {
         let Some(own) = self.ran(self.spec.run) else {
             return vec!["the audit's evidence does not tell which LoadGen and engine ran".to_owned()];
@@ -257,7 +257,7 @@ impl Verifier<'_> {
             .collect()
     }
 
-    /// The engines that computed the responses of both runs, as the devices report them.
+    /// Returns the engines that computed the responses of both runs, as the devices report them.
     fn computed_by(&self) -> Option<String> {
         let engine = |run: RunId| Some(self.evidence(run)?.attempts.pop()?.engine);
         let (audit, accuracy) = (engine(self.spec.run)?, engine(self.of.accuracy?)?);
@@ -277,7 +277,7 @@ impl Verifier<'_> {
         Evidence::from_json(&bytes).ok()
     }
 
-    /// The LoadGen and engine of a run, from its evidence.
+    /// Returns the LoadGen and engine of a run, from its evidence.
     fn ran(&self, run: RunId) -> Option<String> {
         let evidence = self.evidence(run)?;
         let attempt = evidence.attempts.last()?;

@@ -21,7 +21,7 @@ const SHORTEST_ENTRY: u64 = 36;
 /// The number of bits of a stored checksum.
 const MARK_BITS: u32 = 29;
 
-/// Whether a response has a first element.
+/// The first element of a response, if it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// The response has no bytes.

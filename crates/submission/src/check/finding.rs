@@ -36,9 +36,9 @@ pub struct Finding {
     pub path: String,
     /// The line in the file, from 1, if there is one.
     pub line: Option<u64>,
-    /// What is wrong, in a few words.
+    /// The error, in a few words.
     pub message: String,
-    /// How to fix it.
+    /// The hint about the fix.
     // The key in the stable JSON.
     #[serde(rename = "mend")]
     pub fix: String,

@@ -1,4 +1,4 @@
-//! Parses a line of a detail log without copying what a check does not keep. Most of a log is lists of sample indices.
+//! Parses a line of a detail log without copying parts that a check does not keep. Most of a log is lists of sample indices.
 //!
 //! It only accepts strict JSON. `regatta_mllog::read` parses other lines and reports their errors.
 

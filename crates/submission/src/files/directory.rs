@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, statat};
 /// The number of bytes of directory entries that are read at once.
 const BLOCK: usize = 1 << 15;
 
-/// Whether the last part of a path may be a symbolic link.
+/// The treatment of a symbolic link in the last part of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     /// Links are followed.

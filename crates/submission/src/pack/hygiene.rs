@@ -1,4 +1,4 @@
-//! Checks what prevents an upload (`repository_checks.sh`): links, hidden files, spaces in names and large files.
+//! Checks for obstacles to an upload (`repository_checks.sh`): links, hidden files, spaces in names and large files.
 //!
 //! It also reports what an archive would change: names that are not UTF-8, and entries that are not files.
 

@@ -1,4 +1,4 @@
-//! The operator's answers: what no run records, for example the submitter's name and how the model was made.
+//! The operator's answers: facts that no run records, for example the submitter's name and the origin of the model.
 //!
 //! They are a TOML file; `configs/examples/submission-answers.toml` shows every key.
 
@@ -33,7 +33,7 @@ pub struct Answers {
     /// Documents of the whole submission.
     #[serde(default)]
     pub documents: Documents,
-    /// In the open division: own model names and the official ones that they map to (`model_mapping.json`).
+    /// The open division's own model names, with the official ones that they map to (`model_mapping.json`).
     #[serde(default)]
     pub model_mapping: BTreeMap<String, String>,
     /// The directory against which relative paths are resolved.

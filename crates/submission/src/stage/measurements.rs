@@ -1,4 +1,4 @@
-//! Plans the files that describe how a result was measured.
+//! Plans the files that describe the measurement of a result.
 //!
 //! These are `user.conf`, the `mlperf.conf` that LoadGen used, the README, the measurement file and the code.
 

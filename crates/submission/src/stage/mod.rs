@@ -72,8 +72,8 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
     })
 }
 
-/// Returns what [`stage`] would put into the tree and what it would refuse, without writing it. The hashes of logs are not compared. A run
-/// whose documents cannot be read is a finding, and the others are looked at.
+/// Returns the content and the refusals of a tree that [`stage`] would write, without writing it. The hashes of logs are not compared. A
+/// run whose documents cannot be read is a finding, and the others are read.
 ///
 /// # Errors
 /// Errors concern files.

@@ -62,12 +62,12 @@ pub struct Staged {
     pub notes: Vec<String>,
 }
 
-/// What a tree would have.
+/// The directory has no output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     /// The results.
     pub results: Vec<StagedResult>,
-    /// What is missing or not allowed.
+    /// The findings: what is missing or not allowed.
     pub findings: Vec<StagingFinding>,
 }
 

@@ -108,7 +108,7 @@ impl<'a> Staging<'a> {
         same.map(|(name, _)| name.clone())
     }
 
-    /// Reports what excludes a run from the tree. A rehearsal only notes it.
+    /// Reports the reasons that exclude a run from the tree. A rehearsal only notes it.
     pub(super) fn judge(&mut self, run: &Run) {
         if self.request.kind == Kind::Rehearsal {
             let mut faults = run.faults();

@@ -119,7 +119,7 @@ impl Run {
         self.spec.mode == mode && self.spec.conf.audit_config.is_none()
     }
 
-    /// Returns why the run cannot be used for a result: it did not end well, or it is not proven.
+    /// Returns the reason why the run cannot be used for a result: it did not end well, or it is not proven.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = self.contradictions.clone();
         let recorded = self.record.state.phase;
@@ -152,7 +152,7 @@ impl Run {
         faults
     }
 
-    /// Returns why the run can never be submitted, in any division (design, section 1.6).
+    /// Returns the reason why the run can never be submitted, in any division (design, section 1.6).
     ///
     /// Reasons come from the device's statement, and from the documents even if the device states none.
     pub(super) fn not_submittable(&self) -> Vec<String> {

@@ -15,9 +15,9 @@ use regatta_text::{ErrorChain, Escaped};
 pub struct StagingFinding {
     /// The place: a run, a result or a part of the answers.
     pub place: String,
-    /// What is missing or not allowed there.
+    /// The missing or forbidden part.
     pub what: String,
-    /// How to fix it.
+    /// The hint about the fix.
     pub fix: String,
     /// The question whose answer fixes it.
     pub question: Option<Question>,

@@ -1,4 +1,4 @@
-//! The texts that staging writes itself: how a result was measured, and the labels of a rehearsal.
+//! The texts that staging writes itself: the measurement of a result, and the labels of a rehearsal.
 //!
 //! Every fact comes from a run. The texts contain no time and no local path, so that the same runs give the same bytes.
 

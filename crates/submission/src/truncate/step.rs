@@ -74,9 +74,9 @@ impl fmt::Display for Problem {
 
 /// The place of the originals.
 pub(super) enum Originals<'a> {
-    /// In the input, which is not changed.
+    /// The original is in the input, which is not changed.
     Input,
-    /// In a backup with a manifest.
+    /// The original is in a backup with a manifest.
     Kept {
         backup: &'a Path,
         manifest: &'a Mutex<Manifest>,

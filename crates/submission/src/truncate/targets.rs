@@ -13,11 +13,11 @@ use crate::files::directories;
 /// The place of the hash of an accuracy log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// In `accuracy.txt`, which must exist.
+    /// The hash is in `accuracy.txt`, which must exist.
     Required,
-    /// In `accuracy.txt`, which is created if it does not exist.
+    /// The hash is in `accuracy.txt`, which is created if it does not exist.
     Created,
-    /// In an `accuracy.txt` that contains nothing else.
+    /// The hash is in an `accuracy.txt` that contains nothing else.
     Alone,
 }
 

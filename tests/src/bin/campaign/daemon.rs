@@ -18,7 +18,7 @@ const COULD_NOT: i32 = 3;
 /// The pause before a daemon that ended by itself is restarted.
 const RESTART_PAUSE: Duration = Duration::from_millis(300);
 
-/// How a daemon is started.
+/// The program of a daemon and its surroundings.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     /// Its name in the campaign.
@@ -198,7 +198,7 @@ impl Daemon {
     }
 }
 
-/// Peak resident memory of a process in KiB, or 0 when it is gone.
+/// Returns the peak resident memory of a process in KiB, or 0 when it is gone.
 fn peak_kib(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     status

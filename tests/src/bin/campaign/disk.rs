@@ -42,7 +42,7 @@ impl Disk {
         })
     }
 
-    /// The mount point.
+    /// Returns the mount point.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }

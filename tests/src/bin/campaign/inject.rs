@@ -16,7 +16,7 @@ use crate::{
 
 /// The longest wait for a run process to kill.
 const RUN_PATIENCE: Duration = Duration::from_secs(4);
-/// How long bytes accumulate before their connection is reset.
+/// The time for which bytes accumulate before their connection is reset.
 const GATHER: Duration = Duration::from_millis(200);
 /// The delay of the proxy.
 const DELAY: Duration = Duration::from_millis(200);
@@ -124,12 +124,13 @@ fn disturb_connections(proxy: &Proxy, proxy_fault: ProxyFault, amount: i64) {
     }
 }
 
-/// The process of the current run, if there is one.
+/// Returns the process of the current run, if there is one.
 fn run_process() -> Option<Pid> {
     processes().find_map(|(process, line)| (line.split('\0').nth(1) == Some("exec")).then_some(process))
 }
 
-/// Every process of the lab's PID namespace except zombies and the campaign, with its command line. The campaign is the first process.
+/// Returns every process of the lab's PID namespace except zombies and the campaign, with its command line. The campaign is the first
+/// process.
 pub(crate) fn processes() -> impl Iterator<Item = (Pid, String)> {
     fs::read_dir("/proc")
         .into_iter()

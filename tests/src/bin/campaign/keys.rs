@@ -104,7 +104,7 @@ fn enrollment(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// The address of mosquitto. Only the proxies reach it.
+/// Returns the address of mosquitto. Only the proxies reach it.
 pub(crate) fn local_mosquitto() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], MOSQUITTO_PORT))
 }

@@ -68,9 +68,9 @@ pub(crate) struct ListedRun {
     pub(crate) run: String,
     /// Its phase.
     pub(crate) phase: String,
-    /// Why it failed.
+    /// The reason why it failed.
     pub(crate) reason: Option<String>,
-    /// When its record was written.
+    /// The time when its record was written.
     pub(crate) recorded: Option<String>,
     /// Whether everything was delivered, for a recorded run.
     pub(crate) complete: Option<bool>,
@@ -138,7 +138,7 @@ impl Lab {
         let made = fs::read_to_string(&config)?;
         fs::write(
             &config,
-            // The originals on the device are needed at the end, whatever the clocks show. Only a full disk may remove them.
+            // The originals on the device are needed at the end, with any clocks. Only a full disk may remove them.
             format!(
                 "{made}scratch = \"{}\"\nkeep_on_device_hours = 1000000\n",
                 scratch.display()

@@ -13,7 +13,7 @@ use crate::{plan::Side, shell};
 const PORT: u16 = 1883;
 
 impl Side {
-    /// The name of the side's namespace.
+    /// Returns the name of the side's namespace.
     pub(crate) const fn namespace(self) -> &'static str {
         match self {
             Self::Device => "device",
@@ -21,7 +21,7 @@ impl Side {
         }
     }
 
-    /// The name of the campaign's end of the side's veth pair.
+    /// Returns the name of the campaign's end of the side's veth pair.
     const fn link(self) -> &'static str {
         match self {
             Self::Device => "to-device",
@@ -29,7 +29,7 @@ impl Side {
         }
     }
 
-    /// The name of the side's nftables table. nftables reserves the word `device`.
+    /// Returns the name of the side's nftables table. nftables reserves the word `device`.
     const fn table(self) -> &'static str {
         match self {
             Self::Device => "lossy_device",
@@ -44,12 +44,12 @@ impl Side {
         }
     }
 
-    /// The address of the side.
+    /// Returns the address of the side.
     pub(crate) fn address(self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::new(10, 77, self.net(), 2), PORT))
     }
 
-    /// The campaign's address on the side's link, where its proxy listens.
+    /// Returns the campaign's address on the side's link, where its proxy listens.
     pub(crate) fn proxy(self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::new(10, 77, self.net(), 1), PORT))
     }

@@ -100,7 +100,7 @@ impl Kind {
         kinds
     }
 
-    /// Describes how the fault is made, and whether it is real or simulated.
+    /// Describes the means of the fault, and whether it is real or simulated.
     pub(crate) const fn means(self) -> &'static str {
         match self {
             Self::Kill(_) => "SIGKILL",

@@ -103,7 +103,7 @@ impl Proxy {
         }
     }
 
-    /// Holds back what clients send from now on.
+    /// Holds back the clients' bytes from now on.
     pub(crate) fn hold(&self) {
         for connection in self.connections() {
             connection.held.store(true, Ordering::Relaxed);
@@ -236,7 +236,7 @@ fn reset(stream: &TcpStream) {
         sa_data: [0; 14],
     };
     let length = libc::socklen_t::try_from(size_of_val(&nowhere)).unwrap_or(0);
-    // SAFETY: the descriptor is open while `stream` lives, and the address is a whole sockaddr of the stated length.
-    // The call fails only on a connection that is gone, which is what was wanted.
+    // SAFETY: the descriptor is open while `stream` lives, and the address is a whole sockaddr of the stated length. The call fails only on
+    // a connection that is gone, which is the intention.
     let _ = unsafe { libc::connect(stream.as_raw_fd(), &raw const nowhere, length) };
 }

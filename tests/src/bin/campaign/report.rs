@@ -73,7 +73,7 @@ impl Totals {
         self.seconds += other.seconds;
     }
 
-    /// The total number of faults.
+    /// Returns the total number of faults.
     pub(crate) fn faults(&self) -> u64 {
         self.injected.iter().map(|(_, count)| count).sum()
     }

@@ -31,7 +31,7 @@ impl Disk {
         Ok(Self(root.to_owned()))
     }
 
-    /// Shrinks the disk to what is in use. Other processes write meanwhile, so it is tried again.
+    /// Shrinks the disk to its used size. Other processes write meanwhile, so it is tried again.
     ///
     /// # Errors
     /// Returns an error when the kernel refuses each time.

@@ -29,7 +29,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// The id of the boot after a reboot.
 const OTHER_BOOT: &str = "7b1ce0f2-5a51-4b8e-9d0c-3d1f2a6c4e77";
 
-/// What is to be undone.
+/// The injected changes, to undo them.
 #[derive(Default)]
 pub(crate) struct Injected {
     /// Held so that the port stays taken.
@@ -128,7 +128,7 @@ impl PowerLab {
         Ok(())
     }
 
-    /// Undoes what is left of a fault.
+    /// Undoes the rest of a fault.
     ///
     /// # Errors
     /// Returns an error when the kernel or a tool fails.
@@ -169,8 +169,8 @@ impl PowerLab {
         Ok(())
     }
 
-    /// Ends what a reboot ends, and gives the agent's next start another boot id. Every other time only the agent goes, as on a device whose
-    /// client is somewhere else.
+    /// Ends the processes that a reboot ends, and gives the agent's next start another boot id. Every other time only the agent goes, as on
+    /// a device whose client is somewhere else.
     fn begin_reboot(&mut self, fault: &SessionFault) -> anyhow::Result<()> {
         self.lab.device = None;
         if fault.amount % 2 == 0 {
@@ -191,7 +191,7 @@ impl PowerLab {
         .map(drop)
     }
 
-    /// Leaves what another session may have left on the director.
+    /// Creates the files that another session may have left on the director.
     fn leave_old_files(&self) -> anyhow::Result<()> {
         for side in [Side::Director, Side::Device] {
             let home = self.machine(side).sshd.home();
@@ -213,7 +213,7 @@ impl PowerLab {
     }
 }
 
-/// The processes of a program in this lab, which has its own PID namespace.
+/// Returns the processes of a program in this lab, which has its own PID namespace.
 fn victims(program: Program) -> Vec<u32> {
     let has = |script: &'static str, is_supervisor: bool| {
         processes(move |line| line.contains(script) && line.contains("import") == is_supervisor)

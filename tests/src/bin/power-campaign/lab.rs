@@ -24,7 +24,7 @@ use crate::{
     plan::{Kind, SessionFault, Side},
 };
 
-/// The round whose rules apply: the last to which somebody submitted power results.
+/// The round whose rules apply: the last one with submitted power results.
 pub(crate) const ROUND: &str = "v5.1";
 /// sshd's configuration of both machines.
 const SSHD: Likeness<'_> = Likeness {
@@ -35,7 +35,7 @@ const SSHD: Likeness<'_> = Likeness {
     sudo: false,
 };
 
-/// How long the official programs wait around each run.
+/// The waits of the official programs around each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settle {
     /// 10 s.
@@ -45,7 +45,7 @@ pub(crate) enum Settle {
 }
 
 impl Settle {
-    /// The seconds of each wait, where it is not the official one.
+    /// Returns the seconds of each wait, where it is not the official one.
     const fn seconds(self) -> Option<u32> {
         match self {
             Self::Official => None,
@@ -79,7 +79,7 @@ impl Machine {
         self.sshd.home().join("power-dev")
     }
 
-    /// The machine's Python, with a clock that can be set.
+    /// Returns the machine's Python, with a clock that can be set.
     pub(crate) fn python(&self) -> PathBuf {
         self.sshd.home().join("python")
     }
@@ -148,7 +148,7 @@ impl PowerLab {
         })
     }
 
-    /// A command of a user with a home of its own.
+    /// Returns a command of a user with a home of its own.
     pub(crate) fn command(&self) -> Command {
         let mut command = self.lab.regatta();
         command
@@ -158,7 +158,7 @@ impl PowerLab {
         command
     }
 
-    /// The JSON output of a command, whatever its exit code.
+    /// Returns the JSON output of a command with any exit code.
     ///
     /// # Errors
     /// Returns an error when it prints something else.
@@ -167,7 +167,7 @@ impl PowerLab {
         serde_json::from_slice(&output.stdout).with_context(|| format!("{words:?}: {}", printed(&output)))
     }
 
-    /// Adds the meter of a session, with what the fault wants of PTDaemon.
+    /// Adds the meter of a session, with the fault's options of PTDaemon.
     ///
     /// # Errors
     /// Returns an error when it is refused.
@@ -221,7 +221,7 @@ impl PowerLab {
         Ok(Meter { name, ptd, port })
     }
 
-    /// The command of a session.
+    /// Returns the command of a session.
     pub(crate) fn session(&self, fault: &SessionFault, meter: &Meter) -> Command {
         let mut command = self.command();
         run_session(&mut command, &meter.name).args(["--round", ROUND]);
@@ -240,7 +240,7 @@ impl PowerLab {
         command
     }
 
-    /// Python of the coordinator's machine.
+    /// Returns Python of the coordinator's machine.
     fn python(&self) -> PathBuf {
         self.root.join("workspace/python")
     }
@@ -252,12 +252,12 @@ impl PowerLab {
         }
     }
 
-    /// The copy of power-dev that a side of the session uses.
+    /// Returns the copy of power-dev that a side of the session uses.
     pub(crate) fn power_dev_of(&self, side: Side) -> PathBuf {
         self.machine(side).power_dev()
     }
 
-    /// Copies what explains a failure.
+    /// Copies the files that explain a failure.
     ///
     /// # Errors
     /// Returns an error when the copy fails.
@@ -280,7 +280,7 @@ impl PowerLab {
     }
 }
 
-/// The options of the simulated PTDaemon.
+/// Returns the options of the simulated PTDaemon.
 fn ptd_options(fault: &SessionFault, settle: Settle) -> String {
     let part = if fault.amount % 2 == 0 {
         "ranging"

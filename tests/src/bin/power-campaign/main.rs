@@ -1,5 +1,5 @@
 //! The fault campaign of power sessions: `regatta power run` with the official server and client, a simulated PTDaemon, a real agent and
-//! sshds, one fault per session after a seed, and a check of what is left. It needs root and leaves nothing behind.
+//! sshds, one fault per session after a seed, and a check afterwards. It needs root and leaves nothing behind.
 //!
 //! `cargo run -p regatta-tests --bin power-campaign -- --faults 6 --seed 1`
 //!
@@ -160,7 +160,7 @@ fn run_campaign(cli: &Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Whether this machine can run a campaign.
+/// Checks that this machine can run a campaign.
 fn fit() -> anyhow::Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("it needs root, for namespaces, mounts and machines with users of their own");

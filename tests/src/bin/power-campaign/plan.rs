@@ -1,4 +1,4 @@
-//! The faults of power sessions: what each is, where it can happen, and what must follow from it. They are drawn from a seed here, and
+//! The faults of power sessions: the meaning of each, its places, and its required consequence. They are drawn from a seed here, and
 //! injected elsewhere.
 
 use std::{fmt, time::Duration};
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// A machine of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Side {
-    /// The one with the meter and the official server.
+    /// The machine with the meter and the official server.
     Director,
-    /// The one that is measured, with the official client.
+    /// The measured machine, with the official client.
     Device,
 }
 
@@ -25,9 +25,9 @@ pub(crate) enum Program {
     Client,
     /// PTDaemon.
     Ptd,
-    /// What starts and ends `server.py`.
+    /// The program that starts and ends `server.py`.
     ServerSupervisor,
-    /// What starts and ends `client.py`.
+    /// The program that starts and ends `client.py`.
     ClientSupervisor,
     /// The device's run process.
     Run,
@@ -65,7 +65,7 @@ pub(crate) enum Kind {
     OldFiles,
 }
 
-/// What must follow from a fault.
+/// The required consequence of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// The session does not begin: a line of the checks before it has this text.
@@ -80,7 +80,7 @@ pub(crate) enum Expected {
     Good,
 }
 
-/// When a fault is injected.
+/// The moment at which a fault is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// Before the command starts.
@@ -94,7 +94,7 @@ pub(crate) enum Moment {
 pub(crate) struct SessionFault {
     pub(crate) kind: Kind,
     pub(crate) moment: Moment,
-    /// How long it lasts, where it does not last for the session.
+    /// The time that it lasts, where it does not last for the session.
     pub(crate) hold: Duration,
     /// An amount: seconds of a clock's step, or the sample of the meter.
     pub(crate) amount: i64,
@@ -161,7 +161,7 @@ const KINDS: [Kind; 39] = [
 ];
 
 impl Kind {
-    /// What must follow.
+    /// Returns the required consequence.
     pub(crate) const fn expected(self) -> Expected {
         match self {
             Self::MeterOff => Expected::Refused("FAIL  meter reading"),
@@ -226,7 +226,7 @@ impl Kind {
         }
     }
 
-    /// Whether it fails every session that is not measured yet.
+    /// Returns the last step in which it fails every session.
     pub(crate) const fn last_fatal_step(self) -> usize {
         match self {
             Self::Unplugged | Self::PtdCrash | Self::RefusedRange => usize::MAX,
@@ -236,7 +236,7 @@ impl Kind {
         }
     }
 
-    /// How it is made.
+    /// Returns a description of its means.
     pub(crate) const fn means(self) -> &'static str {
         match self {
             Self::MeterOff => "PTDaemon ends at its start",
@@ -395,7 +395,7 @@ fn step_from(first: usize, rng: &mut Rng) -> Moment {
     step(number, rng)
 }
 
-/// Whether a kind needs a machine of its own.
+/// Returns whether a kind needs a machine of its own.
 fn kind_needs(kind: Kind, side: Side) -> bool {
     match kind {
         Kind::CutLink(one) | Kind::SilentLink(one) | Kind::FullDisk(one) | Kind::CarriageReturns(one) => {

@@ -1,4 +1,4 @@
-//! What a lab reports to the campaign, and the table of all.
+//! The report of a lab to the campaign, and the table of all.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -28,7 +28,7 @@ pub(crate) struct Figures {
 /// The figures of a lab, or of several.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct LabReport {
-    /// By kind of fault.
+    /// The figures by kind of fault.
     pub(crate) kinds: Vec<(Kind, Figures)>,
     /// Every violation.
     pub(crate) wrong: Vec<String>,
@@ -88,12 +88,12 @@ impl LabReport {
         self.files += other.files;
     }
 
-    /// The faults that were injected.
+    /// Returns the faults that were injected.
     pub(crate) fn faults(&self) -> u64 {
         self.kinds.iter().map(|(_, figures)| figures.injected).sum()
     }
 
-    /// The table in Markdown.
+    /// Returns the table in Markdown.
     pub(crate) fn table(&self) -> String {
         let mut kinds: BTreeMap<Kind, &Figures> = BTreeMap::new();
         kinds.extend(self.kinds.iter().map(|(kind, figures)| (*kind, figures)));

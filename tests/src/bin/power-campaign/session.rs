@@ -19,7 +19,7 @@ use crate::{
 
 /// The longest time of a command. A session of two runs of 4 s takes a minute on an idle machine.
 const LONGEST: Duration = Duration::from_secs(420);
-/// How long the device may take to be idle again.
+/// The time that the device may take to be idle again.
 const READY: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(50);
 /// The words of each step, in order, as `power run` prints them.
@@ -35,24 +35,24 @@ const STEPS: [&str; 9] = [
     "collecting the session's files",
 ];
 
-/// Words of what `power run` observes beside a session, which goes on as long as it may succeed.
+/// Words of the observations of `power run` beside a session, which goes on as long as it may succeed.
 const OBSERVATIONS: [&str; 3] = ["clock was stepped", "no longer answers", "MiB left"];
 
-/// What came of a session.
+/// The result of a session.
 pub(crate) struct Outcome {
     pub(crate) fault: SessionFault,
     pub(crate) meter: Meter,
     /// Whether the fault was injected, and in which step of the session.
     pub(crate) injected: Option<usize>,
-    /// How the command ended. `None` when it was killed for taking too long.
+    /// The exit status of the command. `None` when it was killed for taking too long.
     pub(crate) status: Option<ExitStatus>,
-    /// What it printed.
+    /// Its output.
     pub(crate) output: String,
     /// Its row in `power list`.
     pub(crate) row: Option<Value>,
-    /// What a second command printed, where the fault is one.
+    /// The output of a second command, where the fault is one.
     pub(crate) second: Option<String>,
-    /// From the fault to the first word about it: an observation, or the command's end.
+    /// The time from the fault to the first word about it: an observation, or the command's end.
     pub(crate) until_found: Duration,
     pub(crate) whole: Duration,
 }
@@ -68,14 +68,14 @@ impl RunningSession {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Whether an observation was printed after the first `printed_before` bytes.
+    /// Returns whether an observation was printed after the first `printed_before` bytes.
     fn observes(&self, printed_before: usize) -> bool {
         let text = self.output();
         let new = text.get(printed_before..).unwrap_or_default();
         OBSERVATIONS.iter().any(|words| new.contains(words))
     }
 
-    /// The step that the session is in. `None` before the first.
+    /// Returns the step that the session is in. `None` before the first.
     fn step(&self) -> Option<usize> {
         let text = self.output();
         let mut step = None;
@@ -176,7 +176,7 @@ impl PowerLab {
         })
     }
 
-    /// A wait in a step, in the proportion of the step's length.
+    /// Returns a wait in a step, in the proportion of the step's length.
     fn scaled(&self, step: usize, delay: Duration) -> Duration {
         let is_settling = STEPS.get(step).is_some_and(|words| words.contains("settles"));
         match self.settle {
@@ -185,7 +185,7 @@ impl PowerLab {
         }
     }
 
-    /// Waits until the device is idle again, after what the session before did to it.
+    /// Waits until the device is idle again after the earlier session.
     fn wait_until_ready(&self) -> anyhow::Result<()> {
         let begun = Instant::now();
         while begun.elapsed() < READY {
@@ -199,14 +199,14 @@ impl PowerLab {
         anyhow::bail!("the device is not idle: {}", self.json(&["device", "list"])?)
     }
 
-    /// The words of a second command with the same meter.
+    /// Returns the words of a second command with the same meter.
     pub(crate) fn second(&self, fault: &SessionFault, meter: &Meter) -> anyhow::Result<String> {
         Ok(printed(&self.session(fault, meter).output()?))
     }
 }
 
 impl Outcome {
-    /// Whether the session was good in the end.
+    /// Returns whether the session was good in the end.
     pub(crate) fn is_good(&self) -> bool {
         self.row
             .as_ref()
@@ -230,7 +230,7 @@ impl Outcome {
         }
     }
 
-    /// Whether a good end is a lie.
+    /// Returns whether a good end is false.
     pub(crate) fn must_not_be_good(&self) -> bool {
         let Some(step) = self.injected else { return false };
         let early = step <= self.fault.kind.last_fatal_step();

@@ -1,4 +1,4 @@
-//! What must hold after a session, whatever happened in it. Each violation is a sentence.
+//! The conditions that must hold after any session. Each violation is a sentence.
 
 use std::{
     collections::BTreeMap,
@@ -23,9 +23,9 @@ use crate::{
     session::Outcome,
 };
 
-/// How long after a fault it must be found: the command has ended, or reports an observation.
+/// The time in which a fault must be found: the command has ended, or reports an observation.
 const UNTIL_FOUND: Duration = Duration::from_secs(60);
-/// How long processes may take to end after their command.
+/// The time that processes may take to end after their command.
 const UNTIL_GONE: Duration = Duration::from_secs(75);
 /// The seconds at either end of a run in which the rules count no sample.
 const MARGIN_S: f64 = 0.8;
@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub(crate) type Hashes = BTreeMap<PathBuf, String>;
 
 impl PowerLab {
-    /// Judges a session, and returns what is wrong.
+    /// Judges a session, and returns its violations.
     ///
     /// # Errors
     /// Returns an error when the lab itself fails.
@@ -80,7 +80,7 @@ impl PowerLab {
         Ok(wrong)
     }
 
-    /// The row as it is after the meter's release.
+    /// Returns the row as it is after the meter's release.
     fn row(&self, outcome: &Outcome) -> anyhow::Result<Option<Value>> {
         let Some(id) = outcome.row.as_ref().and_then(|row| row["session"].as_str()) else {
             return Ok(None);
@@ -119,7 +119,7 @@ impl PowerLab {
         Ok(wrong)
     }
 
-    /// No process of the session may be left on any machine. All are of this PID namespace.
+    /// Checks that no process of the session is left on any machine. All are of this PID namespace.
     fn expect_gone(&self, words: &[&str]) -> Vec<String> {
         let begun = Instant::now();
         let left = || {
@@ -145,14 +145,14 @@ impl PowerLab {
         self.lab.workspace().join("power").join(id)
     }
 
-    /// What was found beside the session, as its record has it.
+    /// Returns the observations beside the session, as its record has them.
     fn observed(&self, id: &str) -> String {
         let record = fs::read(self.directory(id).join("session.json")).unwrap_or_default();
         let record: Value = serde_json::from_slice(&record).unwrap_or_default();
         record["observations"].to_string()
     }
 
-    /// The files of each attempt stay, also of one that failed.
+    /// Checks that the files of each attempt stay, also of one that failed.
     fn expect_files(&self, id: &str, kind: Kind) -> Vec<String> {
         let directory = self.directory(id);
         let mut names = vec![];
@@ -167,7 +167,7 @@ impl PowerLab {
         missing.map(|name| format!("{id} has no {name}")).collect()
     }
 
-    /// A session that is recorded as good must be good without Regatta's word for it.
+    /// Checks that a session that is recorded as good is good without Regatta's word for it.
     fn expect_really_good(&self, id: &str, row: &Value) -> anyhow::Result<Vec<String>> {
         let mut wrong = Vec::new();
         let session = self.directory(id).join("session");
@@ -201,7 +201,7 @@ impl PowerLab {
         Ok(wrong)
     }
 
-    /// A session that failed has a reason, and cannot be staged by its id or by its directory.
+    /// Checks that a session that failed has a reason, and cannot be staged by its id or by its directory.
     fn expect_failed(&self, id: &str, row: &Value, outcome: &Outcome) -> anyhow::Result<Vec<String>> {
         let mut wrong = Vec::new();
         let has_reason = row["reason"].as_str().is_some_and(|reason| !reason.is_empty());
@@ -241,7 +241,7 @@ impl PowerLab {
         Ok(wrong)
     }
 
-    /// The hashes of every session's files so far.
+    /// Returns the hashes of every session's files so far.
     ///
     /// # Errors
     /// Returns an error when a file cannot be read.
@@ -265,7 +265,7 @@ impl PowerLab {
     }
 }
 
-/// What the fault's kind demands.
+/// Checks the outcome that the fault's kind requires.
 fn expect_outcome(outcome: &Outcome, row: Option<&Value>, observed: &str) -> Vec<String> {
     let reason = row.and_then(|row| row["reason"].as_str()).unwrap_or_default();
     let shown = || {
@@ -312,7 +312,8 @@ fn expect_outcome(outcome: &Outcome, row: Option<&Value>, observed: &str) -> Vec
     }
 }
 
-/// Whether PTDaemon reported an uncertain sample between power_begin and power_end of the testing run. All times have one form, in UTC.
+/// Returns whether PTDaemon reported an uncertain sample between power_begin and power_end of the testing run. All times have one form, in
+/// UTC.
 fn uncertain_in_window(session: &Path) -> anyhow::Result<bool> {
     let detail = fs::read_to_string(session.join("run_1/mlperf_log_detail.txt"))?;
     let window = power_window(&detail).context("power_begin and power_end")?;

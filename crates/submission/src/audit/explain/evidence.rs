@@ -48,7 +48,7 @@ impl<'a> Differing<'a> {
 pub(super) struct InAudit {
     /// The lengths of the differing responses, by sample.
     pub(super) lengths: HashMap<u64, u64>,
-    /// For each period and remainder: the number of entries, and the number of those that differ.
+    /// The number of entries, and of those that differ, for each period and remainder.
     turns: Vec<(u64, Vec<[u64; 2]>)>,
 }
 

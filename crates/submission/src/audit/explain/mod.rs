@@ -1,8 +1,8 @@
 //! Explains why a TEST01 comparison failed, as far as the two logs show it.
 //!
-//! The explanation says how many responses differ, how far and in what pattern. It interprets evidence and is not a verdict. The
-//! module reads both logs a second time, but only if something differs. If the agent recorded units of the chip beside the
-//! audit's log, it names the unit that computed a response ([`regatta_types::response_units`]).
+//! The explanation has the number of differing responses, their distance and their pattern. It interprets evidence and is not a verdict.
+//! The module reads both logs a second time, but only if something differs. If the agent recorded units of the chip beside the audit's log,
+//! it names the unit that computed a response ([`regatta_types::response_units`]).
 
 mod evidence;
 mod reason;

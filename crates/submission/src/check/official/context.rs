@@ -1,4 +1,4 @@
-//! What the parts of an official check share: their input and a parallel runner.
+//! The common part of an official check: input and a parallel runner.
 
 use regatta_config::round::{Checker, Round};
 

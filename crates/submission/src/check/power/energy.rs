@@ -28,7 +28,7 @@ pub struct SessionEnergy {
 /// Computes the energy of the testing run of the session in `directory` of `tree` (`""` for the root).
 ///
 /// # Errors
-/// A sentence, when a log cannot be read or the window has no sample.
+/// Returns a sentence when a log cannot be read or the window has no sample.
 pub fn energy(tree: &Tree, directory: &str) -> Result<SessionEnergy, String> {
     let at = |name: &str| match directory {
         "" => name.to_owned(),

@@ -76,7 +76,7 @@ pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
     }
 }
 
-/// Checks the session, and also returns what the official check of PTDaemon's log overlooks, by line.
+/// Checks the session, and also returns the findings in PTDaemon's log that the official check overlooks, by line.
 ///
 /// The official check ends at its first warning and skips the run's first and last minutes.
 pub(crate) fn review(

@@ -21,7 +21,7 @@ const SETTINGS: [&str; 8] = [
     "effective_performance_sample_count",
 ];
 
-/// Returns what the strict check finds in the session in `directory` of `tree` (`""` for the root) beyond the official checks, one
+/// Returns the findings of the strict check in the session in `directory` of `tree` (`""` for the root) beyond the official checks, one
 /// sentence each.
 #[must_use]
 pub fn overlooked(tree: &Tree, directory: &str, rules: &PowerRules) -> Vec<String> {

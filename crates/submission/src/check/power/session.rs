@@ -74,7 +74,7 @@ pub(super) struct Session<'a> {
     ptd_log: OnceCell<Result<ptd_log::Log<'a>, String>>,
     /// Hashes of files that were read completely.
     sha1: RefCell<BTreeMap<String, String>>,
-    /// What the official program overlooks in PTDaemon's log, by line, if the caller requests it.
+    /// The findings in PTDaemon's log that the official program overlooks, by line, if the caller requests them.
     pub(super) overlooked: Option<RefCell<Vec<(u64, String)>>>,
 }
 

@@ -19,9 +19,9 @@ pub struct PowerTimeline {
     pub name: &'static str,
     /// The samples in the order of the file.
     pub samples: Vec<PowerSample>,
-    /// From LoadGen's `power_begin` to its `power_end`, where the log has both.
+    /// The time from LoadGen's `power_begin` to its `power_end`, where the log has both.
     pub window: Option<[f64; 2]>,
-    /// When the official server reached the checkpoints of this phase. Empty without its description.
+    /// The times at which the official server reached the checkpoints of this phase. Empty without its description.
     pub checkpoints: Vec<f64>,
 }
 

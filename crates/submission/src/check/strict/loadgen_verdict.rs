@@ -1,4 +1,4 @@
-//! Checks what LoadGen reports of a run as a whole: its verdict, errors, mode and seeds.
+//! Checks LoadGen's report of a run as a whole: its verdict, errors, mode and seeds.
 
 use regatta_mllog::read::Value;
 

@@ -59,7 +59,7 @@ pub(super) fn check_accuracy_run(case: &Case<'_>, directory: &str, log: &RunLog,
     loadgen_verdict::seeds(&run, Purpose::Submission, findings);
 }
 
-/// Checks what holds for the log of every run.
+/// Checks the conditions for the log of every run.
 fn log_of(run: &LoggedRun<'_>, findings: &mut Findings) {
     records::check(run, findings);
     if let Some(requested) = settings::requested(run) {

@@ -142,7 +142,7 @@ fn described(case: &Case<'_>, findings: &mut Findings) {
     }
 }
 
-/// Runs the Power working group's own checks, and reports what those overlook.
+/// Runs the Power working group's own checks, and reports the findings that those overlook.
 fn session(case: &Case<'_>, base: &str, known: SessionLogs<'_>, findings: &mut Findings) {
     let Some(rules_of) = &case.context.round.power else {
         return;

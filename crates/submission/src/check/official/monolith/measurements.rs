@@ -11,7 +11,7 @@ use super::{
 };
 use crate::tree::Kind;
 
-/// Whether the directory is correct, and `weight_data_types` for the CSV.
+/// The result of a directory's check, and `weight_data_types` for the CSV.
 pub(super) struct Measurements {
     pub(super) good: bool,
     pub(super) weights: String,
