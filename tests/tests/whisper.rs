@@ -3,7 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    fs,
+    path::Path,
+};
 
 use regatta_test_support::{official_loadgen, oracle};
 use regatta_tests::{
@@ -76,6 +81,17 @@ fn transcribe(dataset: &Path, found: &BTreeMap<u64, String>) {
     }
 }
 
+/// Checks that LoadGen got the number of tokens of each response, and that streams of a batch end at different times.
+fn check_token_counts(log: &Path) {
+    let entries: Vec<Value> = serde_json::from_str(&fs::read_to_string(log).unwrap()).unwrap();
+    let counts: BTreeSet<i64> = entries
+        .iter()
+        .map(|entry| entry["token_count"].as_i64().unwrap())
+        .collect();
+    let is_possible = counts.iter().all(|count| (1..=24).contains(count));
+    assert!(is_possible && counts.len() > 2, "{counts:?}");
+}
+
 /// Returns the line that the script prints.
 fn line(judged: &Value) -> String {
     let accuracy = judged["value"].as_f64().unwrap();
@@ -93,9 +109,9 @@ fn whisper_goes_from_utterances_to_a_staged_tree() {
     };
     let place = tempfile::tempdir().unwrap();
     let (checkpoint, networks) = (place.path().join("checkpoint"), place.path().join("networks"));
-    let run = |script: &str, words: &[&std::ffi::OsStr]| oracle::run(&python, "whisper", script, words);
+    let run = |script: &str, words: &[&OsStr]| oracle::run(&python, "whisper", script, words);
     run("speech.py", &["checkpoint".as_ref(), checkpoint.as_os_str()]);
-    let positions: [&std::ffi::OsStr; 2] = ["--positions".as_ref(), "27".as_ref()];
+    let positions: [&OsStr; 2] = ["--positions".as_ref(), "27".as_ref()];
     let words = [&positions[..], &[checkpoint.as_os_str(), networks.as_os_str()]].concat();
     run("../../../tools/export-whisper", &words);
     let network = |name: &str| fs::read(networks.join(name)).unwrap();
@@ -120,7 +136,9 @@ fn whisper_goes_from_utterances_to_a_staged_tree() {
     way.prepare_again(&data);
 
     let (accuracy, printed) = way.measure_scenario("Offline", line);
-    assert_eq!(responses(&way.lab.accuracy_log(&accuracy)), found);
+    let log = way.lab.accuracy_log(&accuracy);
+    assert_eq!(responses(&log), found);
+    check_token_counts(&log);
     way.audit(&["TEST01"]);
     way.stage(&printed);
 }
