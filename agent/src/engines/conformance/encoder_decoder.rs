@@ -7,6 +7,8 @@ use serde_json::json;
 
 use super::speech::{Speech, infer};
 
+type Change = fn(&mut EncoderDecoder);
+
 /// The most tokens of a transcript.
 const MOST_TOKENS: usize = 24;
 
@@ -129,7 +131,7 @@ fn what_is_no_encoder_and_decoder_or_waveform_is_refused() {
     let error = speech.load_on(EngineKind::Tensorrt, 1).err().unwrap().to_string();
     let expected = "the tensorrt engine does not compute the transcripts of whisper";
     assert!(error.contains(expected), "{error}");
-    let cases: [(fn(&mut EncoderDecoder), &str); 7] = [
+    let cases: [(Change, &str); 7] = [
         (
             |networks| networks.prompt[2] = 66,
             "[model.encoder_decoder]: `prompt` has the token 66, but `vocabulary` is 66",

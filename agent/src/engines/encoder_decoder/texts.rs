@@ -89,15 +89,15 @@ impl TokenTexts {
             let damaged = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
             chunk.valid().chars().chain(damaged)
         });
-        for letter in valid.flat_map(char::to_lowercase) {
-            let is_space = letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter);
+        for character in valid.flat_map(char::to_lowercase) {
+            let is_space = character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character);
             has_begun |= !is_space;
             if !has_begun {
                 continue;
             }
             let symbol = ENGLISH_SYMBOLS
                 .iter()
-                .position(|symbol| char::from(*symbol) == letter);
+                .position(|symbol| char::from(*symbol) == character);
             symbols.extend(symbol.and_then(|symbol| u8::try_from(symbol).ok()));
             if !is_space {
                 end = symbols.len();
@@ -108,8 +108,8 @@ impl TokenTexts {
 }
 
 /// Returns the value of a hexadecimal digit.
-fn digit(letter: u8) -> Option<u8> {
-    let value = char::from(letter).to_digit(16)?;
+fn digit(character: u8) -> Option<u8> {
+    let value = char::from(character).to_digit(16)?;
     u8::try_from(value).ok()
 }
 

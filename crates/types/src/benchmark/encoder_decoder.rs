@@ -86,13 +86,13 @@ impl EncoderDecoder {
             return Some(format!("`suppressed` has the token {}, which is `end`", self.end));
         }
         let half = features.transform / 2;
-        if features.transform < 2 || features.transform % 2 > 0 || half >= values {
+        if features.transform < 2 || !features.transform.is_multiple_of(2) || half >= values {
             return Some(
                 "`features.transform` is no even number below twice the values of a waveform".to_owned(),
             );
         }
         let step = features.hop.saturating_mul(self.frames_per_step);
-        (values % step > 0)
+        (!values.is_multiple_of(step))
             .then(|| format!("a waveform of {values} values has no whole number of steps of {step}"))
     }
 }
