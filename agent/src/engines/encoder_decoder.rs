@@ -78,7 +78,7 @@ pub(super) fn load(
         return Err(loader.unfit(reason));
     }
     let engines = encoders.into_iter().zip(decoders).map(|pair| {
-        let engine = EncoderDecoderEngine::new(request, networks, pair, Arc::clone(&texts));
+        let engine = EncoderDecoderEngine::new(model, networks, pair, Arc::clone(&texts));
         Box::new(engine) as Box<dyn Engine>
     });
     Ok(Loaded {

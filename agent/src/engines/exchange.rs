@@ -130,9 +130,10 @@ impl Answers {
         self.ends.clear();
     }
 
-    /// Reserves memory for `bytes` bytes of answers.
-    pub(crate) fn reserve(&mut self, bytes: usize) {
-        self.bytes.reserve(bytes);
+    /// Reserves memory for `count` answers of up to `bytes` bytes each.
+    pub(crate) fn reserve(&mut self, count: usize, bytes: usize) {
+        self.bytes.reserve(count * bytes);
+        self.ends.reserve(count);
     }
 
     /// Adds an answer of `bytes` zeros for the next sample, and returns it.

@@ -106,6 +106,13 @@ impl Network {
             .map(move |output| &output[..output.len() - states])
     }
 
+    /// Reserves memory for results of `bytes` bytes of all streams.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        let streams = self.inputs.len() / self.row;
+        self.outputs.clear();
+        self.outputs.reserve(streams, bytes + self.states.len());
+    }
+
     /// Computes one stream of zeros, which gives the engine its buffers, and returns the bytes of a result. `Err` with the number of found
     /// bytes when there are not enough for the states.
     pub(super) fn probe(&mut self) -> Result<Result<usize, usize>, EngineError> {

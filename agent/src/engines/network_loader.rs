@@ -67,8 +67,8 @@ impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkLoader<'_, F
         Ok((loaded.description, networks))
     }
 
-    /// Computes zeros with the first of the networks, which gives its engine its buffers, and returns the floats in a result, without states.
-    /// They are a multiple of `steps`, and not none.
+    /// Computes zeros with the first of the networks, which gives its engine its buffers, reserves memory for results, and returns the floats in
+    /// a result, without states. They are a multiple of `steps`, and not none.
     pub(super) fn probe(
         &self,
         networks: &mut [Network],
@@ -76,15 +76,16 @@ impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkLoader<'_, F
         what: &str,
     ) -> Result<usize, EngineError> {
         let found = networks.first_mut().map_or(Ok(Ok(0)), Network::probe)?;
-        found
+        let fitting = found
             .ok()
-            .filter(|bytes| *bytes > 0 && bytes.is_multiple_of(steps * FLOAT))
-            .map(|bytes| bytes / FLOAT)
-            .ok_or_else(|| {
-                self.unfit(format!(
-                    "the result of its {what} is no float32 of {steps} steps, or its states do not follow it"
-                ))
-            })
+            .filter(|bytes| *bytes > 0 && bytes.is_multiple_of(steps * FLOAT));
+        let bytes = fitting.ok_or_else(|| {
+            self.unfit(format!(
+                "the result of its {what} is no float32 of {steps} steps, or its states do not follow it"
+            ))
+        })?;
+        networks.iter_mut().for_each(|network| network.reserve(bytes));
+        Ok(bytes / FLOAT)
     }
 }
 

@@ -30,7 +30,7 @@ impl Lane {
     pub(crate) fn new(engine: Box<dyn Engine>, library: Arc<Library>) -> Self {
         let most = engine.max_batch();
         let mut answers = Answers::default();
-        answers.reserve(most * engine.answer_bytes());
+        answers.reserve(most, engine.answer_bytes());
         Self {
             engine,
             library,

@@ -1,13 +1,16 @@
 //! The greedy decoder: features to the encoder, and then token after token by the decoder, for streams that end at different times. Keys and values
 //! of earlier positions stay in the decoder's inputs. Nothing is allocated for a batch.
 
+#[cfg(test)]
+mod tests;
+
 use std::{ops::Range, sync::Arc};
 
-use regatta_types::benchmark::EncoderDecoder;
+use regatta_types::benchmark::{EncoderDecoder, Model};
 
 use super::{features::LogMelMaker, texts::TokenTexts, token_stream::TokenStream};
 use crate::engines::{
-    Answers, Batch, Engine, EngineError, LoadRequest,
+    Answers, Batch, Engine, EngineError,
     network::{FLOAT, Network, put},
     waveform::WaveformReader,
 };
@@ -32,12 +35,11 @@ pub(super) struct EncoderDecoderEngine {
 
 impl EncoderDecoderEngine {
     pub(super) fn new(
-        request: &LoadRequest<'_>,
+        model: &Model,
         networks: &EncoderDecoder,
         (encoder, decoder): (Network, Network),
         texts: Arc<TokenTexts>,
     ) -> Self {
-        let model = &request.benchmark.model;
         let most = encoder.engine().max_batch();
         let bytes = networks.most_tokens * texts.longest();
         let mut is_suppressed = vec![false; networks.vocabulary];
