@@ -76,10 +76,10 @@ impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkLoader<'_, F
         what: &str,
     ) -> Result<usize, EngineError> {
         let found = networks.first_mut().map_or(Ok(Ok(0)), Network::probe)?;
-        let fitting = found
+        let whole = found
             .ok()
             .filter(|bytes| *bytes > 0 && bytes.is_multiple_of(steps * FLOAT));
-        let bytes = fitting.ok_or_else(|| {
+        let bytes = whole.ok_or_else(|| {
             self.unfit(format!(
                 "the result of its {what} is no float32 of {steps} steps, or its states do not follow it"
             ))
