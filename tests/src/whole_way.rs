@@ -21,6 +21,8 @@ pub struct WholeWayCase {
     pub model: &'static str,
     /// The round whose rules apply.
     pub round: &'static str,
+    /// The scenarios. The first one has the first run, and the audits.
+    pub scenarios: &'static [&'static str],
     /// The samples of the made-up dataset.
     pub samples: usize,
     /// The queries of a short run, and of a valid one, which an audit repeats.
@@ -132,13 +134,13 @@ impl WholeWay {
         self.lab.wait_for_device();
     }
 
-    /// Makes a short accuracy run in `SingleStream`, whose accuracy is below the target, and returns it.
+    /// Makes a short accuracy run in the first scenario, whose accuracy is below the target, and returns it.
     ///
     /// # Panics
     /// Panics when the network reaches the target by chance.
     #[must_use]
     pub fn first_run(&self) -> Value {
-        let first = self.measure(["SingleStream", "AccuracyOnly"], false);
+        let first = self.measure([self.case.scenarios[0], "AccuracyOnly"], false);
         let judged = self.judge(&first);
         assert!(
             judged["value"].as_f64() < judged["target"].as_f64(),
@@ -188,7 +190,7 @@ impl WholeWay {
     }
 
     /// Makes the accuracy run and the performance run of a scenario. `line` checks what Regatta says of the accuracy, and returns the line that
-    /// the script prints. `SingleStream` is long enough for an audit. Returns the accuracy run and the line.
+    /// the script prints. The first scenario is long enough for an audit. Returns the accuracy run and the line.
     ///
     /// # Panics
     /// Panics when the accuracy is below the target, or when the script does not print the line.
@@ -202,11 +204,11 @@ impl WholeWay {
         let line = line(&judged);
         let output = judged["official"]["output"].as_str().expect("a text");
         assert!(output.contains(&line), "{output}");
-        let _ = self.measure([scenario, "PerformanceOnly"], scenario == "SingleStream");
+        let _ = self.measure([scenario, "PerformanceOnly"], scenario == self.case.scenarios[0]);
         (accuracy, line)
     }
 
-    /// Runs the round's audits of `SingleStream`: in TEST01 no response differs.
+    /// Runs the round's audits of the first scenario: in TEST01 no response differs.
     ///
     /// # Panics
     /// Panics when there are other audits than `expected`, or when TEST01 has a fault.
@@ -214,7 +216,7 @@ impl WholeWay {
         let what = ["audit", "run", "--benchmark", self.case.benchmark];
         let audits = self
             .lab
-            .judged(&[&what[..], &["--scenario", "SingleStream"]].concat());
+            .judged(&[&what[..], &["--scenario", self.case.scenarios[0]]].concat());
         let audits = audits["runs"].as_array().expect("runs");
         let tests: Vec<&Value> = audits.iter().map(|run| &run["test"]).collect();
         assert_eq!(tests, expected, "{audits:#?}");
@@ -229,7 +231,7 @@ impl WholeWay {
         assert!(is_compared && responses["differing"] == 0, "{responses}");
     }
 
-    /// Stages a tree, which has two accuracy texts with the script's line and one verdict on responses, and has the round's official checker
+    /// Stages a tree, which has an accuracy text with the script's line for each scenario and one verdict on responses, and has the round's official checker
     /// read it.
     ///
     /// # Panics
@@ -244,7 +246,7 @@ impl WholeWay {
         let files = tree::files(&tree);
         let is_text = |path: &str| path.ends_with("/accuracy/accuracy.txt") && !path.contains("/TEST");
         let texts: Vec<_> = files.iter().filter(|(path, _)| is_text(path)).collect();
-        assert_eq!(texts.len(), 2, "{:?}", files.keys());
+        assert_eq!(texts.len(), self.case.scenarios.len(), "{:?}", files.keys());
         for (path, text) in texts {
             assert!(path.contains(&format!("/{}/", self.case.model)), "{path}");
             let text = String::from_utf8_lossy(text);

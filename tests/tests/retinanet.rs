@@ -20,6 +20,7 @@ const CASE: WholeWayCase = WholeWayCase {
     // The last round in which edge systems have the benchmark. The official LoadGen 5.1.2 has its rules. 4.1.30, with those of v4.1, ignores
     // the settings of audits, which the LoadGen of that round's own tag reads.
     round: "v5.1",
+    scenarios: &["SingleStream", "Offline"],
     samples: IMAGES,
     // The round's 24,576 samples, in batches of 16, would take an hour here.
     queries: ["min_query_count=4", "min_query_count=70"],

@@ -20,6 +20,7 @@ const CASE: WholeWayCase = WholeWayCase {
     model: "rnnt",
     // The last round with RNN-T.
     round: "v4.0",
+    scenarios: &["SingleStream", "Offline"],
     samples: UTTERANCES,
     queries: ["min_query_count=7", "min_query_count=100"],
     setting: "batch_size=3",

@@ -27,6 +27,7 @@ const fn case(benchmark: &'static str, model: &'static str) -> WholeWayCase {
         benchmark,
         model,
         round: ROUND,
+        scenarios: &["SingleStream", "Offline"],
         samples: IMAGES,
         // The round's 24,576 samples would take an hour here.
         queries: ["min_query_count=4", "min_query_count=100"],

@@ -27,6 +27,7 @@ const CASE: WholeWayCase = WholeWayCase {
     benchmark: "3d-unet-99",
     model: "3d-unet-99",
     round: "v6.1",
+    scenarios: &["SingleStream", "Offline"],
     samples: CASES.len(),
     queries: ["min_query_count=4", "min_query_count=100"],
     setting: "window_batch=2",

@@ -22,6 +22,7 @@ const CASE: WholeWayCase = WholeWayCase {
     benchmark: "yolo-99",
     model: "yolo-99",
     round: "v6.1",
+    scenarios: &["SingleStream", "Offline"],
     samples: SAMPLES,
     // 1,525 samples would take a minute here.
     queries: ["min_query_count=4", "min_query_count=100"],

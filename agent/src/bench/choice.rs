@@ -153,6 +153,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             detections: None,
             windows: None,
             transducer: None,
+            encoder_decoder: None,
             further_inputs: Vec::new(),
         },
         dataset: Dataset {

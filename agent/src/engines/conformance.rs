@@ -7,6 +7,8 @@ mod batches;
 mod default_boxes;
 #[cfg(feature = "tract")]
 mod detections;
+#[cfg(feature = "tract")]
+mod encoder_decoder;
 mod errors;
 #[cfg(feature = "tract")]
 mod near_detections;
@@ -17,6 +19,8 @@ mod samples;
 #[cfg(feature = "tract")]
 mod speech;
 pub(crate) mod subjects;
+#[cfg(feature = "tract")]
+mod transducer;
 #[cfg(feature = "tract")]
 mod volumes;
 mod windows;

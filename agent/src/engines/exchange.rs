@@ -113,7 +113,14 @@ impl Batch<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     bytes: Vec<u8>,
-    ends: Vec<usize>,
+    ends: Vec<AnswerEnd>,
+}
+
+/// The end of an answer.
+#[derive(Debug, Clone, Copy)]
+struct AnswerEnd {
+    place: usize,
+    tokens: i64,
 }
 
 impl Answers {
@@ -123,29 +130,35 @@ impl Answers {
         self.ends.clear();
     }
 
-    /// Reserves memory for `bytes` bytes of answers.
-    pub(crate) fn reserve(&mut self, bytes: usize) {
-        self.bytes.reserve(bytes);
+    /// Reserves memory for `count` answers of up to `bytes` bytes each.
+    pub(crate) fn reserve(&mut self, count: usize, bytes: usize) {
+        self.bytes.reserve(count * bytes);
+        self.ends.reserve(count);
     }
 
     /// Adds an answer of `bytes` zeros for the next sample, and returns it.
     pub(crate) fn add(&mut self, bytes: usize) -> &mut [u8] {
         let begin = self.bytes.len();
         self.bytes.resize(begin + bytes, 0);
-        self.ends.push(self.bytes.len());
+        self.end_answer(0);
         &mut self.bytes[begin..]
     }
 
     /// Adds the next sample's answer.
     pub(crate) fn push(&mut self, answer: &[u8]) {
+        self.push_generated(answer, 0);
+    }
+
+    /// Adds the next sample's answer, for which `tokens` tokens were generated.
+    pub(crate) fn push_generated(&mut self, answer: &[u8], tokens: usize) {
         self.bytes.extend_from_slice(answer);
-        self.ends.push(self.bytes.len());
+        self.end_answer(tokens);
     }
 
     /// Adds the next sample's answer from its rows of several outputs, one after the other.
     pub(crate) fn push_joined<'r>(&mut self, rows: impl Iterator<Item = &'r [u8]>) {
         rows.for_each(|row| self.bytes.extend_from_slice(row));
-        self.ends.push(self.bytes.len());
+        self.end_answer(0);
     }
 
     /// Adds the next sample's answer from its rows of several outputs, element by element in turn. Each row comes with
@@ -161,7 +174,7 @@ impl Answers {
                 self.bytes.extend_from_slice(&row[position * size..][..size]);
             }
         }
-        self.ends.push(self.bytes.len());
+        self.end_answer(0);
     }
 
     /// Returns the number of answers.
@@ -171,9 +184,20 @@ impl Answers {
 
     /// Returns the answers in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        begins
-            .zip(&self.ends)
-            .map(|(begin, &end)| &self.bytes[begin..end])
+        let ends = self.ends.iter().map(|end| end.place);
+        let begins = std::iter::once(0).chain(ends.clone());
+        begins.zip(ends).map(|(begin, end)| &self.bytes[begin..end])
+    }
+
+    /// Returns the number of tokens that were generated for each answer, in order; 0 for models without tokens.
+    pub(crate) fn token_counts(&self) -> impl Iterator<Item = i64> {
+        self.ends.iter().map(|end| end.tokens)
+    }
+
+    fn end_answer(&mut self, tokens: usize) {
+        self.ends.push(AnswerEnd {
+            place: self.bytes.len(),
+            tokens: tokens as i64,
+        });
     }
 }

@@ -5,6 +5,8 @@
 #[cfg(test)]
 pub(crate) mod conformance;
 mod detections;
+#[cfg(feature = "tract")]
+mod encoder_decoder;
 mod engine;
 mod error;
 mod exchange;
@@ -12,6 +14,10 @@ mod load_request;
 #[cfg(feature = "tract")]
 mod log_mel;
 mod model_file;
+#[cfg(feature = "tract")]
+mod network;
+#[cfg(feature = "tract")]
+mod network_loader;
 mod null;
 mod numbers;
 pub(crate) mod sim;
@@ -20,6 +26,8 @@ pub(crate) mod tensorrt;
 mod tract;
 #[cfg(feature = "tract")]
 mod transducer;
+#[cfg(feature = "tract")]
+mod waveform;
 mod windows;
 
 use detections::DetectionDecoder;
@@ -40,20 +48,29 @@ pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
             benchmark: request.benchmark.name.clone(),
         });
     }
-    match (request.kind, &model.windows, &model.transducer) {
-        (kind, Some(windows), _) if kind.computes() => windows::load(request, windows, load_kind),
-        #[cfg(feature = "tract")]
-        (EngineKind::Tract, _, Some(transducer)) => transducer::load(request, transducer, load_kind),
-        // A build without tract says that itself.
-        (kind, _, _)
-            if kind.computes() && kind != EngineKind::Tract && model.response == Response::Transcript =>
-        {
-            Err(EngineError::NoTranscripts {
-                engine: kind,
-                benchmark: request.benchmark.name.clone(),
-            })
-        }
-        _ => load_kind(request),
+    match request.kind {
+        kind if !kind.computes() => load_kind(request),
+        kind => match (&model.windows, &model.transducer, &model.encoder_decoder) {
+            (Some(windows), ..) => windows::load(request, windows, load_kind),
+            #[cfg(feature = "tract")]
+            (_, Some(transducer), _) if kind == EngineKind::Tract => {
+                transducer::load(request, transducer, load_kind)
+            }
+            #[cfg(feature = "tract")]
+            (_, _, Some(networks)) if kind == EngineKind::Tract => {
+                encoder_decoder::load(request, networks, load_kind)
+            }
+            // A build without tract says that itself.
+            _ if model.response == Response::Transcript
+                && (cfg!(feature = "tract") || kind != EngineKind::Tract) =>
+            {
+                Err(EngineError::NoTranscripts {
+                    engine: kind,
+                    benchmark: request.benchmark.name.clone(),
+                })
+            }
+            _ => load_kind(request),
+        },
     }
 }
 

@@ -30,7 +30,7 @@ impl Lane {
     pub(crate) fn new(engine: Box<dyn Engine>, library: Arc<Library>) -> Self {
         let most = engine.max_batch();
         let mut answers = Answers::default();
-        answers.reserve(most * engine.answer_bytes());
+        answers.reserve(most, engine.answer_bytes());
         Self {
             engine,
             library,
@@ -133,11 +133,11 @@ impl ResponseBuffer {
     /// Passes the answers to LoadGen in one call, which LoadGen times with one clock reading.
     fn send(&mut self, samples: &[QuerySample], answers: &Answers, completer: &Completer) {
         let mut responses = emptied(std::mem::take(&mut self.0));
-        let answered = samples.iter().zip(answers.iter());
-        responses.extend(answered.map(|(sample, data)| QuerySampleResponse {
+        let answered = samples.iter().zip(answers.iter()).zip(answers.token_counts());
+        responses.extend(answered.map(|((sample, data), n_tokens)| QuerySampleResponse {
             id: sample.id,
             data,
-            n_tokens: 0,
+            n_tokens,
         }));
         completer.complete(&responses);
         self.0 = emptied(responses);

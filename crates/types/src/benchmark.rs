@@ -3,6 +3,7 @@
 mod accuracy;
 mod dataset;
 mod detections;
+mod encoder_decoder;
 mod model;
 mod prep;
 mod transducer;
@@ -17,6 +18,7 @@ pub use self::{
         BoxArrangement, ClassScores, DefaultBoxLevel, DetectionDefaultBoxes, DetectionHeads,
         DetectionPredictions, Detections,
     },
+    encoder_decoder::{ENGLISH_SYMBOLS, EncoderDecoder, LogMelFeatures},
     model::{Dtype, FurtherInput, Model, ModelInput, Response},
     prep::{
         DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech, SpeechClips,

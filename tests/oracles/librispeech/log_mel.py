@@ -1,4 +1,5 @@
-"""The front end of the reference of RNN-T, FilterbankFeatures of pytorch/parts/features.py, step by step in NumPy with 64-bit floats."""
+"""The front ends of the references of RNN-T, FilterbankFeatures of pytorch/parts/features.py, and of Whisper, the WhisperFeatureExtractor of
+transformers, step by step in NumPy with 64-bit floats."""
 import numpy as np
 
 
@@ -39,3 +40,12 @@ def rnnt(waveform):
     frames = frames[:, : -(-(-(-len(waveform) // 160)) // 3)]
     deviation = frames.std(1, ddof=1, keepdims=True) + 1e-5
     return ((frames - frames.mean(1, keepdims=True)) / deviation).T
+
+
+def whisper(waveform, longest=480000):
+    """The features of a waveform: [128, 3000]."""
+    padded = np.pad(waveform.astype(np.float64), (0, longest - len(waveform)))
+    # A window that repeats after 400 values.
+    energies = mel_filters(16000, 400, 128) @ power(padded, 400, 160, np.hanning(401)[:-1])[:, :-1]
+    logs = np.log10(np.maximum(energies, 1e-10))
+    return (np.maximum(logs, logs.max() - 8) + 4) / 4

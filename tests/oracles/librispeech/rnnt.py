@@ -17,6 +17,7 @@ import sys
 import numpy as np
 
 import log_mel
+import voices
 
 BLANK, MOST = 28, 30
 WIDTH, PREDICTED = 240, 24
@@ -25,23 +26,7 @@ LENGTHS = [481, 4000, 16000, 47999, 24161, 240000, 96480]
 
 
 def make_waveforms():
-    """Vowels of changing pitch and formants between noises, louder and quieter."""
-    generator = np.random.default_rng(5)
-    rows = np.zeros((len(LENGTHS), max(LENGTHS)), np.float32)
-    for row, length in zip(rows, LENGTHS):
-        time = np.arange(length) / 16000
-        syllable = (time * 5).astype(int)
-        value = lambda low, high: generator.uniform(low, high, syllable[-1] + 1)[syllable]
-        phase = 2 * np.pi * np.cumsum(value(90, 220)) / 16000
-        formants = [value(300, 800), value(900, 2200), value(2300, 3400)]
-        voice = 0
-        for harmonic in range(1, 18):
-            frequency = harmonic * 150
-            voice = voice + sum(np.exp(-(((frequency - formant) / 150) ** 2)) for formant in formants) * np.sin(harmonic * phase)
-        noise = generator.normal(0, 1, length)
-        loud, voiced = value(0.005, 0.2), value(0, 1) < 0.7
-        row[:length] = loud * np.where(voiced, voice, 0.3 * noise) + 0.0005 * noise
-    return rows
+    return voices.make(LENGTHS)
 
 
 def make_dataset(directory):

@@ -73,7 +73,7 @@ fn each_voxel_has_its_class_in_every_batch_of_windows() {
             for engine in &mut loaded.engines {
                 assert_eq!((engine.max_batch(), engine.answer_bytes()), (1, 4 * 10 * 8));
                 let mut answers = Answers::default();
-                answers.reserve(engine.answer_bytes());
+                answers.reserve(1, engine.answer_bytes());
                 // The list of answers has its size after the first.
                 answers.add(1);
                 for (index, volume) in VOLUMES.into_iter().enumerate() {

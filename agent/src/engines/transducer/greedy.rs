@@ -1,15 +1,14 @@
 //! The greedy decoder: frames to the encoder piece by piece, and then symbols by prediction and joint network in turn, for streams that end at
 //! different times. Nothing is allocated for a batch.
 
-use half::f16;
-use regatta_types::benchmark::{Dtype, Transducer};
+use regatta_types::benchmark::Transducer;
 
-use super::{
-    features::FrameMaker,
-    network::{FLOAT, Network},
-    stream::SpeechStream,
+use super::{features::FrameMaker, stream::SpeechStream};
+use crate::engines::{
+    Answers, Batch, Engine, EngineError, LoadRequest,
+    network::{FLOAT, Network, put},
+    waveform::WaveformReader,
 };
-use crate::engines::{Answers, Batch, Engine, EngineError, LoadRequest};
 
 /// The engines of a transducer, as an engine for waveforms.
 pub(super) struct TransducerEngine {
@@ -18,14 +17,9 @@ pub(super) struct TransducerEngine {
     joint: Network,
     maker: FrameMaker,
     transducer: Transducer,
-    waveform_dtype: Dtype,
-    /// The values of a padded waveform.
-    longest: usize,
-    sample_bytes: usize,
+    reader: WaveformReader,
     /// The bytes of a step of the encoder.
     step_bytes: usize,
-    /// A sample's waveform.
-    waveform: Vec<f32>,
     streams: Vec<SpeechStream>,
     /// The streams that have not reached their end.
     active: Vec<usize>,
@@ -43,6 +37,7 @@ impl TransducerEngine {
         let model = &request.benchmark.model;
         let longest = model.input_shape[0];
         let maker = FrameMaker::new(&transducer.features, longest);
+        let reader = WaveformReader::new(model, maker.shortest());
         let frames = maker.count(longest);
         let pieces = frames.div_ceil(transducer.frames);
         let steps = pieces * (transducer.frames / transducer.frames_per_step);
@@ -64,54 +59,24 @@ impl TransducerEngine {
             joint,
             maker,
             transducer: transducer.clone(),
-            waveform_dtype: model.input_dtype,
-            longest,
-            sample_bytes: model.sample_bytes().unwrap_or(0),
+            reader,
             step_bytes,
-            waveform: Vec::with_capacity(longest),
             active: Vec::with_capacity(most),
             speaking: Vec::with_capacity(most),
         }
     }
 
-    /// Makes the frames of a sample: its padded waveform and then its length. A length of 0 is that of a blank sample in the warm-up, which is
-    /// computed like the longest.
-    fn begin(&mut self, place: usize, sample: &[u8]) -> Result<(), SampleLength> {
-        let (waveform, length) = sample.split_at(self.longest * self.waveform_dtype.size());
-        let length = length
-            .first_chunk()
-            .map_or(-1, |bytes| i32::from_le_bytes(*bytes));
-        let values = match usize::try_from(length) {
-            Ok(0) => self.longest,
-            Ok(values) if (self.maker.shortest()..=self.longest).contains(&values) => values,
-            _ => {
-                return Err(SampleLength {
-                    length,
-                    shortest: self.maker.shortest(),
-                    longest: self.longest,
-                });
-            }
-        };
-        self.waveform.clear();
-        if self.waveform_dtype == Dtype::Float16 {
-            let values = waveform.as_chunks().0.iter().take(values);
-            self.waveform
-                .extend(values.map(|bytes| f16::from_le_bytes(*bytes).to_f32()));
-        } else {
-            let values = waveform.as_chunks().0.iter().take(values);
-            self.waveform
-                .extend(values.map(|bytes| f32::from_le_bytes(*bytes)));
-        }
+    /// Makes the frames of the stream at `place`.
+    fn begin(&mut self, place: usize, waveform: &[f32]) {
         let stream = &mut self.streams[place];
-        stream.frames = self.maker.count(values);
+        stream.frames = self.maker.count(waveform.len());
         stream.steps = stream.frames.div_ceil(self.transducer.frames_per_step);
         (stream.step, stream.symbols_of_step) = (0, 0);
         stream.transcript.clear();
         let frames = &mut stream.features[..stream.frames * self.maker.width()];
-        self.maker.compute(&self.waveform, frames);
+        self.maker.compute(waveform, frames);
         self.encoder.reset(place);
         self.prediction.reset(place);
-        Ok(())
     }
 
     /// Encodes all frames of the first `count` streams.
@@ -193,23 +158,6 @@ impl TransducerEngine {
     }
 }
 
-/// Writes floats to the beginning of an input, and zeros behind them.
-fn put(to: &mut [u8], values: impl Iterator<Item = f32>) {
-    let mut values = values;
-    for place in to.as_chunks_mut().0 {
-        *place = values.next().unwrap_or(0.0).to_le_bytes();
-    }
-}
-
-/// The error for a sample whose waveform has no valid length.
-#[derive(Debug, thiserror::Error)]
-#[error("a waveform has {length} values, but {shortest} to {longest} are needed")]
-struct SampleLength {
-    length: i32,
-    shortest: usize,
-    longest: usize,
-}
-
 impl Engine for TransducerEngine {
     fn max_batch(&self) -> usize {
         self.streams.len()
@@ -234,15 +182,10 @@ impl Engine for TransducerEngine {
         if size == 0 || size > max {
             return Err(EngineError::BatchSize { size, max });
         }
-        let (mut place, mut begun) = (0, Ok(()));
-        let nowhere = std::iter::repeat_with(|| &mut [] as &mut [u8]);
-        batch.each_sample(self.sample_bytes, nowhere, |sample, _| {
-            if begun.is_ok() {
-                begun = self.begin(place, sample);
-            }
-            place += 1;
-        })?;
-        begun.map_err(|source| EngineError::Sample(source.into()))?;
+        let mut reader = std::mem::take(&mut self.reader);
+        let begun = reader.each_waveform(batch, |place, waveform| self.begin(place, waveform));
+        self.reader = reader;
+        begun?;
         self.encode(size)?;
         self.decode(size)?;
         for stream in &self.streams[..size] {

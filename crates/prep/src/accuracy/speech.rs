@@ -4,14 +4,12 @@
 use std::{borrow::Cow, fmt};
 
 use regatta_mllog::read::{AccuracyEntry, AccuracyLogError};
-use regatta_types::accuracy_line::word_error_line;
+use regatta_types::{accuracy_line::word_error_line, benchmark::ENGLISH_SYMBOLS};
 
 use super::english::EnglishNormalizer;
 
 /// The symbols of RNN-T, by their index. The decoder's blank is behind them and never in a response.
 const SYMBOLS: &[u8] = b" abcdefghijklmnopqrstuvwxyz'";
-/// The symbols of Whisper, by their index.
-const ENGLISH_SYMBOLS: &[u8] = b" abcdefghijklmnopqrstuvwxyz'0123456789$%+-";
 
 /// How texts are compared.
 pub(crate) enum TextRules {

@@ -4,7 +4,9 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{detections::Detections, transducer::Transducer, windows::SlidingWindows};
+use super::{
+    detections::Detections, encoder_decoder::EncoderDecoder, transducer::Transducer, windows::SlidingWindows,
+};
 use crate::{UnknownWord, layout::Layout};
 
 /// A model file and its inputs.
@@ -43,6 +45,9 @@ pub struct Model {
     /// and its number of values before the padding, an `int32` without dimensions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transducer: Option<Transducer>,
+    /// The loop in which an encoder and a decoder make a transcript of a waveform, with the same inputs; `None` for a model of one network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoder_decoder: Option<EncoderDecoder>,
     /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
     /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -116,7 +121,7 @@ impl Model {
     pub const fn has_engine(&self) -> bool {
         match self.response {
             Response::Tokens | Response::Image => false,
-            Response::Transcript => self.transducer.is_some(),
+            Response::Transcript => self.transducer.is_some() || self.encoder_decoder.is_some(),
             _ => true,
         }
     }
@@ -141,16 +146,19 @@ impl Model {
     /// Returns the paths of all files of the model below the scratch directory, the model's own first.
     #[must_use]
     pub fn files(&self) -> Vec<String> {
-        let mut files = vec![self.file.clone()];
-        if let Some(transducer) = &self.transducer {
-            let directory = self.file.rsplit_once('/').map(|(directory, _)| directory);
-            let beside = |name: &String| match directory {
-                Some(directory) => format!("{directory}/{name}"),
-                None => name.clone(),
-            };
-            files.extend([&transducer.prediction, &transducer.joint].map(beside));
-        }
-        files
+        let transducer = self.transducer.iter();
+        let encoder_decoder = self.encoder_decoder.iter();
+        let names = transducer
+            .flat_map(|transducer| [&transducer.prediction, &transducer.joint])
+            .chain(encoder_decoder.flat_map(|networks| [&networks.decoder, &networks.texts]));
+        let directory = self.file.rsplit_once('/').map(|(directory, _)| directory);
+        let beside = |name: &String| match directory {
+            Some(directory) => format!("{directory}/{name}"),
+            None => name.clone(),
+        };
+        std::iter::once(self.file.clone())
+            .chain(names.map(beside))
+            .collect()
     }
 
     /// Returns the bytes of a sample: the sum over its tensors. For a model with [`windows`](Self::windows), those of a window. `None` when

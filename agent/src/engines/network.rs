@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use regatta_loadgen::sut::{QuerySample, ResponseId};
-use regatta_types::benchmark::{Benchmark, Dtype, FurtherInput, NetworkState, Response};
+use regatta_types::benchmark::{Benchmark, NetworkState};
 
-use crate::engines::{Answers, Batch, Engine, EngineError, Input};
+use super::{Answers, Batch, Engine, EngineError, Input};
 
 /// The bytes of a float.
 pub(super) const FLOAT: usize = size_of::<f32>();
@@ -69,6 +69,18 @@ impl Network {
 
     /// Computes the streams in `streams`, and keeps their next states.
     pub(super) fn compute(&mut self, streams: &[usize]) -> Result<(), EngineError> {
+        let states = self.states.clone();
+        self.compute_and_update(streams, |_, inputs, output| {
+            inputs[states.clone()].copy_from_slice(&output[output.len() - states.len()..]);
+        })
+    }
+
+    /// Computes the streams in `streams`, and calls `update` with each stream, its inputs and its outputs.
+    pub(super) fn compute_and_update(
+        &mut self,
+        streams: &[usize],
+        mut update: impl FnMut(usize, &mut [u8], &[u8]),
+    ) -> Result<(), EngineError> {
         self.outputs.clear();
         for slots in streams.chunks(self.samples.len()) {
             let batch = Batch {
@@ -80,10 +92,8 @@ impl Network {
             };
             self.engine.infer(&batch, &mut self.outputs)?;
         }
-        let states = self.states.len();
         for (&stream, output) in streams.iter().zip(self.outputs.iter()) {
-            let kept = &mut self.inputs[stream * self.row..][self.states.clone()];
-            kept.copy_from_slice(&output[output.len() - states..]);
+            update(stream, &mut self.inputs[stream * self.row..][..self.row], output);
         }
         Ok(())
     }
@@ -94,6 +104,13 @@ impl Network {
         self.outputs
             .iter()
             .map(move |output| &output[..output.len() - states])
+    }
+
+    /// Reserves memory for results of `bytes` bytes of all streams.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        let streams = self.inputs.len() / self.row;
+        self.outputs.clear();
+        self.outputs.reserve(streams, bytes + self.states.len());
     }
 
     /// Computes one stream of zeros, which gives the engine its buffers, and returns the bytes of a result. `Err` with the number of found
@@ -110,30 +127,9 @@ impl Network {
     }
 }
 
-/// Returns the description of a network of the benchmark's model with these inputs. Its samples have all inputs, and its answers all outputs.
-pub(super) fn description(
-    benchmark: &Benchmark,
-    file: String,
-    inputs: &[FurtherInput],
-    states: &[NetworkState],
-) -> Benchmark {
-    let mut benchmark = benchmark.clone();
-    let model = &mut benchmark.model;
-    if file != model.file {
-        model.sha256 = None;
+/// Writes floats to the beginning of an input, and zeros behind them.
+pub(super) fn put(to: &mut [u8], mut values: impl Iterator<Item = f32>) {
+    for place in to.as_chunks_mut().0 {
+        *place = values.next().unwrap_or(0.0).to_le_bytes();
     }
-    model.file = file;
-    model.transducer = None;
-    model.response = Response::AllOutputs;
-    let states = states.iter().map(|state| FurtherInput {
-        name: state.name.clone(),
-        shape: state.shape.clone(),
-        dtype: Dtype::Float32,
-    });
-    model.further_inputs = inputs.iter().cloned().chain(states).collect();
-    let first = model.further_inputs.remove(0);
-    model.input_name = Some(first.name);
-    model.input_shape = first.shape;
-    model.input_dtype = first.dtype;
-    benchmark
 }

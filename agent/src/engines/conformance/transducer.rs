@@ -1,0 +1,147 @@
+//! Transcripts by a small transducer of RNN-T's topology, beside the reference's steps in NumPy and ONNX Runtime.
+
+use std::fs;
+
+use regatta_types::{
+    benchmark::{Dtype, NetworkState, Transducer},
+    documents::EngineKind,
+};
+
+use super::speech::{Speech, infer};
+
+/// The features of the encoder's layers.
+const HIDDEN: usize = 32;
+/// The features of the prediction network's layers.
+const PREDICTED: usize = 24;
+
+/// Makes a small transducer, with the weights in `weights.npz`.
+fn rnnt() -> Option<Speech> {
+    let text = include_str!("../../../../configs/benchmarks/rnnt.toml");
+    let mut speech = Speech::make(text, "librispeech", "rnnt.py")?;
+    let transducer = speech.benchmark.model.transducer.as_mut().unwrap();
+    resize(&mut transducer.encoder_states, HIDDEN);
+    resize(&mut transducer.prediction_states, PREDICTED);
+    let (weights, networks) = (speech.place().join("weights.npz"), speech.networks());
+    let hidden = HIDDEN.to_string();
+    speech.run(
+        "rnnt.py",
+        &["weights".as_ref(), weights.as_os_str(), hidden.as_ref()],
+    );
+    speech.run(
+        "../../../tools/export-rnnt",
+        &[weights.as_os_str(), networks.as_os_str()],
+    );
+    Some(speech)
+}
+
+fn resize(states: &mut [NetworkState], features: usize) {
+    for state in states {
+        state.shape = vec![features];
+    }
+}
+
+#[test]
+fn transcripts_are_those_of_the_reference_in_every_batch() {
+    let Some(speech) = rnnt() else { return };
+    let place = speech.place();
+    let [weights, waveforms, lengths] =
+        ["weights.npz", "waveform.npy", "length.npy"].map(|name| place.join(name));
+    speech.run(
+        "rnnt.py",
+        &[
+            "symbols".as_ref(),
+            weights.as_os_str(),
+            speech.networks().as_os_str(),
+            waveforms.as_os_str(),
+            lengths.as_os_str(),
+            place.as_os_str(),
+        ],
+    );
+    let all: Vec<usize> = (0..speech.lengths.len()).collect();
+    let theirs: Vec<Vec<u8>> = all
+        .iter()
+        .map(|index| fs::read(place.join(format!("{index}.symbols"))).unwrap())
+        .collect();
+    // Otherwise the test would show little.
+    let mut kinds: Vec<u8> = theirs.concat();
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert!(kinds.len() > 8, "{kinds:?}");
+    for batch in [1, 3, 16] {
+        let mut engines = speech.load(batch).map_err(anyhow::Error::from).unwrap();
+        let engine = engines[0].as_mut();
+        assert_eq!((engine.max_batch(), engine.answer_bytes()), (batch, 250 * 30));
+        // Streams of a batch end at different times, and the next batch finds no trace of the last.
+        for indices in all.chunks(batch).chain(all.chunks(batch).rev()) {
+            let ours = infer(engine, indices, &speech.arena(indices));
+            for (index, (ours, tokens)) in indices.iter().zip(ours) {
+                assert_eq!(
+                    (&ours, tokens),
+                    (&theirs[*index], 0),
+                    "utterance {index}, batches of {batch}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn halves_make_the_transcript_of_their_values() {
+    let Some(mut speech) = rnnt() else { return };
+    for value in &mut speech.waveforms {
+        *value = half::f16::from_f32(*value).to_f32();
+    }
+    let mut engines = speech.load(1).unwrap();
+    let of_floats = infer(engines[0].as_mut(), &[3], &speech.arena(&[3]));
+    speech.benchmark.model.input_dtype = Dtype::Float16;
+    let values = speech.waveform(3).iter();
+    let halves = values.flat_map(|&value| half::f16::from_f32(value).to_le_bytes());
+    let halves: Vec<u8> = halves.chain(speech.lengths[3].to_le_bytes()).collect();
+    let mut engines = speech.load(1).unwrap();
+    assert_eq!(infer(engines[0].as_mut(), &[3], &halves), of_floats);
+    assert!(of_floats[0].0.len() > 10, "{of_floats:?}");
+}
+
+#[test]
+fn what_is_no_transducer_or_waveform_is_refused() {
+    let Some(mut speech) = rnnt() else { return };
+    let mut engines = speech.load(2).unwrap();
+    let engine = engines[0].as_mut();
+    // The warm-up has blank samples.
+    speech.infer_length(engine, 0).unwrap();
+    speech.infer_length(engine, 257).unwrap();
+    for length in [-1, 1, 256, 240_001] {
+        let expected = format!("a waveform has {length} values, but 257 to 240000 are needed");
+        speech.check_refused_length(engine, length, &expected);
+    }
+    let error = speech.load_on(EngineKind::Tensorrt, 1).err().unwrap().to_string();
+    let expected = "the tensorrt engine does not compute the transcripts of rnnt";
+    assert!(error.contains(expected), "{error}");
+    for change in [
+        |transducer: &mut Transducer| transducer.frames = 0,
+        |transducer: &mut Transducer| transducer.frames = 51,
+        |transducer: &mut Transducer| transducer.symbols = 256,
+        |transducer: &mut Transducer| transducer.features.window = 513,
+    ] {
+        speech.check_refused(
+            |benchmark| change(benchmark.model.transducer.as_mut().unwrap()),
+            "[model.transducer] needs",
+        );
+    }
+    speech.check_refused(
+        |benchmark| benchmark.model.transducer.as_mut().unwrap().symbols = 27,
+        "its joint network has 29 scores, but 27 symbols and the blank are needed",
+    );
+    speech.check_refused(
+        |benchmark| benchmark.model.transducer.as_mut().unwrap().frames = 48,
+        "it accepts float32 [",
+    );
+    speech.check_refused(
+        |benchmark| benchmark.model.further_inputs.clear(),
+        "needs two inputs: a waveform and its length",
+    );
+    speech.check_refused(
+        |benchmark| benchmark.model.transducer.as_mut().unwrap().joint = "other.onnx".to_owned(),
+        "other.onnx cannot be read",
+    );
+}
