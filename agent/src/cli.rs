@@ -112,7 +112,8 @@ pub(crate) struct EngineBuildArgs {
     /// Managed SRAM per DLA core in KiB; NVIDIA's harness uses 1024 on Orin
     #[arg(long, value_name = "KIB", requires = "dla_core")]
     pub(crate) dla_sram: Option<u32>,
-    /// Shape of an input with dynamic dimensions, without the batch, for example input_ids=384; repeatable
+    /// Shape of an input with dynamic dimensions, without the batch, for example input_ids=384; repeatable, also for an input, which
+    /// then has profiles for each shape
     #[arg(long = "input-shape", value_name = "[NAME=]D,D,...")]
     pub(crate) input_shapes: Vec<InputShape>,
     /// Takes the input shapes from a benchmark file

@@ -153,6 +153,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             detections: None,
             windows: None,
             transducer: None,
+            mask_input: None,
             further_inputs: Vec::new(),
         },
         dataset: Dataset {

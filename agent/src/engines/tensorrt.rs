@@ -11,10 +11,12 @@ mod engine_request;
 mod gpus;
 mod graphs;
 mod inputs;
+mod length_context;
 mod memory;
 mod profiles;
 mod runner;
 mod samples;
+mod sequences;
 mod tensors;
 
 use std::{error::Error, iter, sync::Arc};
@@ -102,7 +104,8 @@ struct LoadedUnit {
     context: Context,
     entry: CacheEntry,
     engine: TrtEngine,
-    tensors: Tensors,
+    /// The tensors at each length of sequences, at least one.
+    tensors: Vec<Tensors>,
     streams: usize,
     /// Streams that several contexts share for computing. Empty if each context uses its own.
     inference: Vec<Arc<Stream>>,
@@ -135,14 +138,14 @@ impl LoadedUnit {
             .map_err(|error| refused(error.into()))?;
         // Without GPU fallback, DLA reads an input in its memory layout.
         let alone = entry.manifest.dla.is_some_and(|dla| !dla.gpu_fallback);
-        let tensors = Tensors::of(&engine, request, alone)?;
+        let tensors = Tensors::at_each_length(&engine, request, alone)?;
         let profiles = engine.profiles();
-        if tensors.batch_is_free && unit_request.streams > profiles {
+        if tensors[0].shape_is_free && unit_request.streams * tensors.len() > profiles {
             return Err(choice::too_few_profiles(
                 request,
                 &entry,
                 unit_request.streams,
-                profiles,
+                profiles / tensors.len(),
             ));
         }
         // With as many streams as contexts, or with 0, each context has its own.
@@ -175,7 +178,12 @@ impl LoadedUnit {
             unit: position,
             unit_name: engine_request.name_of(self.unit),
             tensors: self.tensors.clone(),
-            profile: if self.tensors.batch_is_free { number } else { 0 },
+            profile: if self.tensors[0].shape_is_free {
+                number * self.tensors.len()
+            } else {
+                0
+            },
+            sequences: Arc::clone(&request.sequences),
             loops: if on_gpu {
                 1
             } else {
@@ -207,8 +215,12 @@ fn describe(
 ) -> Description {
     let descriptions = units.iter().map(|unit| {
         let manifest = &unit.entry.manifest;
+        let lengths = match unit.tensors.len() {
+            1 => String::new(),
+            several => format!(", {several} lengths"),
+        };
         format!(
-            "{}: engine {}, batch {}, {} stream(s)",
+            "{}: engine {}, batch {}, {} stream(s){lengths}",
             engine_request.name_of(unit.unit),
             manifest.key(),
             manifest.batch,

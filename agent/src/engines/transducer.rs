@@ -41,6 +41,7 @@ pub(super) fn load(
             benchmark: &benchmark,
             image_sizes: Arc::default(),
             volumes: Arc::default(),
+            sequences: Arc::default(),
             model_file: request.model_file.with_file_name(name),
             batch_sizes,
             ..*request

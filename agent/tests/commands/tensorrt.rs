@@ -6,6 +6,7 @@ mod choice;
 mod faults;
 mod gpus;
 mod making;
+mod sequences;
 
 #[cfg(feature = "tract")]
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use libloading::Library;
 
 /// The version of the ABI that this file declares.
-pub(crate) const ABI: u32 = 5;
+pub(crate) const ABI: u32 = 6;
 
 /// The values of `regatta_trt_status` that have an error of their own.
 pub(crate) mod status {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use regatta_tensorrt::{CacheEntry, EngineCache, Precision, Version};
 use regatta_types::documents::EngineKind;
 
-use super::{BuildCommand, UnitRequest, inputs, profiles};
+use super::{BuildCommand, UnitRequest, inputs, profiles, sequences};
 use crate::engines::{EngineError, LoadRequest};
 
 /// The model and the machine that an engine must have been built for.
@@ -81,6 +81,8 @@ impl EngineQuery<'_> {
             )
         } else if !inputs::are_requested(&entry, self.request.tensorrt, self.dla) {
             "does not accept the input that the settings request".to_owned()
+        } else if !self.has_lengths(&entry) {
+            "was built for other lengths of sequences than sequence_lengths requests".to_owned()
         } else if !self.request.tensorrt.has_workspace(manifest) {
             "was built with another workspace_size than the settings request".to_owned()
         } else {
@@ -132,9 +134,17 @@ impl EngineQuery<'_> {
             |entry| self.request.tensorrt.has_workspace(&entry.manifest),
             |of_model| format!("{of_model} of another workspace_size than the settings request"),
         );
+        filter.keep(
+            |entry| self.has_lengths(entry),
+            |of_model| {
+                let requested = sequences::in_words(&self.request.sequences);
+                format!("{of_model} for other sequences than {requested}, which sequence_lengths requests")
+            },
+        );
         // Prefer engines for these samples over engines for others. If there are only others, loading one fails with an
         // error that names both types.
-        let takes = |(_, entry): &Found| inputs::take_samples(entry, &self.request.benchmark.model);
+        let (model, sequences) = (&self.request.benchmark.model, &self.request.sequences);
+        let takes = |(_, entry): &Found| inputs::take_samples(entry, model, sequences);
         if filter.entries.iter().any(takes) {
             filter.entries.retain(takes);
         }
@@ -179,6 +189,12 @@ impl EngineQuery<'_> {
     /// Returns whether an engine with this batch size accepts the run's batch.
     fn takes(&self, size: usize) -> bool {
         size == self.batch || (size > self.batch && !self.request.tensorrt.exact_batch)
+    }
+
+    /// Returns whether an engine was built for the run's lengths of sequences.
+    fn has_lengths(&self, entry: &CacheEntry) -> bool {
+        let model = &self.request.benchmark.model;
+        sequences::has_lengths(entry, model, &self.request.sequences)
     }
 
     /// Returns the requested precision, if the engine's differs.
@@ -294,7 +310,7 @@ fn no_plan(
     } else {
         String::new()
     };
-    let shapes = inputs::shape_flags(&request.benchmark.model);
+    let shapes = inputs::shape_flags(&request.benchmark.model, &request.sequences);
     let input = inputs::flags(request.tensorrt, dla);
     let workspace = request.tensorrt.workspace_flag();
     let core = if dla { " --dla-core 0" } else { "" };

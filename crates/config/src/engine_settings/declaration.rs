@@ -14,6 +14,7 @@ use super::{
         Bound::{DlaCores, Number, Processors, SamplesPerQuery},
         SearchRule, SearchValues,
     },
+    sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnits},
     value::{
         Dispatch, EngineBuild, EnginePrecision, InputType, SettingValue, Sharing, TimingWait,
@@ -185,6 +186,14 @@ declare! {
     window_batch: usize {
         value_type: integer(1, 1024, "a whole number"),
         default: "1",
+        engines: &[Tract, Tensorrt],
+        ignored_by: &[Null, Sim],
+    }
+
+    /// Lengths in tokens at which sequences are computed; each sample takes the shortest that holds it.
+    sequence_lengths: SequenceLengths {
+        value_type: Text("ascending numbers of tokens separated by commas, such as 128,192,384"),
+        default: "the full length, which is always one of them",
         engines: &[Tract, Tensorrt],
         ignored_by: &[Null, Sim],
     }

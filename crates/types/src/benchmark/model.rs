@@ -43,6 +43,10 @@ pub struct Model {
     /// and its number of values before the padding, an `int32` without dimensions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transducer: Option<Transducer>,
+    /// The input that has ones for a sample's tokens and zeros for the padding behind them; `None` for a model without sequences. Inputs of
+    /// its shape may be shortened to the tokens ([`sequence_length`](Self::sequence_length)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask_input: Option<String>,
     /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
     /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -136,6 +140,16 @@ impl Model {
             layout: Layout::Linear,
         });
         std::iter::once(first).chain(further)
+    }
+
+    /// Returns the full length of a sequence in tokens; `None` for a model without sequences, or whose mask is no input of one dimension.
+    #[must_use]
+    pub fn sequence_length(&self) -> Option<usize> {
+        let mask = self.mask_input.as_deref()?;
+        match self.inputs().find(|input| input.name == Some(mask))?.shape {
+            [length] => Some(*length),
+            _ => None,
+        }
     }
 
     /// Returns the paths of all files of the model below the scratch directory, the model's own first.
