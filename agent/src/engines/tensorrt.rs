@@ -22,7 +22,7 @@ mod tensors;
 use std::{error::Error, iter, sync::Arc};
 
 use regatta_cuda::{Context, Stream};
-use regatta_tensorrt::{CacheEntry, Engine as TrtEngine, Model, TensorRt};
+use regatta_tensorrt::{CacheEntry, Engine as TrtEngine, Model, TensorRt, plugin_hashes};
 use regatta_types::documents::EngineKind;
 
 pub(crate) use self::{
@@ -44,9 +44,14 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let engine_request = request.tensorrt;
     let contexts = gpus::open(&engine_request.gpus, &engine_request.installation.driver()?)?;
     let tensorrt = engine_request.installation.tensorrt()?;
+    for plugins in &engine_request.plugins {
+        let loaded = tensorrt.load_plugins(plugins);
+        loaded.map_err(EngineError::tensorrt_unavailable)?;
+    }
     let first = &contexts[0];
     let here = choice::Here {
         onnx_sha256: onnx_sha256(request)?,
+        plugins: plugin_hashes(&engine_request.plugins).map_err(EngineError::tensorrt_unavailable)?,
         tensorrt: tensorrt.version(),
         chip: chip(Some(first.device())),
     };

@@ -115,12 +115,8 @@ impl Harness {
         test: &TestSettings,
         scratch: Option<&Path>,
     ) -> Result<Self, SetUpError> {
-        let engine_request = tensorrt_request::engine_request(
-            &settings.engine,
-            test.scenario,
-            benchmark.model.windows.is_some(),
-            scratch,
-        );
+        let engine_request =
+            tensorrt_request::engine_request(&settings.engine, test.scenario, &benchmark.model, scratch);
         Self::with_request(benchmark, kind, settings, test, scratch, &engine_request)
     }
 

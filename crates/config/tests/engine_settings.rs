@@ -37,6 +37,9 @@ fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
                     lengths.join(",")
                 })
                 .boxed(),
+            "tensorrt_plugins" => {
+                "[a-z]{1,8}(/[a-z0-9.]{0,7}[a-z])?(,[a-z]{1,8}/lib[a-z]{1,5}\\.so){0,2}".boxed()
+            }
             "sim_board" => prop_oneof![
                 Just("agx-orin.resnet50".to_owned()),
                 "[!-~]([ -~]{0,20}[!-~])?\\.toml",

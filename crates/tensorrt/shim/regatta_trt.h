@@ -120,6 +120,9 @@ int32_t regatta_trt_version(const regatta_trt_library* library);
 /* DLA cores that this version finds here; -1 where no builder can be made, as without a driver. */
 int32_t regatta_trt_dla_cores(regatta_trt_library* library);
 
+/* Loads a library with plug-ins (layers of its own) by path, for engines that are built or loaded afterwards. It stays loaded. */
+int32_t regatta_trt_plugins_load(regatta_trt_library* library, const char* path);
+
 int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settings* settings);
 
 /* `dla_core` is -1 for an engine without DLA parts. The plan's bytes are not needed afterwards. */

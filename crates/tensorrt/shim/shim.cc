@@ -25,6 +25,8 @@
 // Types come from the network alone: no precision flags, no calibrators.
 #define REGATTA_STRONG_ONLY (REGATTA_RTX || NV_TENSORRT_MAJOR >= 11)
 #define REGATTA_HAS_PROGRESS (REGATTA_RTX || NV_TENSORRT_MAJOR >= 10)
+// The registry loads libraries itself, if they export their creators for it.
+#define REGATTA_LOADS_PLUGINS (REGATTA_RTX || NV_TENSORRT_MAJOR >= 9 || (NV_TENSORRT_MAJOR == 8 && NV_TENSORRT_MINOR >= 6))
 #define REGATTA_HAS_LEVEL (REGATTA_RTX || NV_TENSORRT_MAJOR >= 9 || (NV_TENSORRT_MAJOR == 8 && NV_TENSORRT_MINOR >= 6))
 
 namespace {
@@ -493,6 +495,28 @@ int32_t guarded(Call call) {
     }
 }
 
+using InitPlugins = bool (*)(void*, char const*);
+using PluginRegistry = nvinfer1::IPluginRegistry* (*)();
+
+// A library registers its plug-ins when it is loaded, as those of REGISTER_TENSORRT_PLUGIN; or by the function of NVIDIA's own library; or
+// it exports their creators, and TensorRT's registry loads it.
+int32_t load_plugins(regatta_trt_library& library, char const* path) {
+    void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!opened) return fail(REGATTA_TRT_LIBRARY, dlerror());
+    library.log.errors("");
+    if (auto const init = reinterpret_cast<InitPlugins>(dlsym(opened, "initLibNvInferPlugins"))) {
+        if (!init(&library.log, "")) return fail(REGATTA_TRT_LIBRARY, library.log.errors("its initLibNvInferPlugins failed"));
+    } else if (dlsym(opened, "getCreators") || dlsym(opened, "getPluginCreators")) {
+#if REGATTA_LOADS_PLUGINS
+        auto const registry = library.infer.symbol<PluginRegistry>("getPluginRegistry");
+        if (!registry || !registry() || !registry()->loadLibrary(path)) return fail(REGATTA_TRT_LIBRARY, library.log.errors("TensorRT's plug-in registry does not take it"));
+#else
+        return fail(REGATTA_TRT_UNSUPPORTED, "it exports its creators, and TensorRT " + std::string(regatta_trt_headers()) + " only knows plug-ins that register themselves");
+#endif
+    }
+    return REGATTA_TRT_OK;
+}
+
 int32_t open_library(Handle& handle, char const* name) {
     handle.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     return handle.library ? REGATTA_TRT_OK : fail(REGATTA_TRT_LIBRARY, dlerror());
@@ -538,6 +562,10 @@ int32_t regatta_trt_dla_cores(regatta_trt_library* library) {
     auto const builder = made<nvinfer1::IBuilder>(library->create_builder(&library->log, NV_TENSORRT_VERSION));
     library->log.errors("");
     return builder ? builder->getNbDLACores() : -1;
+}
+
+int32_t regatta_trt_plugins_load(regatta_trt_library* library, char const* path) {
+    return guarded([&]() -> int32_t { return load_plugins(*library, path); });
 }
 
 int32_t regatta_trt_build(regatta_trt_library* library, regatta_trt_settings const* settings) {

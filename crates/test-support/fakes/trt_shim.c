@@ -14,6 +14,8 @@
  * linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine belongs to the device that the
  * thread used which loaded it.
  *
+ * With FAKE_TRT_PLUGIN the network has a layer of the library trt_plugin.c, without which nothing is built or loaded.
+ *
  * Where a plan's image begins with a negative number, it is a window of a volume, of one channel and that depth. Each voxel has three
  * scores: 3, its value v, and 6 - v.
  *
@@ -128,6 +130,16 @@ int32_t regatta_trt_open(const char* infer, const char* parser, regatta_trt_log 
 void regatta_trt_close(regatta_trt_library* library) { free(library); }
 int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, library_version(); }
 int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, drives_dla() ? 2 : 0; }
+
+/* Whether a library with the plug-in of fakes/trt_plugin.c was loaded. */
+static int has_plugin;
+int32_t regatta_trt_plugins_load(regatta_trt_library* library, const char* path) {
+    (void)library;
+    void* opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!opened) return fail(REGATTA_TRT_LIBRARY, dlerror());
+    has_plugin |= dlsym(opened, "fake_trt_plugin") != NULL;
+    return REGATTA_TRT_OK;
+}
 
 static int input_count(void) { return getenv("FAKE_TRT_INPUTS") ? atoi(getenv("FAKE_TRT_INPUTS")) : 1; }
 static int is_named(const char* name, int number, int inputs) {
@@ -249,6 +261,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     static const char* const types[] = {"fp32", "fp16", "int8", "int32", "", "", "", "", "int64"};
     static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
+    if (getenv("FAKE_TRT_PLUGIN") && !has_plugin) return fail(REGATTA_TRT_MODEL, "No importer registered for op: FakeLayer");
     int own = one_of("FAKE_TRT_INPUT", types, 9, FP32), input = settings->input_type >= 0 ? settings->input_type : own;
     int lengths[LENGTHS] = {0};
     int32_t status = check_headers(settings);
@@ -280,6 +293,7 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
     if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs, &read.image[0], &read.image[1], &read.image[2], &read.level, &read.sram, &read.lengths[0], &read.lengths[1], &read.lengths[2], &read.lengths[3]) != 17)
         return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
+    if (getenv("FAKE_TRT_PLUGIN") && !has_plugin) return fail(REGATTA_TRT_PLAN, "Cannot find plugin: FakeLayer, version: 1");
     if (getenv("FAKE_TRT_REFUSES")) return fail(REGATTA_TRT_PLAN, getenv("FAKE_TRT_REFUSES"));
     if (dla_core > 1) return fail(REGATTA_TRT_PLAN, "DLA core 2 is not available");
     read.device = driver() ? device() : -1;

@@ -306,6 +306,7 @@ impl Subject {
         EngineRequest {
             installation: installation(),
             cache,
+            plugins: Vec::new(),
             precision: None,
             workspace_bytes: None,
             exact_batch: false,

@@ -13,6 +13,8 @@ use crate::engines::{EngineError, LoadRequest};
 pub(super) struct Here {
     /// The model's SHA-256, hexadecimal.
     pub(super) onnx_sha256: String,
+    /// The SHA-256 of each library with plug-ins, hexadecimal.
+    pub(super) plugins: Vec<String>,
     /// The installed TensorRT.
     pub(super) tensorrt: Version,
     /// This machine's chip.
@@ -81,6 +83,8 @@ impl EngineQuery<'_> {
             )
         } else if !inputs::are_requested(&entry, self.request.tensorrt, self.dla) {
             "does not accept the input that the settings request".to_owned()
+        } else if manifest.plugins_sha256 != self.here.plugins {
+            "was built with other plug-in libraries than the run has".to_owned()
         } else if !self.has_lengths(&entry) {
             "was built for other lengths of sequences than sequence_lengths requests".to_owned()
         } else if !self.request.tensorrt.has_workspace(manifest) {
@@ -140,6 +144,10 @@ impl EngineQuery<'_> {
                 let requested = sequences::in_words(&self.request.sequences);
                 format!("{of_model} for other sequences than {requested}, which sequence_lengths requests")
             },
+        );
+        filter.keep(
+            |entry| entry.manifest.plugins_sha256 == self.here.plugins,
+            |of_model| format!("{of_model} built with other plug-in libraries than the run has"),
         );
         // Prefer engines for these samples over engines for others. If there are only others, loading one fails with an
         // error that names both types.
@@ -314,13 +322,17 @@ fn no_plan(
     let input = inputs::flags(request.tensorrt, dla);
     let workspace = request.tensorrt.workspace_flag();
     let core = if dla { " --dla-core 0" } else { "" };
+    let plugins = request.tensorrt.plugins.iter();
+    let plugins: String = plugins
+        .map(|path| format!(" --plugins {}", path.display()))
+        .collect();
     EngineError::NoPlan {
         engine: EngineKind::Tensorrt,
         cache: request.tensorrt.cache.clone(),
         reason,
         command: BuildCommand::new(
             &request.model_file,
-            &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}"),
+            &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}{plugins}"),
             &request.tensorrt.cache,
         ),
     }

@@ -17,7 +17,7 @@ use super::{
     sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnits},
     value::{
-        Dispatch, EngineBuild, EnginePrecision, InputType, SettingValue, Sharing, TimingWait,
+        Dispatch, EngineBuild, EnginePrecision, InnerPaths, InputType, SettingValue, Sharing, TimingWait,
         ValueType::{self, Boolean, Text, Word},
     },
 };
@@ -343,6 +343,14 @@ declare! {
     gpus: GpuSelection {
         value_type: Text("`all`, or CUDA's numbers of GPUs separated by commas, such as 0,2"),
         default: "`all`; in SingleStream the first of them",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// Libraries with TensorRT plug-ins that the engine needs, beside those of the benchmark's file.
+    tensorrt_plugins: InnerPaths {
+        value_type: Text("paths below the scratch directory separated by commas, such as plugins/libnms.so"),
+        default: "none",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
     }

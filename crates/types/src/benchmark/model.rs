@@ -47,6 +47,9 @@ pub struct Model {
     /// its shape may be shortened to the tokens ([`sequence_length`](Self::sequence_length)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask_input: Option<String>,
+    /// Libraries with TensorRT plug-ins that an engine of the network needs, as paths below the scratch directory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tensorrt_plugins: Vec<String>,
     /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
     /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -164,6 +167,7 @@ impl Model {
             };
             files.extend([&transducer.prediction, &transducer.joint].map(beside));
         }
+        files.extend(self.tensorrt_plugins.iter().cloned());
         files
     }
 
