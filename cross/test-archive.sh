@@ -74,6 +74,7 @@ fake() {
         ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" || could_not "the fake $1 cannot be compiled"
 }
 fake version ""
+fake trt_plugin ""
 for macro in "" -DFAKE_WITHOUT_GRAPHS; do fake cuda_driver "$macro" -Wl,-soname,libcuda.so.1; done
 for macro in "" -DFAKE_ABI=99; do fake trt_shim "$macro"; done
 # Beside the tests: the programs that they start, stripped, at their paths.

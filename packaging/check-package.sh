@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Checks a built Debian package without installing it: its scripts, its files and their owners, its unit's syntax and hardening;
-# and that it brings these shims of TensorRT and no others, to where the agent looks for them.
+# and that it brings these shims and plug-ins, each with its .json, and no others, to where the agent looks for them.
 #
-#   check-package.sh FILE.deb [SHIM...]
+#   check-package.sh FILE.deb [SHIM|PLUGIN|JSON...]
 #
 # Needs dpkg-deb, systemd-analyze and readelf. Exit codes: 0 it holds, 1 it does not, 2 wrong use.
 set -euo pipefail
@@ -39,9 +39,9 @@ done
 foreign=$(find "$work/usr" "$work/lib" -perm /6000)
 [ -z "$foreign" ] || complain "setuid or setgid: $foreign"
 
-shims=$(find "$work/usr/lib/regatta" -type f -printf '%f\n' 2>/dev/null | sort || true)
-[ "$shims" = "$(for shim in "$@"; do basename "$shim"; done | sort)" ] || complain "/usr/lib/regatta has: $(echo ${shims:-no files})"
-for shim in "$@"; do cmp -s "$shim" "$work/usr/lib/regatta/$(basename "$shim")" || complain "$shim is not in it as it is"; done
+installed=$(find "$work/usr/lib/regatta" -type f -printf '%f\n' 2>/dev/null | sort || true)
+[ "$installed" = "$(for file in "$@"; do basename "$file"; done | sort)" ] || complain "/usr/lib/regatta has: $(echo ${installed:-no files})"
+for file in "$@"; do cmp -s "$file" "$work/usr/lib/regatta/$(basename "$file")" || complain "$file is not in it as it is"; done
 [ $# -eq 0 ] || "$here/../cross/check-symbols.sh" "$work"/usr/lib/regatta/*.so || bad=1
 
 # Syntax and hardening of one unit, under the name that systemd would start it by.

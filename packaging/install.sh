@@ -20,7 +20,7 @@ managed() { command -v systemctl >/dev/null && systemctl --user show-environment
 if [ "${1:-}" = --remove ]; then
     # What is half installed has no unit to stop, and is taken away all the same.
     if managed; then systemctl --user --quiet disable --now "$unit" || true; fi
-    rm -f "$program" "$program.previous" "$units/$unit" "$bin"/libregatta_trt-*.so "$bin"/libregatta_trt-*.so.previous \
+    rm -f "$program" "$program.previous" "$units/$unit" "$bin"/libregatta_*.so "$bin"/libregatta_*.json "$bin"/libregatta_*.previous \
         "$share"/man/man1/regatta-agent*.1 "$share/bash-completion/completions/regatta-agent" "$share/zsh/site-functions/_regatta-agent" \
         "$share/fish/vendor_completions.d/regatta-agent.fish"
     say "removed; $state and $config remain"
@@ -45,9 +45,9 @@ put() {
 }
 
 mkdir -p "$bin" "$(dirname "$config")" "$state" "$units" || exit 3
-# The shims of TensorRT lie beside the program, and are of its version.
-rm -f "$bin"/libregatta_trt-*.so.previous
-for kept in "$program" "$bin"/libregatta_trt-*.so; do
+# Shims of TensorRT and plug-ins with LoadGen lie beside the program, and are of its version.
+rm -f "$bin"/libregatta_*.previous
+for kept in "$program" "$bin"/libregatta_*.so "$bin"/libregatta_*.json; do
     if [ -e "$kept" ]; then cp -p "$kept" "$kept.previous"; fi
 done
 for file in bin/*; do put "${file#bin/}"; done
@@ -74,8 +74,8 @@ if [ ! -x "$program.previous" ]; then
     say "the daemon does not start; hint: 'journalctl --user -u regatta-agent' shows the reason"
     exit 3
 fi
-rm -f "$bin"/libregatta_trt-*.so
-for kept in "$bin"/libregatta_trt-*.so.previous "$program.previous"; do
+rm -f "$bin"/libregatta_*.so "$bin"/libregatta_*.json
+for kept in "$bin"/libregatta_*.previous "$program.previous"; do
     if [ -e "$kept" ]; then mv "$kept" "${kept%.previous}"; fi
 done
 if comes_up; then say "the new version does not start; the previous one runs again"; else say "neither version starts"; fi

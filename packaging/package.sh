@@ -2,17 +2,18 @@
 # Packs a built agent: a Debian package with a system service, and an archive for users without root.
 #
 #   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION] [--helper FILE] [--cli-docs DIR] [--shims DIR]
-#              [--level 1-9]
+#              [--plugins DIR] [--level 1-9]
 #
 # The helper that sets the device's state is `regatta-state` beside the binary, where nothing else is said; a package without
 # one measures boards as they are. --cli-docs has the man pages and the completions of shells; `cli-docs` beside the binary by default,
-# where cross/build.sh writes them. --shims is where crates/tensorrt/shim/all.sh put its shims, which then lie where the agent looks for
-# them: in /usr/lib/regatta, and in the archive beside the agent. --level is gzip's: 9 by default, 1 where a test packs often.
+# where cross/build.sh writes them. --shims is where crates/tensorrt/shim/all.sh put its shims, --plugins where
+# crates/loadgen-official/bridge/build.sh put its plug-ins. Both then lie where the agent looks for them: in /usr/lib/regatta, and in the
+# archive beside the agent. --level is gzip's: 9 by default, 1 where a test packs often.
 # Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 wrong_use() { echo "package.sh: $1; hint: its first lines list the options" >&2; exit 2; }
-binary='' architecture='' out='' version='' helper='' cli_docs='' shims='' level=9
+binary='' architecture='' out='' version='' helper='' cli_docs='' shims='' plugins='' level=9
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || wrong_use "$1 needs a value"
     case $1 in
@@ -23,6 +24,7 @@ while [ $# -gt 0 ]; do
         --helper) helper=$2 ;;
         --cli-docs) cli_docs=$2 ;;
         --shims) shims=$2 ;;
+        --plugins) plugins=$2 ;;
         --level) level=$2 ;;
         *) wrong_use "unknown option $1" ;;
     esac
@@ -33,10 +35,17 @@ helper=${helper:-$(dirname "$binary")/regatta-state}
 [ -z "$cli_docs" ] || [ -f "$cli_docs/regatta-agent.1" ] || wrong_use "--cli-docs names a directory without regatta-agent.1"
 cli_docs=${cli_docs:-$(dirname "$binary")/cli-docs}
 [ -n "$out" ] || wrong_use "--out is missing"
-shim_files=()
+libraries=()
 if [ -n "$shims" ]; then
-    shim_files=("$shims"/libregatta_trt-*.so)
-    [ -e "${shim_files[0]}" ] || wrong_use "--shims names a directory without libregatta_trt-VERSION.so"
+    libraries=("$shims"/libregatta_trt-*.so)
+    [ -e "${libraries[0]}" ] || wrong_use "--shims names a directory without libregatta_trt-VERSION.so"
+fi
+if [ -n "$plugins" ]; then
+    for plugin in "$plugins"/libregatta_loadgen-*.so; do
+        [ -e "$plugin" ] || wrong_use "--plugins names a directory without libregatta_loadgen-REVISION.so"
+        [ -f "${plugin%.so}.json" ] || wrong_use "${plugin##*/} has no .json beside it, by which the agent finds the newest"
+        libraries+=("$plugin" "${plugin%.so}.json")
+    done
 fi
 case $level in [1-9]) ;; *) wrong_use "--level is 1 to 9" ;; esac
 case $architecture in arm64 | amd64) ;; *) wrong_use "--arch is arm64 or amd64" ;; esac
@@ -57,9 +66,9 @@ if [ -f "$helper" ]; then
     install -D -m 0755 "$helper" "$root/usr/libexec/regatta-state"
     install -m 0644 "$here/regatta-state.socket" "$here/regatta-state@.service" "$root/lib/systemd/system/"
 fi
-if [ ${#shim_files[@]} -gt 0 ]; then
+if [ ${#libraries[@]} -gt 0 ]; then
     mkdir -p "$root/usr/lib/regatta"
-    install -m 0644 "${shim_files[@]}" "$root/usr/lib/regatta/"
+    install -m 0644 "${libraries[@]}" "$root/usr/lib/regatta/"
 fi
 if [ -f "$cli_docs/regatta-agent.1" ]; then
     install -D -m 0644 -t "$root/usr/share/man/man1" "$cli_docs"/regatta-agent*.1
@@ -98,7 +107,7 @@ dpkg-deb --root-owner-group -Zgzip "-z$level" --build "$root" "$deb" >/dev/null
 # ---- The archive.
 name=regatta-agent-$version-$architecture
 install -D -m 0755 "$binary" "$work/$name/bin/regatta-agent"
-[ ${#shim_files[@]} -eq 0 ] || install -m 0644 "${shim_files[@]}" "$work/$name/bin/"
+[ ${#libraries[@]} -eq 0 ] || install -m 0644 "${libraries[@]}" "$work/$name/bin/"
 install -m 0644 "$here/regatta-agent.user.service" "$work/$name/regatta-agent.service"
 install -m 0755 "$here/install.sh" "$work/$name/install.sh"
 install -m 0644 "$here/../agent/agent.example.toml" "$here/../docs/headless.md" "$here/../LICENSE" "$work/$name/"

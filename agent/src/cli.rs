@@ -112,12 +112,16 @@ pub(crate) struct EngineBuildArgs {
     /// Managed SRAM per DLA core in KiB; NVIDIA's harness uses 1024 on Orin
     #[arg(long, value_name = "KIB", requires = "dla_core")]
     pub(crate) dla_sram: Option<u32>,
-    /// Shape of an input with dynamic dimensions, without the batch, for example input_ids=384; repeatable
+    /// Shape of an input with dynamic dimensions, without the batch, for example input_ids=384; repeatable, also for an input, which
+    /// then has profiles for each shape
     #[arg(long = "input-shape", value_name = "[NAME=]D,D,...")]
     pub(crate) input_shapes: Vec<InputShape>,
     /// Takes the input shapes from a benchmark file
     #[arg(long, value_name = "FILE", conflicts_with = "input_shapes")]
     pub(crate) benchmark_file: Option<PathBuf>,
+    /// A library with TensorRT plug-ins that the network needs; repeatable
+    #[arg(long = "plugins", value_name = "FILE")]
+    pub(crate) plugins: Vec<PathBuf>,
     /// Data type of every input [default: the network's]
     #[arg(long, value_name = "fp32|fp16|int8|int32|int64")]
     pub(crate) input_dtype: Option<ElementType>,
@@ -157,6 +161,9 @@ pub(crate) struct EngineInspectArgs {
     /// The engine: its key in the cache, or its directory
     #[arg(value_name = "ENGINE")]
     pub(crate) engine: PathBuf,
+    /// A library with TensorRT plug-ins that the engine needs; repeatable
+    #[arg(long = "plugins", value_name = "FILE")]
+    pub(crate) plugins: Vec<PathBuf>,
     /// Directory of TensorRT's libraries [default: the newest that is installed]
     #[arg(long, value_name = "DIR")]
     pub(crate) tensorrt: Option<PathBuf>,

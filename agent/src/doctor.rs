@@ -1,28 +1,71 @@
 //! `doctor`: prints what `regatta_board` finds on this board and whether it is fit to measure, with a command that fixes
-//! each finding. It does not change anything and needs no rights.
+//! each finding. It lists the libraries and engines that the agent finds. It does not change anything and needs no rights.
+
+mod installed;
 
 use std::{
-    io::{self, Write as _},
-    path::Path,
+    env,
+    io::{self, Write},
+    path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
-use regatta_board::{Root, examination};
+use regatta_board::{
+    Root,
+    examination::{self, Examination},
+};
 use regatta_text::{EscapedText, escape_json};
 use regatta_types::documents::GpuFacts;
+use serde::Serialize;
 
+use self::installed::InstalledParts;
 use crate::{
     cli::{DoctorArgs, Format},
     exit::{self, Failure},
     gpus,
 };
 
-/// Examines the board below `root` with the given GPUs. Returns the results as JSON and as text.
-pub(crate) fn examine(root: &Path, gpus: &[GpuFacts]) -> io::Result<(String, String)> {
-    let examination = examination::examine(&Root::new(root), Some(gpus.to_vec()));
-    let json = serde_json::to_string(&examination)?;
+/// The complete report.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    examination: Examination,
+    /// `None` for another system's root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    installed: Option<InstalledParts>,
+}
+
+impl Report {
+    /// Examines the board below `root`. `scratch` is where runs without assets find their files.
+    fn of(root: &Path, gpus: Option<Vec<GpuFacts>>, scratch: Option<&Path>) -> Self {
+        Self {
+            examination: examination::examine(&Root::new(root), gpus),
+            installed: is_this_system(root).then(|| InstalledParts::find(scratch)),
+        }
+    }
+
+    fn write_text(&self, to: &mut impl Write) -> io::Result<()> {
+        examination::write_text(&self.examination, to)?;
+        self.installed
+            .as_ref()
+            .map_or(Ok(()), |installed| installed.write_text(to))
+    }
+}
+
+fn is_this_system(root: &Path) -> bool {
+    root == Path::new("/")
+}
+
+/// Examines the board below `root` with the given GPUs and scratch directory. Returns the results as JSON and as text.
+pub(crate) fn examine(
+    root: &Path,
+    gpus: &[GpuFacts],
+    scratch: Option<&Path>,
+) -> io::Result<(String, String)> {
+    let report = Report::of(root, Some(gpus.to_vec()), scratch);
+    let json = serde_json::to_string(&report)?;
     let mut text = Vec::new();
-    examination::write_text(&examination, &mut text)?;
+    report.write_text(&mut text)?;
     Ok((json, String::from_utf8_lossy(&text).into_owned()))
 }
 
@@ -38,16 +81,21 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
         );
         return Err(Failure::usage(why));
     }
-    let gpus = (args.root == Path::new("/")).then(gpus::probe);
-    let examination = examination::examine(&Root::new(&args.root), gpus);
+    let gpus = is_this_system(&args.root).then(gpus::probe);
+    let scratch = env::var_os("MLPERF_SCRATCH_PATH").map(PathBuf::from);
+    let report = Report::of(&args.root, gpus, scratch.as_deref());
     let mut out = io::stdout().lock();
     let printed = if args.json || args.format == Format::Json {
-        serde_json::to_string_pretty(&examination)
+        serde_json::to_string_pretty(&report)
             .map_err(io::Error::from)
             .and_then(|document| writeln!(out, "{}", escape_json(&document)))
     } else {
-        examination::write_text(&examination, &mut EscapedText(out))
+        report.write_text(&mut EscapedText(out))
     };
     printed.context("the findings cannot be printed")?;
-    Ok(if examination.is_fit() { exit::OK } else { exit::NO })
+    Ok(if report.examination.is_fit() {
+        exit::OK
+    } else {
+        exit::NO
+    })
 }

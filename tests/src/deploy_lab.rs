@@ -18,6 +18,8 @@ pub const BOAT: &str = "boat-1";
 
 /// A TensorRT shim that is packed with every agent. Its content is the agent's version, because nothing loads it.
 pub const SHIM: &str = "libregatta_trt-8.5.2.so";
+/// The plug-in that [`DeployLab::pack`] packs: its version, as text. A document of the same name is beside it.
+pub const PLUGIN: &str = "libregatta_loadgen-0000000000.so";
 
 /// A lab, packages, and a user's home directory.
 pub struct DeployLab {
@@ -70,7 +72,7 @@ impl DeployLab {
         self.path().join("dist")
     }
 
-    /// Packs a program as this machine's agent, in both package formats, with the [`SHIM`] of the same version.
+    /// Packs a program as this machine's agent, in both package formats, with the [`SHIM`] and the [`PLUGIN`] of the same version.
     ///
     /// # Panics
     /// Panics when the packages cannot be made.
@@ -84,6 +86,11 @@ impl DeployLab {
         fs::create_dir_all(&shims).expect("a directory");
         fs::write(shims.join(SHIM), version).expect("a shim");
         command.arg("--shims").arg(shims);
+        let plugins = self.path().join("plugins");
+        fs::create_dir_all(&plugins).expect("a directory");
+        fs::write(plugins.join(PLUGIN), version).expect("a plug-in");
+        fs::write(plugins.join(PLUGIN).with_extension("json"), "{}").expect("its document");
+        command.arg("--plugins").arg(plugins);
         let _ = succeed_output(command.arg("--out").arg(self.dist()));
     }
 

@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use regatta_test_support::{official_loadgen, oracle, small_bert, tree};
 use regatta_tests::{
@@ -57,6 +57,34 @@ fn accept(questions: &Path, answers: &Value) {
         }
     }
     fs::write(questions, document.to_string()).unwrap();
+}
+
+/// Compares logits of shorter sequences with those of the full length: equal but for rounding, and behind the sequence the padding of
+/// `accuracy-squad.py`. The predictions of this network differ, because without training the logits of padding are not small.
+fn assert_shortened(short: &BTreeMap<u64, String>, full: &BTreeMap<u64, String>) {
+    let logits = |answer: &str| -> Vec<f32> {
+        let numbers = answer.as_bytes().chunks(8).map(|digits| {
+            let digits = std::str::from_utf8(digits).unwrap();
+            f32::from_bits(u32::from_str_radix(digits, 16).unwrap().swap_bytes())
+        });
+        numbers.collect()
+    };
+    let mut padded = 0;
+    assert!(short.keys().eq(full.keys()));
+    for (short, full) in short.values().zip(full.values()) {
+        assert_eq!(short.len(), full.len());
+        let (short, full) = (logits(short), logits(full));
+        let is_padding = |&logit: &f32| logit == -10_000.0;
+        let tokens = short.len() - short.iter().rev().take_while(|logit| is_padding(logit)).count();
+        padded += usize::from(tokens < short.len());
+        for (short, full) in short.iter().zip(&full).take(tokens) {
+            assert!(
+                (short - full).abs() <= 2e-5 * full.abs().max(1.0),
+                "{short} {full}"
+            );
+        }
+    }
+    assert!(padded > 0, "some samples are shorter");
 }
 
 #[test]
@@ -118,6 +146,10 @@ fn bert_goes_from_questions_to_a_staged_tree() {
     };
     judge(&first);
     let answers = fs::read(lab.run_directory(&first).join("accuracy/predictions.json")).unwrap();
+    let lengths = [&SHORT[..], &["--set", "sequence_lengths=64,128,256"]].concat();
+    let short = lab.measure("bert-99", ["Offline", "AccuracyOnly"], &lengths);
+    judge(&short);
+    assert_shortened(&responses(&lab.accuracy_log(&short)), &found);
     accept(
         &data.join("dev-v1.1.json"),
         &serde_json::from_slice(&answers).unwrap(),

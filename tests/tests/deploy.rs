@@ -14,7 +14,7 @@ use std::{
 
 use regatta_tests::{
     Process,
-    deploy_lab::{BOAT, DeployLab, SHIM},
+    deploy_lab::{BOAT, DeployLab, PLUGIN, SHIM},
     eventually,
     sshd::{Likeness, PASSWORD, SAILOR, Sshd},
     succeed_output,
@@ -65,10 +65,14 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
     let installed = listing(&sshd.home());
     assert!(installed.contains("./.local/bin/regatta-agent"), "{installed}");
-    // Beside the agent, which searches there. A rollback of the agent includes its shim.
-    let shim = sshd.home().join(".local/bin").join(SHIM);
-    let shim_version = || fs::read_to_string(&shim).unwrap();
-    assert_eq!(shim_version(), "0.1.0");
+    // Beside the agent, which searches there. A rollback of the agent includes its libraries.
+    let library_versions =
+        || [SHIM, PLUGIN].map(|name| fs::read_to_string(sshd.home().join(".local/bin").join(name)).unwrap());
+    assert_eq!(library_versions(), ["0.1.0"; 2]);
+    assert!(
+        installed.contains("./.local/bin/libregatta_loadgen-0000000000.json"),
+        "{installed}"
+    );
     assert!(!installed.contains("before-deploy"), "{installed}");
 
     let again = deploy_lab.deploy(&sshd, &["--format", "json"]);
@@ -141,7 +145,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     // When a version does not start, the previous one runs again, and the board sends its hello.
     deploy_lab.pack_script("exit 3", "0.2.0");
     assert_refused(&deploy_lab.deploy(&sshd, &[]), &["the previous one runs again"]);
-    assert_eq!(shim_version(), "0.1.0");
+    assert_eq!(library_versions(), ["0.1.0"; 2]);
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "nothing to do");
 
@@ -152,7 +156,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     );
     let silent = deploy_lab.deploy(&sshd, &["--wait", "2s"]);
     assert_refused(&silent, &["the board runs again what it ran before"]);
-    assert_eq!(shim_version(), "0.1.0");
+    assert_eq!(library_versions(), ["0.1.0"; 2]);
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "connected with");
 
@@ -170,9 +174,11 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_done(&deploy_lab.deploy(&sshd, &[]), "connected with");
 
     // A changed shim and a truncated program are repaired.
-    fs::write(&shim, "another").unwrap();
+    for name in [SHIM, PLUGIN] {
+        fs::write(sshd.home().join(".local/bin").join(name), "another").unwrap();
+    }
     assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, connected with");
-    assert_eq!(shim_version(), "0.1.0");
+    assert_eq!(library_versions(), ["0.1.0"; 2]);
     let program = sshd.home().join(".local/bin/regatta-agent");
     fs::remove_file(&program).unwrap();
     fs::write(&program, "half").unwrap();

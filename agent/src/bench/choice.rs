@@ -154,6 +154,8 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             windows: None,
             transducer: None,
             encoder_decoder: None,
+            mask_input: None,
+            tensorrt_plugins: Vec::new(),
             further_inputs: Vec::new(),
         },
         dataset: Dataset {

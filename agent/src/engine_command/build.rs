@@ -12,6 +12,7 @@ use regatta_fsutil::hash::sha256_hex;
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_tensorrt::{
     BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, TensorRt, Version,
+    plugin_hashes,
 };
 use regatta_text::EscapedText;
 
@@ -33,7 +34,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let model = Model::read(&args.onnx).map_err(Failure::usage)?;
     let model_bytes = model.bytes().map_err(Failure::usage)?;
     let onnx_sha256 = model.sha256().map_err(Failure::usage)?;
-    let tensorrt = open(args.tensorrt.as_deref())?;
+    let tensorrt = open(args.tensorrt.as_deref(), &args.plugins)?;
     if let Some(dla) = settings.dla {
         tensorrt.check_dla(dla.core)?;
     }
@@ -41,6 +42,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let cache = EngineCache::new(args.place.cache.clone());
     let samples = calibration_samples(args, tensorrt.version())?;
     let mut manifest = EngineManifest::new(&settings, onnx_sha256, tensorrt.version(), this_chip());
+    manifest.plugins_sha256 = plugin_hashes(&args.plugins).map_err(Failure::usage)?;
     if let Some(samples) = &samples {
         manifest.calibration_sha256 = Some(samples.sha256().to_owned());
     }

@@ -27,7 +27,7 @@ struct Inspected<'a> {
 pub(super) fn inspect(args: &EngineInspectArgs) -> Result<u8, Failure> {
     let place = place(args);
     let (entry, plan) = CacheEntry::read(&place)?;
-    let tensorrt = open(args.tensorrt.as_deref())?;
+    let tensorrt = open(args.tensorrt.as_deref(), &args.plugins)?;
     let core = entry.manifest.dla.map(|dla| dla.core);
     let described = match entry.manifest.check_compatible(tensorrt.version(), &this_chip()) {
         Err(refusal) => Err(refusal.to_string()),

@@ -16,6 +16,7 @@ mod near_detections;
 mod predictions;
 mod resources;
 mod samples;
+mod sequences;
 #[cfg(feature = "tract")]
 mod speech;
 pub(crate) mod subjects;

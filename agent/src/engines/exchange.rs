@@ -3,9 +3,13 @@
 
 use std::ops::Range;
 
+use half::f16;
 use regatta_loadgen::sut::QuerySample;
 
 use super::EngineError;
+
+/// The logit of tokens that were not computed. `accuracy-squad.py` puts the same behind a shorter answer.
+const PADDING_LOGIT: f32 = -10_000.0;
 
 /// Samples to compute together.
 #[derive(Debug, Clone, Copy)]
@@ -163,15 +167,41 @@ impl Answers {
 
     /// Adds the next sample's answer from its rows of several outputs, element by element in turn. Each row comes with
     /// its element size in bytes. All rows have equal length.
+    #[cfg(feature = "tract")]
     pub(crate) fn push_stacked<'r>(&mut self, rows: impl Iterator<Item = (&'r [u8], usize)> + Clone) {
         let elements = rows
             .clone()
             .map(|(row, size)| row.len() / size)
             .next()
             .unwrap_or(0);
-        for position in 0..elements {
+        self.push_stacked_sequence(rows, elements, elements);
+    }
+
+    /// Adds the next sample's answer as `push_stacked` does, from floats of which only the first `tokens` of each row are the sample's. The
+    /// answer has `full` elements of each row; [`PADDING_LOGIT`] fills it up.
+    pub(crate) fn push_stacked_sequence<'r>(
+        &mut self,
+        rows: impl Iterator<Item = (&'r [u8], usize)> + Clone,
+        tokens: usize,
+        full: usize,
+    ) {
+        for position in 0..tokens {
             for (row, size) in rows.clone() {
                 self.bytes.extend_from_slice(&row[position * size..][..size]);
+            }
+        }
+        let (single, half) = (
+            PADDING_LOGIT.to_le_bytes(),
+            f16::from_f32(PADDING_LOGIT).to_le_bytes(),
+        );
+        for _ in tokens..full {
+            for (_, size) in rows.clone() {
+                let padding = if size == half.len() {
+                    &half[..]
+                } else {
+                    &single[..]
+                };
+                self.bytes.extend_from_slice(padding);
             }
         }
         self.end_answer(0);

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
-use super::{sim::SimModel, tensorrt::EngineRequest};
+use super::{SequenceBuckets, sim::SimModel, tensorrt::EngineRequest};
 
 /// A request to load engines.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct LoadRequest<'a> {
     pub(crate) image_sizes: Arc<[[u32; 2]]>,
     /// The voxels of each sample along each dimension, in the order of the samples, when they differ; else empty.
     pub(crate) volumes: Arc<[[usize; 3]]>,
+    /// The lengths at which sequences are computed, and each sample's.
+    pub(crate) sequences: Arc<SequenceBuckets>,
     /// Batch sizes that the engine must be fast at, each at least 1; never empty. Other sizes up to the largest work
     /// too. With sliding windows, these are windows.
     pub(crate) batch_sizes: &'a [usize],

@@ -20,6 +20,7 @@ mod network;
 mod network_loader;
 mod null;
 mod numbers;
+mod sequences;
 pub(crate) mod sim;
 pub(crate) mod tensorrt;
 #[cfg(feature = "tract")]
@@ -36,6 +37,7 @@ pub(crate) use error::EngineError;
 pub(crate) use exchange::{Answers, Batch, Input};
 pub(crate) use load_request::LoadRequest;
 use regatta_types::{benchmark::Response, documents::EngineKind};
+pub(crate) use sequences::SequenceBuckets;
 
 /// Loads the requested engines.
 ///

@@ -54,6 +54,7 @@ impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkLoader<'_, F
             benchmark: &benchmark,
             image_sizes: Arc::default(),
             volumes: Arc::default(),
+            sequences: Arc::default(),
             model_file: self.file(number),
             batch_sizes,
             ..*self.request

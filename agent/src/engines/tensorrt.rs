@@ -11,16 +11,18 @@ mod engine_request;
 mod gpus;
 mod graphs;
 mod inputs;
+mod length_context;
 mod memory;
 mod profiles;
 mod runner;
 mod samples;
+mod sequences;
 mod tensors;
 
 use std::{error::Error, iter, sync::Arc};
 
 use regatta_cuda::{Context, Stream};
-use regatta_tensorrt::{CacheEntry, Engine as TrtEngine, Model, TensorRt};
+use regatta_tensorrt::{CacheEntry, Engine as TrtEngine, Model, TensorRt, plugin_hashes};
 use regatta_types::documents::EngineKind;
 
 pub(crate) use self::{
@@ -42,9 +44,14 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let engine_request = request.tensorrt;
     let contexts = gpus::open(&engine_request.gpus, &engine_request.installation.driver()?)?;
     let tensorrt = engine_request.installation.tensorrt()?;
+    for plugins in &engine_request.plugins {
+        let loaded = tensorrt.load_plugins(plugins);
+        loaded.map_err(EngineError::tensorrt_unavailable)?;
+    }
     let first = &contexts[0];
     let here = choice::Here {
         onnx_sha256: onnx_sha256(request)?,
+        plugins: plugin_hashes(&engine_request.plugins).map_err(EngineError::tensorrt_unavailable)?,
         tensorrt: tensorrt.version(),
         chip: chip(Some(first.device())),
     };
@@ -102,7 +109,8 @@ struct LoadedUnit {
     context: Context,
     entry: CacheEntry,
     engine: TrtEngine,
-    tensors: Tensors,
+    /// The tensors at each length of sequences, at least one.
+    tensors: Vec<Tensors>,
     streams: usize,
     /// Streams that several contexts share for computing. Empty if each context uses its own.
     inference: Vec<Arc<Stream>>,
@@ -135,14 +143,14 @@ impl LoadedUnit {
             .map_err(|error| refused(error.into()))?;
         // Without GPU fallback, DLA reads an input in its memory layout.
         let alone = entry.manifest.dla.is_some_and(|dla| !dla.gpu_fallback);
-        let tensors = Tensors::of(&engine, request, alone)?;
+        let tensors = Tensors::at_each_length(&engine, request, alone)?;
         let profiles = engine.profiles();
-        if tensors.batch_is_free && unit_request.streams > profiles {
+        if tensors[0].shape_is_free && unit_request.streams * tensors.len() > profiles {
             return Err(choice::too_few_profiles(
                 request,
                 &entry,
                 unit_request.streams,
-                profiles,
+                profiles / tensors.len(),
             ));
         }
         // With as many streams as contexts, or with 0, each context has its own.
@@ -175,7 +183,12 @@ impl LoadedUnit {
             unit: position,
             unit_name: engine_request.name_of(self.unit),
             tensors: self.tensors.clone(),
-            profile: if self.tensors.batch_is_free { number } else { 0 },
+            profile: if self.tensors[0].shape_is_free {
+                number * self.tensors.len()
+            } else {
+                0
+            },
+            sequences: Arc::clone(&request.sequences),
             loops: if on_gpu {
                 1
             } else {
@@ -207,8 +220,12 @@ fn describe(
 ) -> Description {
     let descriptions = units.iter().map(|unit| {
         let manifest = &unit.entry.manifest;
+        let lengths = match unit.tensors.len() {
+            1 => String::new(),
+            several => format!(", {several} lengths"),
+        };
         format!(
-            "{}: engine {}, batch {}, {} stream(s)",
+            "{}: engine {}, batch {}, {} stream(s){lengths}",
             engine_request.name_of(unit.unit),
             manifest.key(),
             manifest.batch,

@@ -1,7 +1,7 @@
 //! The `tract` engine: ONNX on the CPU, in pure Rust. Each stream computes on its own calling thread only.
 //!
-//! tract is fast with fixed shapes, so there is one plan for each batch size of the run, created when the model is
-//! loaded. A batch of another size uses the next larger plan and leaves the last rows unused. The engine does not
+//! tract is fast with fixed shapes, so there is one plan for each batch size and length of sequences of the run, created when the
+//! model is loaded. A batch of another size uses the next larger plan and leaves the last rows unused. The engine does not
 //! quantise. It only converts 32-bit integers to 64 bits; otherwise the model's input must have the samples' type.
 
 mod model;
@@ -19,7 +19,7 @@ use tract_onnx::tract_core::value::{IntoTValue, TValue};
 
 use self::model::Plan;
 use super::{
-    Answers, Batch, Description, DetectionDecoder, Engine, EngineError, LoadRequest, Loaded,
+    Answers, Batch, Description, DetectionDecoder, Engine, EngineError, LoadRequest, Loaded, SequenceBuckets,
     numbers::{largest, widen},
 };
 use crate::panics::panic_text;
@@ -45,6 +45,8 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
             let decoder = plans.first().map(|plan| model::decoder(request, &plan.rows));
             Ok(Box::new(Tract {
                 states,
+                sequences: Arc::clone(&request.sequences),
+                full: request.benchmark.model.sequence_length().unwrap_or(0),
                 decoder: decoder.transpose()?.flatten(),
                 response: request.benchmark.model.response,
                 class_offset: request.benchmark.model.class_offset,
@@ -66,6 +68,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
 /// A stream's state of a plan, with reusable input tensors.
 struct PlanState {
     batch_size: usize,
+    bucket: usize,
     sample_bytes: usize,
     state: TypedSimpleState,
     inputs: Vec<StateInput>,
@@ -111,6 +114,7 @@ impl PlanState {
         });
         Ok(Self {
             batch_size: plan.batch_size,
+            bucket: plan.bucket,
             sample_bytes: plan.sample_bytes,
             state,
             inputs: inputs.collect::<Result<_, _>>().map_err(refused)?,
@@ -144,8 +148,11 @@ impl PlanState {
 
 /// One stream.
 struct Tract {
-    /// The plans' states by ascending batch size, at least one.
+    /// The plans' states by ascending length of sequences and batch size, at least one.
     states: Vec<PlanState>,
+    sequences: Arc<SequenceBuckets>,
+    /// Tokens of a full sequence.
+    full: usize,
     response: Response,
     class_offset: i32,
     /// For the response `detections`.
@@ -159,7 +166,9 @@ impl Engine for Tract {
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
         let (size, max) = (batch.samples.len(), self.max_batch());
-        let large_enough = self.states.iter_mut().find(|state| state.batch_size >= size);
+        let bucket = self.sequences.of_batch(batch.samples);
+        let fits = |state: &&mut PlanState| state.bucket == bucket && state.batch_size >= size;
+        let large_enough = self.states.iter_mut().find(fits);
         let Some(state) = large_enough.filter(|_| size > 0) else {
             return Err(EngineError::BatchSize { size, max });
         };
@@ -167,12 +176,18 @@ impl Engine for Tract {
         let rows = state.batch_size;
         if let Some(decoder) = &mut self.decoder {
             for (place, sample) in batch.samples.iter().enumerate() {
-                let row = |output: usize| {
-                    let bytes = outputs[output].as_bytes();
-                    let row = bytes.len() / rows;
-                    &bytes[place * row..][..row]
-                };
+                let row = |output: usize| row_of(&outputs[output], rows, place);
                 decoder.push(sample.index, row, answers);
+            }
+            return Ok(());
+        }
+        if self.sequences.are_several() {
+            for (place, sample) in batch.samples.iter().enumerate() {
+                let rows = outputs
+                    .iter()
+                    .map(|output| (row_of(output, rows, place), output.datum_type().size_of()));
+                let tokens = self.sequences.tokens(sample.index, self.full);
+                answers.push_stacked_sequence(rows, tokens, self.full);
             }
             return Ok(());
         }
@@ -191,26 +206,27 @@ impl Engine for Tract {
     }
 }
 
+/// Returns the row of a sample, of `rows` rows of an output.
+fn row_of(output: &TValue, rows: usize, sample: usize) -> &[u8] {
+    let bytes = output.as_bytes();
+    let row = bytes.len() / rows;
+    &bytes[sample * row..][..row]
+}
+
 /// Adds the first `count` of `rows` rows of the outputs, unchanged.
 fn push_tensors(outputs: &[TValue], rows: usize, count: usize, response: Response, answers: &mut Answers) {
     if response == Response::Stacked {
         for sample in 0..count {
-            let rows = outputs.iter().map(|output| {
-                let bytes = output.as_bytes();
-                let row = bytes.len() / rows;
-                (&bytes[sample * row..][..row], output.datum_type().size_of())
-            });
+            let rows = outputs
+                .iter()
+                .map(|output| (row_of(output, rows, sample), output.datum_type().size_of()));
             answers.push_stacked(rows);
         }
         return;
     }
     if response == Response::AllOutputs {
         for sample in 0..count {
-            answers.push_joined(outputs.iter().map(|output| {
-                let bytes = output.as_bytes();
-                let row = bytes.len() / rows;
-                &bytes[sample * row..][..row]
-            }));
+            answers.push_joined(outputs.iter().map(|output| row_of(output, rows, sample)));
         }
         return;
     }

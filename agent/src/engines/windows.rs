@@ -33,6 +33,7 @@ pub(super) fn load(
         benchmark: &of_windows,
         image_sizes: Arc::clone(&request.image_sizes),
         volumes: Arc::default(),
+        sequences: Arc::default(),
         model_file: request.model_file.clone(),
         ..*request
     })?;

@@ -18,8 +18,11 @@ use crate::npy_header::NpyHeader;
 pub(crate) struct ArraySet(Vec<Array>);
 
 struct Array {
+    name: String,
     path: PathBuf,
     file: File,
+    /// Number of samples.
+    total: usize,
     /// Offset of the first sample in bytes.
     begin: u64,
     /// Bytes of one row.
@@ -47,19 +50,45 @@ impl ArraySet {
             let Some((row, behind)) = rest.split_at_mut_checked(array.row) else {
                 break;
             };
-            let offset = array.begin + (index as u64) * (array.row as u64);
-            let read = array.file.read_exact_at(row, offset);
-            read.map_err(|source| SampleError::Unreadable {
-                path: array.path.clone(),
-                source,
-            })?;
+            array.read(index, row)?;
             rest = behind;
         }
         Ok(())
     }
+
+    /// Returns what `map` makes of each sample's row of an input, in the order of the samples. Empty without such an input.
+    ///
+    /// # Errors
+    /// [`SampleError::Unreadable`].
+    pub(crate) fn map_rows<T>(
+        &self,
+        input: &str,
+        mut map: impl FnMut(&[u8]) -> T,
+    ) -> Result<Vec<T>, SampleError> {
+        let Some(array) = self.0.iter().find(|array| array.name == input) else {
+            return Ok(Vec::new());
+        };
+        let mut row = vec![0; array.row];
+        (0..array.total)
+            .map(|index| {
+                array.read(index, &mut row)?;
+                Ok(map(&row))
+            })
+            .collect()
+    }
 }
 
 impl Array {
+    /// Reads the row of the sample with this index.
+    fn read(&self, index: usize, row: &mut [u8]) -> Result<(), SampleError> {
+        let offset = self.begin + (index as u64) * (self.row as u64);
+        let read = self.file.read_exact_at(row, offset);
+        read.map_err(|source| SampleError::Unreadable {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
     fn open(directory: &Path, input: &ModelInput<'_>, total: usize) -> Result<Self, SampleError> {
         let path = directory.join(format!("{}.npy", input.name.unwrap_or_default()));
         let unreadable = |source| SampleError::Unreadable {
@@ -92,8 +121,10 @@ impl Array {
             });
         }
         Ok(Self {
+            name: input.name.unwrap_or_default().to_owned(),
             path,
             file,
+            total,
             begin,
             row,
         })

@@ -1,14 +1,16 @@
 //! The SUT without a queue: LoadGen's issuing thread computes within the issue call. This is the shortest path for one
 //! query at a time, and the only one for engines that answer immediately.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use regatta_loadgen::sut::{Completer, Query, QuerySample, SutError, SystemUnderTest};
 
 use super::{
     fault::{FirstFault, HarnessError},
     lane::Lane,
+    sequences::longest_first,
 };
+use crate::engines::SequenceBuckets;
 
 /// A SUT that computes on the issuing thread.
 pub(crate) struct DirectSut {
@@ -20,17 +22,19 @@ pub(crate) struct DirectSut {
 
 struct DirectLane {
     lane: Lane,
-    /// Buffer for a batch of a query whose samples are not contiguous in memory.
+    /// Buffer for a batch of a query whose samples are not contiguous in memory, or are sorted.
     batch: Vec<QuerySample>,
+    /// The lengths of sequences by which a query's samples are sorted.
+    sorted: Arc<SequenceBuckets>,
 }
 
 impl DirectSut {
-    /// Returns a SUT with one lane.
-    pub(crate) fn new(name: String, lane: Lane, fault: FirstFault) -> Self {
+    /// Returns a SUT with one lane. Batches have samples of one length in `sorted`.
+    pub(crate) fn new(name: String, lane: Lane, sorted: Arc<SequenceBuckets>, fault: FirstFault) -> Self {
         let batch = Vec::with_capacity(lane.max_batch());
         Self {
             name,
-            lane: Mutex::new(DirectLane { lane, batch }),
+            lane: Mutex::new(DirectLane { lane, batch, sorted }),
             fault,
         }
     }
@@ -39,6 +43,9 @@ impl DirectSut {
 impl DirectLane {
     fn serve(&mut self, query: Query<'_>, completer: &Completer) -> Result<(), HarnessError> {
         let most = self.lane.max_batch();
+        if self.sorted.are_several() {
+            return self.serve_sorted(query, most, completer);
+        }
         if let Some(samples) = query.as_slice() {
             return samples
                 .chunks(most)
@@ -52,6 +59,31 @@ impl DirectLane {
             self.lane.serve(&self.batch, completer)?;
         }
         Ok(())
+    }
+
+    fn serve_sorted(
+        &mut self,
+        query: Query<'_>,
+        most: usize,
+        completer: &Completer,
+    ) -> Result<(), HarnessError> {
+        self.batch.clear();
+        for sample in longest_first(query, &self.sorted) {
+            let bucket = self.sorted.of(sample.index);
+            let differs = self
+                .batch
+                .first()
+                .is_some_and(|first| self.sorted.of(first.index) != bucket);
+            if differs || self.batch.len() == most {
+                self.lane.serve(&self.batch, completer)?;
+                self.batch.clear();
+            }
+            self.batch.push(sample);
+        }
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        self.lane.serve(&self.batch, completer)
     }
 }
 

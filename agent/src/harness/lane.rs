@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_loadgen::sut::{Completer, QuerySample, QuerySampleResponse, ResponseId};
+use regatta_loadgen::sut::{Completer, QuerySample, QuerySampleIndex, QuerySampleResponse, ResponseId};
 
 use super::{fault::HarnessError, library::Library, unit_log::UnitLog};
 use crate::{
@@ -84,19 +84,38 @@ impl Lane {
         self.engine.unit_name()
     }
 
-    /// Computes batches of `size` blank samples until `goes_on` returns `false`. This warms up caches, clocks and
-    /// lazily created parts of the engine before LoadGen starts. The library must have space for `size` blank samples.
+    /// Computes batches of `size` blank samples, of the longest sequences, until `goes_on` returns `false`. This warms up caches, clocks
+    /// and lazily created parts of the engine before LoadGen starts. The library must have space for `size` blank samples.
     ///
     /// # Errors
     /// [`HarnessError`] when the engine fails.
     pub(crate) fn compute_blank(
         &mut self,
         size: usize,
+        goes_on: impl FnMut() -> bool,
+    ) -> Result<(), HarnessError> {
+        let longest = self.blank_samples().last().copied().unwrap_or(0);
+        self.compute_blank_as(longest, size, goes_on)
+    }
+
+    /// Returns the samples that blank ones stand for: one of each length of sequences.
+    pub(crate) fn blank_samples(&self) -> Vec<QuerySampleIndex> {
+        self.library.blank_samples()
+    }
+
+    /// As [`compute_blank`](Self::compute_blank), with blank samples of the size of sample `index`.
+    ///
+    /// # Errors
+    /// [`HarnessError`] when the engine fails.
+    pub(crate) fn compute_blank_as(
+        &mut self,
+        index: QuerySampleIndex,
+        size: usize,
         mut goes_on: impl FnMut() -> bool,
     ) -> Result<(), HarnessError> {
         let blank_sample = QuerySample {
             id: ResponseId(0),
-            index: self.library.blank_sample(),
+            index,
         };
         let samples = vec![blank_sample; size];
         let loaded = self.library.loaded();

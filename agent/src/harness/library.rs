@@ -10,6 +10,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
+use regatta_config::engine_settings::SequenceLengths;
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
 use regatta_types::{
@@ -24,9 +25,10 @@ use super::{
     fault::FirstFault,
     map_file::{MapFileError, read_image_sizes, read_sample_names},
     npy::{SampleError, read_sample},
+    sequences::{SequenceError, read_buckets},
     volumes::read_volumes,
 };
-use crate::engines::tensorrt::SharedSamples;
+use crate::engines::{SequenceBuckets, tensorrt::SharedSamples};
 
 /// Why a dataset cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +105,9 @@ pub(crate) enum LibraryError {
         /// The problem.
         problem: &'static str,
     },
+    /// The requested lengths of sequences cannot be used.
+    #[error(transparent)]
+    Sequences(#[from] SequenceError),
     /// The samples do not fit into memory.
     #[error("{samples} samples of {sample_bytes} bytes do not fit into memory; lower performance_samples")]
     Memory {
@@ -120,6 +125,8 @@ pub(crate) struct Library {
     performance: usize,
     /// `None` if the engine does not read samples.
     data: Option<NpyData>,
+    /// The lengths of sequences, and each sample's.
+    sequences: Arc<SequenceBuckets>,
     fault: FirstFault,
 }
 
@@ -151,6 +158,7 @@ impl Library {
             total: dataset.total_samples,
             performance: dataset.performance_samples,
             data: None,
+            sequences: Arc::default(),
             fault,
         }
     }
@@ -221,9 +229,34 @@ impl Library {
             .unwrap_or_default()
     }
 
-    /// Returns the index of the sample whose size blank samples have.
-    pub(crate) fn blank_sample(&self) -> QuerySampleIndex {
-        self.data.as_ref().map_or(0, |data| data.sizes.smallest_sample())
+    /// Sets the lengths at which sequences are computed. Reads the tokens of all samples.
+    ///
+    /// # Errors
+    /// [`LibraryError`] when the benchmark cannot have these lengths.
+    pub(crate) fn cut_sequences(
+        &mut self,
+        benchmark: &Benchmark,
+        lengths: Option<&SequenceLengths>,
+    ) -> Result<(), LibraryError> {
+        let arrays = self.data.as_ref().and_then(|data| match &data.files {
+            Files::PerInput(arrays) => Some(arrays),
+            Files::OneEach(_) => None,
+        });
+        self.sequences = Arc::new(read_buckets(benchmark, lengths, arrays)?);
+        Ok(())
+    }
+
+    /// Returns the lengths at which sequences are computed, and each sample's.
+    pub(crate) fn sequences(&self) -> Arc<SequenceBuckets> {
+        Arc::clone(&self.sequences)
+    }
+
+    /// Returns the samples whose sizes blank samples have: one of each length of sequences, the shortest first. At least one.
+    pub(crate) fn blank_samples(&self) -> Vec<QuerySampleIndex> {
+        if self.sequences.are_several() {
+            return self.sequences.examples();
+        }
+        vec![self.data.as_ref().map_or(0, |data| data.sizes.smallest_sample())]
     }
 
     /// Sets the allocator of the memory that the engine shares.

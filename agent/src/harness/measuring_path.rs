@@ -68,7 +68,14 @@ impl SystemUnderTest for Watched<'_> {
 fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSettings) -> (u64, u64) {
     let (fixture, logs) = (Fixture::new(), tempfile::tempdir().unwrap());
     let batch = if scenario == Scenario::MultiStream { 8 } else { 1 };
-    let engine_request = subject.engine_request(&fixture, "fp32", batch, 1);
+    let engine_request = match &settings.engine.sequence_lengths {
+        None => subject.engine_request(&fixture, "fp32", batch, 1),
+        Some(lengths) => {
+            fixture.take_sequences();
+            let sequences = SequenceBuckets::new(lengths.tokens().to_vec(), std::iter::empty());
+            subject.request_of_sequences(&fixture, batch, 1, &sequences)
+        }
+    };
     let mut request = RunRequest::new("pixels", scenario, Mode::PerformanceOnly, logs.path());
     let conf = "*.*.min_query_count = 500\n*.*.max_query_count = 500\n*.*.min_duration = 0\n\
                 *.Server.target_qps = 5000\n";
@@ -121,6 +128,28 @@ fn the_measuring_path_allocates_nothing() {
                     "{subject} {scenario} on {units}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn sequences_of_several_lengths_allocate_nothing() {
+    let settings = HarnessSettings {
+        engine: EngineSettings {
+            warmup_duration: Some(Duration::from_millis(1)),
+            sequence_lengths: "16,40,64".parse().ok(),
+            // The issuing thread computes, so that its allocations are all there are.
+            dispatch: Some(Dispatch::Direct),
+            ..EngineSettings::default()
+        },
+        ..HarnessSettings::default()
+    };
+    let judged = |subject: &&Subject| subject.has_lengths() && subject.has_types() && subject.units() == 1;
+    for subject in subjects().iter().filter(judged) {
+        for scenario in Scenario::ALL {
+            let (allocations, queries) = allocations_of(subject, scenario, &settings);
+            let expected = if scenario == Scenario::Offline { 1 } else { 500 };
+            assert_eq!((allocations, queries), (0, expected), "{subject} {scenario}");
         }
     }
 }

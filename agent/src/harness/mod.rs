@@ -18,6 +18,7 @@ mod npy;
 mod plan;
 mod queue;
 mod queued;
+mod sequences;
 mod settings;
 mod tensorrt_request;
 #[cfg(test)]
@@ -55,7 +56,7 @@ use self::{
     queued::QueuedSut,
     unit_log::UnitLog,
 };
-use crate::engines::{self, Description, EngineError, LoadRequest, tensorrt::EngineRequest};
+use crate::engines::{self, Description, EngineError, LoadRequest, SequenceBuckets, tensorrt::EngineRequest};
 
 /// Why a harness cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -114,12 +115,8 @@ impl Harness {
         test: &TestSettings,
         scratch: Option<&Path>,
     ) -> Result<Self, SetUpError> {
-        let engine_request = tensorrt_request::engine_request(
-            &settings.engine,
-            test.scenario,
-            benchmark.model.windows.is_some(),
-            scratch,
-        );
+        let engine_request =
+            tensorrt_request::engine_request(&settings.engine, test.scenario, &benchmark.model, scratch);
         Self::with_request(benchmark, kind, settings, test, scratch, &engine_request)
     }
 
@@ -146,6 +143,10 @@ impl Harness {
                 image_sizes(benchmark, scratch)?,
             ),
         };
+        if kind.computes() {
+            library.cut_sequences(benchmark, settings.engine.sequence_lengths.as_ref())?;
+        }
+        let sequences = library.sequences();
         let known;
         let engine_request = if kind == EngineKind::Tensorrt {
             known = engine_request.on_this_machine()?;
@@ -164,6 +165,7 @@ impl Harness {
             model_file,
             image_sizes,
             volumes: library.volumes(),
+            sequences: Arc::clone(&sequences),
             batch_sizes: &plan.batch_sizes,
             batch_size_is_request: plan.batch_size_is_request,
             takes_any_batch: test.scenario == Scenario::Offline,
@@ -186,9 +188,24 @@ impl Harness {
             .warmup_duration
             .unwrap_or_else(|| default_warm_up(kind));
         warm_up::warm_up(&mut lanes, length).map_err(SetUpError::WarmUp)?;
-        let shared = units::share(&mut lanes, settings, test, length).map_err(SetUpError::WarmUp)?;
+        let has_lengths = sequences.are_several();
+        let shared =
+            units::share(&mut lanes, settings, test, length, has_lengths).map_err(SetUpError::WarmUp)?;
         let units = units::log_units(&mut lanes, test, benchmark.dataset.total_samples);
-        let sut = serve(&plan, format!("regatta-{kind}"), lanes, shared.policy, &fault)?;
+        // Only an Offline query has all samples at once, so that its order can change.
+        let sorted = if test.scenario == Scenario::Offline {
+            sequences
+        } else {
+            Arc::default()
+        };
+        let sut = serve(
+            &plan,
+            format!("regatta-{kind}"),
+            lanes,
+            shared.policy,
+            sorted,
+            &fault,
+        )?;
         Ok(Self {
             description: loaded.description,
             library,
@@ -245,17 +262,18 @@ fn serve(
     name: String,
     mut lanes: Vec<Lane>,
     sharing: Option<Box<dyn Policy + Send>>,
+    sorted: Arc<SequenceBuckets>,
     fault: &FirstFault,
 ) -> Result<Box<dyn SystemUnderTest>, SetUpError> {
     match (plan.dispatch, lanes.pop()) {
-        (Dispatch::Direct, Some(lane)) => Ok(Box::new(DirectSut::new(name, lane, fault.clone()))),
+        (Dispatch::Direct, Some(lane)) => Ok(Box::new(DirectSut::new(name, lane, sorted, fault.clone()))),
         (_, last) => {
             lanes.extend(last);
             // An engine may have a larger batch than planned. The queue must hold twice what all lanes take at once.
             let twice = 2 * lanes.iter().map(Lane::max_batch).sum::<usize>();
             let capacity = plan.queue_capacity.map(|planned| planned.max(twice));
             let at_once = lanes.iter().map(Lane::max_batch).fold(1, usize::max);
-            let queue = SampleQueue::new(plan.gather, at_once, capacity, sharing);
+            let queue = SampleQueue::new(plan.gather, at_once, capacity, sharing).sorted_by(sorted);
             let sut = QueuedSut::start(name, lanes, queue, fault.clone()).map_err(SetUpError::Threads)?;
             Ok(Box::new(sut))
         }

@@ -1,14 +1,17 @@
 //! The queue between LoadGen's issuing thread and the workers: samples go in as issued and come out as batches. It does
-//! not know engines. A policy decides how units share the samples.
+//! not know engines. A policy decides how units share the samples. Sequences of different lengths may be sorted.
 
 use std::{
     collections::VecDeque,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use regatta_loadgen::sut::{Completer, Query, QuerySample};
 use regatta_schedule::policy::Policy;
+
+use super::sequences::longest_first;
+use crate::engines::SequenceBuckets;
 
 /// When a worker takes a partial batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub(crate) struct SampleQueue {
     /// Number of samples from which the issuing thread blocks. `None` never blocks it, because that would change
     /// LoadGen's schedule.
     capacity: Option<usize>,
+    /// The lengths of sequences by which a query's samples are sorted. A batch has samples of one length.
+    sorted: Arc<SequenceBuckets>,
     /// Start of the policy's clock.
     begun: Instant,
     state: Mutex<State>,
@@ -100,11 +105,17 @@ impl SampleQueue {
             gather,
             at_once,
             capacity,
+            sorted: Arc::default(),
             begun: Instant::now(),
             state,
             arrived: Condvar::new(),
             not_full: Condvar::new(),
         }
+    }
+
+    /// Sorts each query's samples by their lengths. There must be no policy, because it would not know which samples share a batch.
+    pub(crate) fn sorted_by(self, sorted: Arc<SequenceBuckets>) -> Self {
+        Self { sorted, ..self }
     }
 
     /// Adds a query's samples, and waits for space if the queue has a capacity.
@@ -113,13 +124,25 @@ impl SampleQueue {
     /// The reason for which the queue was closed.
     pub(crate) fn push(&self, query: Query<'_>, completer: &Completer) -> Result<(), String> {
         self.lock().left += query.len();
+        if self.sorted.are_several() {
+            self.add(longest_first(query, &self.sorted), query.len(), completer)
+        } else {
+            self.add(query.iter(), query.len(), completer)
+        }
+    }
+
+    /// Adds `count` samples.
+    fn add(
+        &self,
+        mut samples: impl Iterator<Item = QuerySample>,
+        count: usize,
+        completer: &Completer,
+    ) -> Result<(), String> {
         let mut begin = 0;
-        while begin < query.len() {
+        while begin < count {
             let mut state = self.wait_for_space()?;
-            let end = query.len().min(begin + self.at_once);
-            state
-                .samples
-                .extend((begin..end).map(|position| query.sample(position)));
+            let end = count.min(begin + self.at_once);
+            state.samples.extend(samples.by_ref().take(end - begin));
             if self.gather.patience().is_some() {
                 let now = Instant::now();
                 state.arrivals.extend((begin..end).map(|_| now));
@@ -127,7 +150,7 @@ impl SampleQueue {
             state.completer = Some(completer.clone());
             state.flushed = false;
             drop(state);
-            if end - begin == 1 && query.len() == 1 {
+            if end - begin == 1 && count == 1 {
                 self.arrived.notify_one()
             } else {
                 self.arrived.notify_all()
@@ -180,11 +203,11 @@ impl SampleQueue {
             if state.closed.is_some() {
                 return None;
             }
-            let waiting = state.samples.len();
+            let (waiting, is_last_of_length) = self.front(&state, most);
             let size = if state.policy.is_some() {
                 state.portion(unit, most, self.now())
-            } else if waiting >= most || (waiting > 0 && self.may_be_short(&state)) {
-                waiting.min(most)
+            } else if waiting >= most || is_last_of_length || (waiting > 0 && self.may_be_short(&state)) {
+                waiting
             } else {
                 0
             };
@@ -205,6 +228,18 @@ impl SampleQueue {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
+    }
+
+    /// Returns how many samples at the front may be one batch of at most `most`, and whether a sample of another length follows them.
+    fn front(&self, state: &State, most: usize) -> (usize, bool) {
+        let waiting = state.samples.len().min(most);
+        let first = state.samples.front().filter(|_| self.sorted.are_several());
+        let Some(first) = first.map(|sample| self.sorted.of(sample.index)) else {
+            return (waiting, false);
+        };
+        let of_length = |sample: &&QuerySample| self.sorted.of(sample.index) == first;
+        let size = state.samples.iter().take(most).take_while(of_length).count();
+        (size, size < waiting)
     }
 
     /// Tells the policy that the oldest batch of `unit` is done. This may change what other units take.
@@ -290,6 +325,28 @@ mod tests {
         assert_eq!(deadline(), None);
     }
 
+    #[test]
+    fn a_batch_has_samples_of_one_length() {
+        let lengths = SequenceBuckets::new(vec![2, 4], (0..9).map(|index| 2 + index % 3));
+        let queue = SampleQueue::new(Gather::UntilFull, 4, Some(64), None).sorted_by(Arc::new(lengths));
+        let completer = Completer::new(Arc::new(Nobody));
+        let samples: Vec<_> = (0..9)
+            .map(|index| QuerySample {
+                id: ResponseId(index as u64),
+                index,
+            })
+            .collect();
+        queue.push(Query::Slice(&samples), &completer).unwrap();
+        queue.flush().unwrap();
+        let mut batch = Vec::new();
+        let mut batches = Vec::new();
+        while queue.lock().left > 0 {
+            queue.take(&mut batch, 4, 0).unwrap();
+            batches.push(batch.iter().map(|sample| sample.index).collect::<Vec<_>>());
+        }
+        assert_eq!(batches, [vec![1, 2, 4, 5], vec![7, 8], vec![0, 3, 6]]);
+    }
+
     /// Adds these queries and takes them out again, a few times, on one thread. Returns the allocations.
     fn allocations_of(queue: &SampleQueue, queries: &[usize], batch: usize) -> u64 {
         let completer = Completer::new(std::sync::Arc::new(Nobody));
@@ -321,6 +378,9 @@ mod tests {
             // 63 samples are in the queue, below its capacity, when the last 16 arrive.
             assert_eq!(allocations_of(&queue, &[63, 16], 16), 0);
         }
+        let lengths = SequenceBuckets::new(vec![1, 2], std::iter::once(1));
+        let queue = SampleQueue::new(Gather::UntilFull, 16, Some(64), None).sorted_by(Arc::new(lengths));
+        assert_eq!(allocations_of(&queue, &[63, 16], 16), 0);
         let patience = Gather::Within(Duration::from_micros(1));
         let queue = SampleQueue::new(patience, 1, None, None);
         assert_eq!(allocations_of(&queue, &[1; RESERVED], 64), 0);

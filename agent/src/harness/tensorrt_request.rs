@@ -8,7 +8,7 @@ use std::{
 use regatta_config::engine_settings::{EnginePrecision, EngineSettings};
 use regatta_cuda::WaitMode;
 use regatta_tensorrt::Precision;
-use regatta_types::Scenario;
+use regatta_types::{Scenario, benchmark::Model};
 
 use crate::engines::tensorrt::{EngineRequest, Graphs, Installation, UnitRequest};
 
@@ -17,13 +17,16 @@ const ENGINES: &str = "engines";
 /// Number of DLA cores when a setting mentions DLA without a number: the most that any Jetson has.
 const ALL_DLAS: usize = 2;
 
-/// Returns the request of a run. `has_windows`: the benchmark's model sees samples in sliding windows, and batches are of windows.
+/// Returns the request of a run. If the model sees samples in sliding windows, batches are of windows.
 pub(crate) fn engine_request(
     settings: &EngineSettings,
     scenario: Scenario,
-    has_windows: bool,
+    model: &Model,
     scratch: Option<&Path>,
 ) -> EngineRequest {
+    let has_windows = model.windows.is_some();
+    let further = settings.tensorrt_plugins.iter().flat_map(|paths| &paths.0);
+    let plugins = model.tensorrt_plugins.iter().chain(further);
     let gpus = settings.gpus.clone().unwrap_or_default();
     let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
     let dla_cores = match scenario {
@@ -36,6 +39,9 @@ pub(crate) fn engine_request(
     EngineRequest {
         installation: Installation::of_this_machine(),
         cache: engine_cache(scratch),
+        plugins: plugins
+            .map(|path| scratch.unwrap_or(Path::new("")).join(path))
+            .collect(),
         precision: settings.precision.map(|precision| match precision {
             EnginePrecision::Fp32 => Precision::AsInNetwork,
             EnginePrecision::Fp16 => Precision::Fp16,
@@ -164,10 +170,12 @@ pub(crate) fn engine_cache(scratch: Option<&Path>) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use regatta_test_support::fixture::Fixture;
+
     use super::*;
 
     fn of(settings: EngineSettings, scenario: Scenario) -> EngineRequest {
-        engine_request(&settings, scenario, false, None)
+        engine_request(&settings, scenario, &Fixture::new().benchmark().model, None)
     }
 
     #[test]

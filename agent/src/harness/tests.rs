@@ -1,5 +1,7 @@
 //! Tests of the harness through LoadGen's interface, with real engines, real files, and a test sink.
 
+mod sequences;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Condvar, Mutex},

@@ -25,7 +25,8 @@ pub(crate) struct Shared {
     pub(crate) board: Option<BoardModel>,
 }
 
-/// Measures the units' service times if the policy needs them or they are requested, and chooses the policy.
+/// Measures the units' service times if the policy needs them or they are requested, and chooses the policy. With sequences of several lengths
+/// (`has_lengths`), times do not hold for all batches of an Offline query, and any free unit takes the next one.
 ///
 /// # Errors
 /// [`HarnessError`] when an engine fails during the measurement.
@@ -34,10 +35,12 @@ pub(crate) fn share(
     settings: &HarnessSettings,
     test: &TestSettings,
     length: Duration,
+    has_lengths: bool,
 ) -> Result<Shared, HarnessError> {
     let units = warm_up::units(lanes);
     let at_once = matches!(test.scenario, Scenario::Offline | Scenario::MultiStream);
-    let by_times = units > 1 && at_once && settings.engine.sharing != Some(Sharing::FirstFree);
+    let is_even = !(has_lengths && test.scenario == Scenario::Offline);
+    let by_times = units > 1 && at_once && is_even && settings.engine.sharing != Some(Sharing::FirstFree);
     if !by_times && !settings.learn {
         return Ok(Shared::default());
     }

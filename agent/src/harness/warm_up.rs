@@ -13,14 +13,19 @@ use super::{fault::HarnessError, lane::Lane};
 /// Fewest batches per unit in a measurement, however short the warm-up is.
 const LEAST: usize = 4;
 
-/// Computes full batches on every lane for about `length`, one lane at a time. Does nothing if `length` is zero.
+/// Computes full batches on every lane for about `length`, one lane and one length of sequences at a time. Does nothing if `length` is
+/// zero.
 ///
 /// # Errors
 /// [`HarnessError`] when an engine fails.
 pub(crate) fn warm_up(lanes: &mut [Lane], length: Duration) -> Result<(), HarnessError> {
     for lane in lanes.iter_mut().filter(|_| !length.is_zero()) {
-        let end = Instant::now() + length;
-        lane.compute_blank(lane.max_batch(), || Instant::now() < end)?;
+        let samples = lane.blank_samples();
+        let share = length / u32::try_from(samples.len().max(1)).unwrap_or(u32::MAX);
+        for sample in samples {
+            let end = Instant::now() + share;
+            lane.compute_blank_as(sample, lane.max_batch(), || Instant::now() < end)?;
+        }
     }
     Ok(())
 }

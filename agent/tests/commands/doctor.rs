@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use regatta_test_support::fake_tensorrt::FakeTensorrt;
 use tempfile::TempDir;
 
-use crate::support::{Ended, agent};
+use crate::support::{Ended, agent, place::Place};
 
 /// Writes a board's root to a new directory.
 fn lay_down(board: &str) -> TempDir {
@@ -200,4 +200,38 @@ fn a_faulty_driver_is_reported_and_delays_nothing() {
             { "name": "another fake GPU", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1 << 30, "integrated": false },
         ])
     );
+}
+
+/// Both kinds of libraries are where `device deploy` installs them or `REGATTA_PLUGINS` names them.
+#[test]
+fn libraries_and_engines_of_this_machine_are_listed() {
+    let (place, plugins) = (Place::new(), tempfile::tempdir().unwrap());
+    place.build(&["--batch", "4"], &[]);
+    let plugin = plugins.path().join("libregatta_loadgen-0123456789.so");
+    fs::write(&plugin, "").unwrap();
+    let directories = std::env::join_paths([place.fakes.shims(), plugins.path().to_owned()]).unwrap();
+    let environment = [("REGATTA_PLUGINS", directories.to_str().unwrap())];
+    let seen = place.agent(&["doctor", "--json"], &environment);
+    let seen: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
+    let installed = &seen["installed"];
+    assert_eq!(installed["shims"][0]["tensorrt"], "8.5.2", "{installed:#}");
+    assert_eq!(
+        installed["loadgens"][0],
+        serde_json::json!({ "revision": "0123456789", "version": null, "submittable": null, "path": plugin })
+    );
+    let engine = &installed["engines"][0];
+    assert_eq!(
+        (&engine["batch"], &engine["error"]),
+        (&4.into(), &serde_json::Value::Null)
+    );
+    assert_eq!(installed["errors"], serde_json::json!([]));
+    let text = place.agent(&["doctor"], &environment).stdout;
+    let key = engine["key"].as_str().unwrap();
+    for words in [
+        "\nshim         for TensorRT 8.5.2, /".to_owned(),
+        "\nLoadGen      of unknown version @ 0123456789, /".to_owned(),
+        format!("\nengine       {key}: batch 4, TensorRT 8.5.2, "),
+    ] {
+        assert!(text.contains(&words), "{words}: {text}");
+    }
 }

@@ -219,6 +219,38 @@ fn the_real_tensorrt_builds_a_network_whose_dimensions_are_free() {
     place.refused(&words(&build(&shapes.replace("64", "63"))), 3);
 }
 
+/// Each input has a shape for each length, and each length has profiles.
+#[cfg(feature = "tract")]
+#[test]
+fn the_real_tensorrt_builds_a_network_for_several_lengths() {
+    let Some(place) = Place::real() else { return };
+    fs::write(place.scratch.path().join("free.onnx"), onnx::sequences()).unwrap();
+    let shapes = |lengths: &[u32]| {
+        let inputs = ["input_ids", "input_mask", "segment_ids"];
+        let flags = lengths.iter().flat_map(|length| {
+            inputs
+                .iter()
+                .map(move |input| format!(" --input-shape {input}={length}"))
+        });
+        flags.collect::<String>()
+    };
+    let build = |shapes: &str| format!("build --onnx free.onnx --batch 4 --profiles 2{shapes}");
+    let one = place.json(&words(&build(&shapes(&[64]))), 0);
+    let several = place.json(&words(&build(&shapes(&[16, 40, 64]))), 0);
+    assert_eq!(several["manifest"]["input_shapes"].as_array().unwrap().len(), 9);
+    let bytes = |built: &serde_json::Value| built["plan_bytes"].as_u64().unwrap();
+    assert!(bytes(&several) > bytes(&one), "{several:#}");
+    let uneven = format!(
+        "{} --input-shape input_ids=40 --input-shape input_mask=40 --input-shape input_ids=16",
+        shapes(&[64])
+    );
+    let message = place.refused(&words(&build(&uneven)), 2);
+    assert!(
+        message.contains("the input input_mask has 2 shapes, but another input has 3"),
+        "{message}"
+    );
+}
+
 #[test]
 fn the_real_tensorrt_refuses_with_its_own_words() {
     let Some(place) = Place::real() else { return };
@@ -364,7 +396,7 @@ fn a_missing_part_is_reported_with_a_hint() {
     assert!(
         other
             .refused(&["build", "--onnx", "digits.onnx"], 3)
-            .contains("has ABI 99, but this agent needs ABI 5")
+            .contains("has ABI 99, but this agent needs ABI 6")
     );
 }
 

@@ -6,6 +6,8 @@ mod choice;
 mod faults;
 mod gpus;
 mod making;
+mod plugins;
+mod sequences;
 
 #[cfg(feature = "tract")]
 use std::path::PathBuf;

@@ -9,6 +9,7 @@ mod server;
 mod tree;
 
 pub(crate) use asset_store::{AssetStore, AssetStoreError, LockedAssetStore};
+use regatta_config::engine_settings::EngineSettings;
 use regatta_types::{
     assets::{Asset, Assets},
     documents::RunSpec,
@@ -73,6 +74,9 @@ pub(crate) fn name_in(
 pub(crate) fn places(spec: &RunSpec) -> Vec<String> {
     let benchmark = &spec.benchmark;
     let mut places = benchmark.model.files();
+    // A run whose settings are not valid has failed before.
+    let settings = EngineSettings::try_from(&spec.engine).unwrap_or_default();
+    places.extend(settings.tensorrt_plugins.into_iter().flat_map(|paths| paths.0));
     places.extend([benchmark.dataset.dir.clone(), benchmark.dataset.map.clone()]);
     places
 }

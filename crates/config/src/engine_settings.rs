@@ -4,6 +4,7 @@
 
 mod declaration;
 mod search;
+mod sequence_lengths;
 mod toml_table;
 mod units;
 mod value;
@@ -18,8 +19,9 @@ use regatta_types::{
 pub use self::{
     declaration::{EngineSettings, SETTINGS, Setting, SettingSource},
     search::{Bound, SearchRule, SearchValues},
+    sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnit, SimUnits},
-    value::{Dispatch, EngineBuild, EnginePrecision, InputType, Sharing, TimingWait, ValueType},
+    value::{Dispatch, EngineBuild, EnginePrecision, InnerPaths, InputType, Sharing, TimingWait, ValueType},
 };
 
 /// The error for a setting that an engine cannot use.

@@ -31,6 +31,15 @@ fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
             "sim_units" => {
                 "[a-z][a-z0-9]{0,5}=[0-9]{1,6}\\+[0-9]{1,6}(,dla[01]=[0-9]{1,6}\\+[0-9]{1,6}){0,2}".boxed()
             }
+            "sequence_lengths" => proptest::collection::btree_set(1_u32..=1 << 20, 1..17)
+                .prop_map(|lengths| {
+                    let lengths: Vec<String> = lengths.iter().map(ToString::to_string).collect();
+                    lengths.join(",")
+                })
+                .boxed(),
+            "tensorrt_plugins" => {
+                "[a-z]{1,8}(/[a-z0-9.]{0,7}[a-z])?(,[a-z]{1,8}/lib[a-z]{1,5}\\.so){0,2}".boxed()
+            }
             "sim_board" => prop_oneof![
                 Just("agx-orin.resnet50".to_owned()),
                 "[!-~]([ -~]{0,20}[!-~])?\\.toml",

@@ -1,5 +1,8 @@
 //! Build information of a plug-in, as `build.sh` writes it. `configs/rounds` lists what a round accepts.
 
+use std::path::Path;
+
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use serde::{Deserialize, Serialize};
 
 /// A plug-in's build information. It is compiled in, and in a file of the same name with `.json` beside the plug-in.
@@ -29,4 +32,13 @@ pub struct BuildInfo {
     pub rng_abi: String,
     /// The target machine, as the compiler names it.
     pub target: String,
+}
+
+impl BuildInfo {
+    /// Reads the file beside a plug-in; `None` when there is none that parses.
+    #[must_use]
+    pub fn beside(plugin: &Path) -> Option<Self> {
+        let text = regular_file::read(&plugin.with_extension("json"), LARGEST_TEXT).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
 }

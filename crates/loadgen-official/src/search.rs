@@ -108,6 +108,12 @@ impl SearchPath {
         unique.into_iter().map(str::to_owned).collect()
     }
 
+    /// Returns the revision in a plug-in's file name; `None` for another file.
+    #[must_use]
+    pub fn revision_of(path: &Path) -> Option<&str> {
+        revision_of(path)
+    }
+
     fn missing(&self, requested: Option<&str>, others: Vec<PathBuf>) -> PluginError {
         PluginError::Missing {
             requested: requested.map(str::to_owned),
@@ -126,9 +132,7 @@ fn revision_of(path: &Path) -> Option<&str> {
 
 /// Returns version and commit date, for selecting the newest. A plug-in without its `.json` counts as oldest.
 fn age(path: &Path) -> (Vec<u64>, String) {
-    let described = fs::read(path.with_extension("json")).ok();
-    let info = described.and_then(|text| serde_json::from_slice::<BuildInfo>(&text).ok());
-    info.map_or_else(Default::default, |info| {
+    BuildInfo::beside(path).map_or_else(Default::default, |info| {
         let numbers = info
             .loadgen_version
             .split('.')

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Grows with every change that a caller could notice. */
-#define REGATTA_TRT_ABI 5u
+#define REGATTA_TRT_ABI 6u
 
 typedef enum {
     REGATTA_TRT_OK = 0,
@@ -50,7 +50,8 @@ typedef void (*regatta_trt_layer)(void* user, const char* name, const char* type
  * Returns 0 when there is no further batch. */
 typedef int32_t (*regatta_trt_calibrate)(void* user, const char* const* names, void** buffers, int32_t count);
 
-/* What a model leaves free of an input besides the batch. */
+/* What a model leaves free of an input besides the batch. Inputs may have several, as many each: lengths of sequences. Each of them has
+ * profiles of its own; the first of every context come first. */
 typedef struct {
     const char* name; /* NULL: of the only input */
     int32_t rank;     /* without the batch */
@@ -68,7 +69,7 @@ typedef struct {
     size_t size;              /* sizeof of this struct, so that it can grow */
     const char* onnx;         /* path */
     int32_t precision;        /* regatta_trt_precision */
-    int32_t profiles;         /* optimisation profiles, one per concurrent context; at least 1 */
+    int32_t profiles;         /* optimisation profiles of each shape, one per concurrent context; at least 1 */
     int32_t min_batch, opt_batch, max_batch; /* of a free first dimension; a fixed one must equal max_batch */
     uint64_t workspace_bytes; /* 0: TensorRT's default */
     int32_t optimization_level; /* -1: TensorRT's default; versions before 8.6 have none */
@@ -119,6 +120,9 @@ int32_t regatta_trt_version(const regatta_trt_library* library);
 /* DLA cores that this version finds here; -1 where no builder can be made, as without a driver. */
 int32_t regatta_trt_dla_cores(regatta_trt_library* library);
 
+/* Loads a library with plug-ins (layers of its own) by path, for engines that are built or loaded afterwards. It stays loaded. */
+int32_t regatta_trt_plugins_load(regatta_trt_library* library, const char* path);
+
 int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settings* settings);
 
 /* `dla_core` is -1 for an engine without DLA parts. The plan's bytes are not needed afterwards. */
@@ -139,7 +143,7 @@ uint64_t regatta_trt_engine_context_bytes(const regatta_trt_engine* engine);
  * where shapes are free. The engine must outlive it. `stream` is a CUstream (cudaStream_t) of the current context of CUDA. */
 int32_t regatta_trt_context_open(regatta_trt_engine* engine, int32_t profile, void* stream, regatta_trt_context** context);
 void regatta_trt_context_close(regatta_trt_context* context);
-/* Sets the shape of an input whose first dimension is free. */
+/* Sets the shape of an input that has a free dimension. */
 int32_t regatta_trt_context_shape(regatta_trt_context* context, const char* input, const int64_t* dims, int32_t rank);
 /* The location of a tensor on the device. */
 int32_t regatta_trt_context_address(regatta_trt_context* context, const char* tensor, void* address);

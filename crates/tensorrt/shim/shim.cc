@@ -25,6 +25,8 @@
 // Types come from the network alone: no precision flags, no calibrators.
 #define REGATTA_STRONG_ONLY (REGATTA_RTX || NV_TENSORRT_MAJOR >= 11)
 #define REGATTA_HAS_PROGRESS (REGATTA_RTX || NV_TENSORRT_MAJOR >= 10)
+// The registry loads libraries itself, if they export their creators for it.
+#define REGATTA_LOADS_PLUGINS (REGATTA_RTX || NV_TENSORRT_MAJOR >= 9 || (NV_TENSORRT_MAJOR == 8 && NV_TENSORRT_MINOR >= 6))
 #define REGATTA_HAS_LEVEL (REGATTA_RTX || NV_TENSORRT_MAJOR >= 9 || (NV_TENSORRT_MAJOR == 8 && NV_TENSORRT_MINOR >= 6))
 
 namespace {
@@ -228,60 +230,105 @@ int32_t no_such_input(nvinfer1::INetworkDefinition const& network, char const* n
     return fail(REGATTA_TRT_MODEL, (name ? "the network has no input " + std::string(name) : "the network has several inputs, and none was named") + "; it has " + known);
 }
 
-// Sets the dynamic dimensions of the inputs, except the batch, in the network itself. All later shapes are then known too.
-int32_t fix_shapes(nvinfer1::INetworkDefinition& network, regatta_trt_settings const& settings) {
+// The shapes that the settings have for an input, in their order.
+std::vector<regatta_trt_input_shape const*> shapes_of(nvinfer1::INetworkDefinition const& network, nvinfer1::ITensor const& input, regatta_trt_settings const& settings) {
+    std::vector<regatta_trt_input_shape const*> shapes;
     for (int32_t number = 0; number < settings.input_shape_count; ++number) {
-        regatta_trt_input_shape const& shape = settings.input_shapes[number];
-        nvinfer1::ITensor* input = find_input(network, shape.name);
-        if (!input) return no_such_input(network, shape.name);
-        nvinfer1::Dims dims = input->getDimensions();
-        std::string requested;
-        bool fits = dims.nbDims == shape.rank + 1;
-        for (int32_t axis = 0; axis < shape.rank; ++axis) {
-            requested += (axis ? ", " : "") + std::to_string(shape.dims[axis]);
-            if (!fits) continue;
-            auto& dim = dims.d[axis + 1];
-            fits = dim < 0 || dim == shape.dims[axis];
-            // 32 bits wide up to TensorRT 9.
-            dim = static_cast<std::remove_reference<decltype(dim)>::type>(shape.dims[axis]);
+        nvinfer1::ITensor const* named = find_input(network, settings.input_shapes[number].name);
+        if (named && !std::strcmp(named->getName(), input.getName())) shapes.push_back(&settings.input_shapes[number]);
+    }
+    return shapes;
+}
+
+// How many shapes inputs have: lengths of sequences, or one.
+size_t count_lengths(nvinfer1::INetworkDefinition const& network, regatta_trt_settings const& settings) {
+    size_t lengths = 1;
+    for (int32_t number = 0; number < network.getNbInputs(); ++number)
+        lengths = std::max(lengths, shapes_of(network, *network.getInput(number), settings).size());
+    return lengths;
+}
+
+// 32 bits wide up to TensorRT 9.
+template <class Dim>
+void set_dim(Dim& dim, int64_t value) { dim = static_cast<Dim>(value); }
+
+// Sets the dynamic dimensions of the inputs, except the batch, in the network itself. All later shapes are then known too. A dimension that
+// differs between an input's shapes stays dynamic.
+int32_t fix_shapes(nvinfer1::INetworkDefinition& network, regatta_trt_settings const& settings) {
+    for (int32_t number = 0; number < settings.input_shape_count; ++number)
+        if (!find_input(network, settings.input_shapes[number].name)) return no_such_input(network, settings.input_shapes[number].name);
+    size_t const lengths = count_lengths(network, settings);
+    if (lengths > 1 && settings.dla_core >= 0) return fail(REGATTA_TRT_UNSUPPORTED, "an engine for DLA has one shape for each input");
+    for (int32_t number = 0; number < network.getNbInputs(); ++number) {
+        nvinfer1::ITensor* input = network.getInput(number);
+        auto const shapes = shapes_of(network, *input, settings);
+        if (shapes.size() > 1 && shapes.size() != lengths)
+            return fail(REGATTA_TRT_MODEL, "the input " + std::string(input->getName()) + " has " + std::to_string(shapes.size()) + " shapes, but another input has " + std::to_string(lengths));
+        nvinfer1::Dims const declared = input->getDimensions();
+        nvinfer1::Dims dims = declared;
+        for (size_t length = 0; length < shapes.size(); ++length) {
+            regatta_trt_input_shape const& shape = *shapes[length];
+            std::string requested;
+            bool fits = declared.nbDims == shape.rank + 1;
+            for (int32_t axis = 0; axis < shape.rank; ++axis) {
+                requested += (axis ? ", " : "") + std::to_string(shape.dims[axis]);
+                if (!fits) continue;
+                fits = declared.d[axis + 1] < 0 || declared.d[axis + 1] == shape.dims[axis];
+                set_dim(dims.d[axis + 1], shape.dims[axis] == shapes[0]->dims[axis] && (length == 0 || dims.d[axis + 1] >= 0) ? shape.dims[axis] : -1);
+            }
+            if (!fits) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input->getName()) + " is " + words(declared) + ", and does not take " + requested + " behind its batch");
         }
-        if (!fits) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input->getName()) + " is " + words(input->getDimensions()) + ", and does not take " + requested + " behind its batch");
-        input->setDimensions(dims);
+        if (!shapes.empty()) input->setDimensions(dims);
     }
     return REGATTA_TRT_OK;
 }
 
-// A profile for every context: the free first dimension of each input from min to max.
+// Whether a profile has to say what the input's dimensions are.
+bool has_free_dims(nvinfer1::Dims const& dims) {
+    return std::any_of(dims.d, dims.d + std::max(dims.nbDims, 0), [](int64_t dim) { return dim < 0; });
+}
+
+// Adds one profile: the free first dimension of each input from min to max, and the others as the shape of this length has them.
+int32_t add_profile(nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilderConfig& config, regatta_trt_settings const& settings, size_t length) {
+    nvinfer1::IOptimizationProfile* profile = builder.createOptimizationProfile();
+    for (int32_t number = 0; number < network.getNbInputs(); ++number) {
+        nvinfer1::ITensor const& input = *network.getInput(number);
+        nvinfer1::Dims dims = input.getDimensions();
+        if (dims.nbDims == 0 || !has_free_dims(dims)) continue;
+        auto const shapes = shapes_of(network, input, settings);
+        for (int32_t axis = 1; axis < dims.nbDims && !shapes.empty(); ++axis) set_dim(dims.d[axis], shapes[std::min(length, shapes.size() - 1)]->dims[axis - 1]);
+        std::pair<nvinfer1::OptProfileSelector, int32_t> const sizes[] = {
+            {nvinfer1::OptProfileSelector::kMIN, settings.min_batch},
+            {nvinfer1::OptProfileSelector::kOPT, settings.opt_batch},
+            {nvinfer1::OptProfileSelector::kMAX, settings.max_batch},
+        };
+        bool const is_free = dims.d[0] < 0;
+        for (auto const& size : sizes) {
+            if (is_free) dims.d[0] = size.second;
+            if (!profile->setDimensions(input.getName(), size.first, dims)) return fail(REGATTA_TRT_BUILD, "TensorRT does not take a batch of " + std::to_string(size.second) + " for " + input.getName());
+        }
+    }
+    if (config.addOptimizationProfile(profile) < 0) return fail(REGATTA_TRT_BUILD, "TensorRT does not take the optimisation profile");
+    return REGATTA_TRT_OK;
+}
+
+// A profile for every context and every length of sequences.
 int32_t add_profiles(nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilderConfig& config, regatta_trt_settings const& settings) {
     bool has_free = false;
     for (int32_t number = 0; number < network.getNbInputs(); ++number) {
         nvinfer1::ITensor const& input = *network.getInput(number);
         nvinfer1::Dims const dims = input.getDimensions();
+        bool const has_shapes = !shapes_of(network, input, settings).empty();
         for (int32_t axis = 1; axis < dims.nbDims; ++axis)
-            if (dims.d[axis] < 0) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " is " + words(dims) + ", and only the first of its dimensions, the batch, may be free: give the others as --input-shape " + input.getName() + "=D,D,...");
-        if (dims.nbDims > 0 && dims.d[0] < 0)
-            has_free = true;
-        else if (dims.nbDims > 0 && dims.d[0] != settings.max_batch)
+            if (dims.d[axis] < 0 && !has_shapes) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " is " + words(dims) + ", and only the first of its dimensions, the batch, may be free: give the others as --input-shape " + input.getName() + "=D,D,...");
+        has_free = has_free || has_free_dims(dims);
+        if (dims.nbDims > 0 && dims.d[0] >= 0 && dims.d[0] != settings.max_batch)
             return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " has a fixed batch of " + std::to_string(dims.d[0]) + ", not " + std::to_string(settings.max_batch));
     }
-    for (int32_t profile = 0; has_free && profile < std::max(settings.profiles, 1); ++profile) {
-        nvinfer1::IOptimizationProfile* shapes = builder.createOptimizationProfile();
-        for (int32_t number = 0; number < network.getNbInputs(); ++number) {
-            nvinfer1::ITensor const& input = *network.getInput(number);
-            nvinfer1::Dims dims = input.getDimensions();
-            if (dims.nbDims == 0 || dims.d[0] >= 0) continue;
-            std::pair<nvinfer1::OptProfileSelector, int32_t> const sizes[] = {
-                {nvinfer1::OptProfileSelector::kMIN, settings.min_batch},
-                {nvinfer1::OptProfileSelector::kOPT, settings.opt_batch},
-                {nvinfer1::OptProfileSelector::kMAX, settings.max_batch},
-            };
-            for (auto const& size : sizes) {
-                dims.d[0] = size.second;
-                if (!shapes->setDimensions(input.getName(), size.first, dims)) return fail(REGATTA_TRT_BUILD, "TensorRT does not take a batch of " + std::to_string(size.second) + " for " + input.getName());
-            }
-        }
-        if (config.addOptimizationProfile(shapes) < 0) return fail(REGATTA_TRT_BUILD, "TensorRT does not take the optimisation profile");
-    }
+    size_t const lengths = count_lengths(network, settings);
+    for (int32_t context = 0; has_free && context < std::max(settings.profiles, 1); ++context)
+        for (size_t length = 0; length < lengths; ++length)
+            if (int32_t const status = add_profile(builder, network, config, settings, length)) return status;
     return REGATTA_TRT_OK;
 }
 
@@ -378,6 +425,8 @@ int32_t check_calibration(nvinfer1::INetworkDefinition const& network, regatta_t
         if (type != input_samples.type)
             return fail(REGATTA_TRT_MODEL, "the input " + name + " is " + type_word(type) + ", but its calibration samples are " + type_word(input_samples.type) + "; hint: use samples of the network's own type, and build once without --input-dtype; the scales are kept");
         nvinfer1::Dims const dims = input->getDimensions();
+        for (int32_t axis = 1; axis < dims.nbDims; ++axis)
+            if (dims.d[axis] < 0) return fail(REGATTA_TRT_MODEL, "the input " + name + " has several shapes, and calibration samples have one; hint: build once with the samples' shape alone; the scales are kept");
         uint64_t bytes = type == 8 ? 8 : type == 1 ? 2 : type == 2 ? 1 : 4;
         for (int32_t axis = 1; axis < dims.nbDims; ++axis) bytes *= static_cast<uint64_t>(dims.d[axis]);
         if (bytes != input_samples.sample_bytes)
@@ -446,6 +495,28 @@ int32_t guarded(Call call) {
     }
 }
 
+using InitPlugins = bool (*)(void*, char const*);
+using PluginRegistry = nvinfer1::IPluginRegistry* (*)();
+
+// A library registers its plug-ins when it is loaded, as those of REGISTER_TENSORRT_PLUGIN; or by the function of NVIDIA's own library; or
+// it exports their creators, and TensorRT's registry loads it.
+int32_t load_plugins(regatta_trt_library& library, char const* path) {
+    void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!opened) return fail(REGATTA_TRT_LIBRARY, dlerror());
+    library.log.errors("");
+    if (auto const init = reinterpret_cast<InitPlugins>(dlsym(opened, "initLibNvInferPlugins"))) {
+        if (!init(&library.log, "")) return fail(REGATTA_TRT_LIBRARY, library.log.errors("its initLibNvInferPlugins failed"));
+    } else if (dlsym(opened, "getCreators") || dlsym(opened, "getPluginCreators")) {
+#if REGATTA_LOADS_PLUGINS
+        auto const registry = library.infer.symbol<PluginRegistry>("getPluginRegistry");
+        if (!registry || !registry() || !registry()->loadLibrary(path)) return fail(REGATTA_TRT_LIBRARY, library.log.errors("TensorRT's plug-in registry does not take it"));
+#else
+        return fail(REGATTA_TRT_UNSUPPORTED, "it exports its creators, and TensorRT " + std::string(regatta_trt_headers()) + " only knows plug-ins that register themselves");
+#endif
+    }
+    return REGATTA_TRT_OK;
+}
+
 int32_t open_library(Handle& handle, char const* name) {
     handle.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     return handle.library ? REGATTA_TRT_OK : fail(REGATTA_TRT_LIBRARY, dlerror());
@@ -491,6 +562,10 @@ int32_t regatta_trt_dla_cores(regatta_trt_library* library) {
     auto const builder = made<nvinfer1::IBuilder>(library->create_builder(&library->log, NV_TENSORRT_VERSION));
     library->log.errors("");
     return builder ? builder->getNbDLACores() : -1;
+}
+
+int32_t regatta_trt_plugins_load(regatta_trt_library* library, char const* path) {
+    return guarded([&]() -> int32_t { return load_plugins(*library, path); });
 }
 
 int32_t regatta_trt_build(regatta_trt_library* library, regatta_trt_settings const* settings) {

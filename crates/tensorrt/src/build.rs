@@ -314,4 +314,4 @@ extern "C" fn calibrate(
     has_batch.into()
 }
 
-const _: () = assert!(ffi::ABI == 5, "the settings above are those of ABI 5");
+const _: () = assert!(ffi::ABI == 6, "the settings above are those of ABI 6");

@@ -62,6 +62,9 @@ pub struct EngineManifest {
     pub output: IoFormat,
     /// The SHA-256 of the calibration cache, where one was used.
     pub calibration_sha256: Option<String>,
+    /// The SHA-256 of each library with plug-ins. Omitted without any, so that keys of older engines stay the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugins_sha256: Vec<String>,
 }
 
 /// An engine in the cache.
@@ -82,7 +85,7 @@ pub struct CacheEntry {
 }
 
 impl EngineManifest {
-    /// Creates the manifest of a build on this machine.
+    /// Creates the manifest of a build on this machine, without plug-ins.
     #[must_use]
     pub fn new(settings: &BuildSettings, onnx_sha256: String, tensorrt: Version, chip: String) -> Self {
         Self {
@@ -102,6 +105,7 @@ impl EngineManifest {
             output: settings.output,
             calibration_sha256: (!settings.calibration_cache.is_empty())
                 .then(|| sha256_hex(&settings.calibration_cache)),
+            plugins_sha256: Vec::new(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use libloading::Library;
 
 /// The version of the ABI that this file declares.
-pub(crate) const ABI: u32 = 5;
+pub(crate) const ABI: u32 = 6;
 
 /// The values of `regatta_trt_status` that have an error of their own.
 pub(crate) mod status {
@@ -118,6 +118,7 @@ pub(crate) struct ShimFunctions {
     ) -> i32,
     pub(crate) close: unsafe extern "C" fn(*mut LibraryHandle),
     pub(crate) dla_cores: unsafe extern "C" fn(*mut LibraryHandle) -> i32,
+    pub(crate) plugins_load: unsafe extern "C" fn(*mut LibraryHandle, *const c_char) -> i32,
     pub(crate) build: unsafe extern "C" fn(*mut LibraryHandle, *const Settings) -> i32,
     pub(crate) engine_open:
         unsafe extern "C" fn(*mut LibraryHandle, *const c_void, usize, i32, *mut *mut EngineHandle) -> i32,
@@ -163,6 +164,7 @@ impl ShimFunctions {
                 open: *library.get(b"regatta_trt_open")?,
                 close: *library.get(b"regatta_trt_close")?,
                 dla_cores: *library.get(b"regatta_trt_dla_cores")?,
+                plugins_load: *library.get(b"regatta_trt_plugins_load")?,
                 build: *library.get(b"regatta_trt_build")?,
                 engine_open: *library.get(b"regatta_trt_engine_open")?,
                 engine_close: *library.get(b"regatta_trt_engine_close")?,

@@ -20,6 +20,7 @@ mod lock;
 mod model;
 mod onnx;
 mod placement;
+mod plugin_library;
 mod shim_directories;
 mod version;
 
@@ -34,5 +35,6 @@ pub use io_format::{ElementType, InputShape, IoFormat};
 pub use library::TensorRt;
 pub use model::Model;
 pub use placement::{Layer, Placement};
+pub use plugin_library::{PluginLibraryError, plugin_hashes};
 pub use shim_directories::ShimDirectories;
 pub use version::Version;

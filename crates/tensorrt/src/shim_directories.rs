@@ -51,7 +51,11 @@ impl ShimDirectories {
             })
     }
 
-    fn all(&self) -> Result<Vec<(Version, PathBuf)>, TensorRtOpenError> {
+    /// Returns all shims with the versions that they were compiled for, in the order of the search.
+    ///
+    /// # Errors
+    /// [`TensorRtOpenError::Directory`] when an existing directory cannot be read.
+    pub fn all(&self) -> Result<Vec<(Version, PathBuf)>, TensorRtOpenError> {
         let mut found = Vec::new();
         for directory in &self.0 {
             let unreadable = |source| TensorRtOpenError::Directory {

@@ -14,12 +14,15 @@
  * linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine belongs to the device that the
  * thread used which loaded it.
  *
+ * With FAKE_TRT_PLUGIN the network has a layer of the library trt_plugin.c, without which nothing is built or loaded.
+ *
  * Where a plan's image begins with a negative number, it is a window of a volume, of one channel and that depth. Each voxel has three
  * scores: 3, its value v, and 6 - v.
  *
  * With FAKE_TRT_INPUTS=3 the network has three inputs of int32 instead (FAKE_TRT_INPUT=int64 makes them that), named as BERT's: its
  * pixels are mask * (ids - segments), and a second output has every score negated. With FAKE_TRT_FREE the model leaves every dimension
- * of its inputs free, as BERT's reference does, and a build must say what they are. */
+ * of its inputs free, as BERT's reference does, and a build must say what they are. Where it says several lengths, each has profiles, and
+ * its first output has a number for each token: its pixel and the sum of all pixels. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -36,8 +39,8 @@
 #endif
 enum { FP32, FP16, INT8, INT32, INT64 = 8 };
 enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
-enum { PIXELS = 64, CLASSES = 10, TENSORS = 5, VOXEL_CLASSES = 3 };
-#define PLAN "a fake's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d"
+enum { PIXELS = 64, CLASSES = 10, TENSORS = 5, VOXEL_CLASSES = 3, LENGTHS = 4 };
+#define PLAN "a fake's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d lengths %d %d %d %d"
 #define TIMINGS "timings of TensorRT %d after %d build(s)"
 
 static char error_words[512];
@@ -49,13 +52,14 @@ struct regatta_trt_library {
 struct regatta_trt_engine {
     regatta_trt_library* library;
     int input, output, min, max, profiles, dla, format, inputs, level, sram;
-    int image[3];
+    int image[3], lengths[LENGTHS];
     int device, used[64];
 };
 struct regatta_trt_context {
     regatta_trt_engine* engine;
     int profile;
     int64_t batches[TENSORS];
+    int64_t length;
     uint64_t addresses[TENSORS];
 };
 
@@ -127,23 +131,36 @@ void regatta_trt_close(regatta_trt_library* library) { free(library); }
 int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, library_version(); }
 int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, drives_dla() ? 2 : 0; }
 
+/* Whether a library with the plug-in of fakes/trt_plugin.c was loaded. */
+static int has_plugin;
+int32_t regatta_trt_plugins_load(regatta_trt_library* library, const char* path) {
+    (void)library;
+    void* opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!opened) return fail(REGATTA_TRT_LIBRARY, dlerror());
+    has_plugin |= dlsym(opened, "fake_trt_plugin") != NULL;
+    return REGATTA_TRT_OK;
+}
+
 static int input_count(void) { return getenv("FAKE_TRT_INPUTS") ? atoi(getenv("FAKE_TRT_INPUTS")) : 1; }
 static int is_named(const char* name, int number, int inputs) {
     return name ? !strcmp(name, inputs == 3 ? three_inputs[number] : one_input[number]) : inputs == 1;
 }
 
-/* Whether the settings fix all dynamic dimensions, to possible values. */
-static int32_t check_shapes(const regatta_trt_settings* settings) {
+/* Whether the settings fix all dynamic dimensions, to possible values. Writes the lengths of sequences where there are several. */
+static int32_t check_shapes(const regatta_trt_settings* settings, int lengths[LENGTHS]) {
     static const int64_t image[] = {1, 8, 8}, tokens[] = {PIXELS};
-    int inputs = input_count(), rank = inputs == 3 ? 1 : 3, fixed = 0;
+    int inputs = input_count(), rank = inputs == 3 ? 1 : 3, fixed = 0, of_input[3] = {0};
     for (int i = 0; i < settings->input_shape_count; ++i) {
         const regatta_trt_input_shape* shape = &settings->input_shapes[i];
-        int known = 0;
-        for (int number = 0; number < inputs; ++number) known |= is_named(shape->name, number, inputs);
-        if (!known) return fail(REGATTA_TRT_MODEL, "the network has no input of that name");
-        if (shape->rank != rank || memcmp(shape->dims, inputs == 3 ? tokens : image, (size_t)rank * sizeof *image))
+        int number = 0;
+        while (number < inputs && !is_named(shape->name, number, inputs)) ++number;
+        if (number == inputs) return fail(REGATTA_TRT_MODEL, "the network has no input of that name");
+        int several = inputs == 3 && settings->input_shape_count > inputs && shape->rank == 1 && of_input[number] < LENGTHS;
+        if (!several && (shape->rank != rank || memcmp(shape->dims, inputs == 3 ? tokens : image, (size_t)rank * sizeof *image)))
             return fail(REGATTA_TRT_MODEL, "the input does not accept that after its batch dimension");
-        ++fixed;
+        if (several && number && lengths[of_input[number]] != shape->dims[0]) return fail(REGATTA_TRT_MODEL, "the inputs have different lengths");
+        if (several) lengths[of_input[number]] = (int)shape->dims[0];
+        fixed += !of_input[number]++;
     }
     return getenv("FAKE_TRT_FREE") && fixed < inputs ? fail(REGATTA_TRT_MODEL, "an input is [-1, -1]; hint: set its dimensions with --input-shape") : REGATTA_TRT_OK;
 }
@@ -244,9 +261,11 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     static const char* const types[] = {"fp32", "fp16", "int8", "int32", "", "", "", "", "int64"};
     static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
+    if (getenv("FAKE_TRT_PLUGIN") && !has_plugin) return fail(REGATTA_TRT_MODEL, "No importer registered for op: FakeLayer");
     int own = one_of("FAKE_TRT_INPUT", types, 9, FP32), input = settings->input_type >= 0 ? settings->input_type : own;
+    int lengths[LENGTHS] = {0};
     int32_t status = check_headers(settings);
-    if (!status) status = check_shapes(settings);
+    if (!status) status = check_shapes(settings, lengths);
     if (status) return status;
     int format = settings->input_format >= 0 ? settings->input_format : LINEAR;
     if (settings->output_type > FP32 || settings->output_format > LINEAR) return fail(REGATTA_TRT_BUILD, "the output is fp32 and linear");
@@ -262,7 +281,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     int fixed = settings->dla_core >= 0 || getenv("FAKE_TRT_FIXED");
     int size = snprintf(plan, sizeof plan, PLAN, input, one_of("FAKE_TRT_OUTPUT", outputs, 2, 0),
                         fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, format,
-                        input_count(), 1, 8, 8, settings->optimization_level, (int)settings->dla_sram_bytes);
+                        input_count(), 1, 8, 8, settings->optimization_level, (int)settings->dla_sram_bytes, lengths[0], lengths[1], lengths[2], lengths[3]);
     settings->take_plan(settings->user, plan, (size_t)size);
     give_timings(settings);
     return REGATTA_TRT_OK;
@@ -272,8 +291,9 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     char text[256] = "";
     regatta_trt_engine read = {.library = library};
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
-    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs, &read.image[0], &read.image[1], &read.image[2], &read.level, &read.sram) != 13)
+    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs, &read.image[0], &read.image[1], &read.image[2], &read.level, &read.sram, &read.lengths[0], &read.lengths[1], &read.lengths[2], &read.lengths[3]) != 17)
         return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
+    if (getenv("FAKE_TRT_PLUGIN") && !has_plugin) return fail(REGATTA_TRT_PLAN, "Cannot find plugin: FakeLayer, version: 1");
     if (getenv("FAKE_TRT_REFUSES")) return fail(REGATTA_TRT_PLAN, getenv("FAKE_TRT_REFUSES"));
     if (dla_core > 1) return fail(REGATTA_TRT_PLAN, "DLA core 2 is not available");
     read.device = driver() ? device() : -1;
@@ -282,11 +302,21 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     return REGATTA_TRT_OK;
 }
 void regatta_trt_engine_close(regatta_trt_engine* engine) { free(engine); }
+static int length_count(const regatta_trt_engine* engine) {
+    int count = 0;
+    while (count < LENGTHS && engine->lengths[count]) ++count;
+    return count;
+}
+static int is_shape_free(const regatta_trt_engine* engine) { return engine->min < engine->max || length_count(engine) > 1; }
+/* Profiles of all lengths, where shapes are free. */
+static int profile_count(const regatta_trt_engine* engine) { return engine->profiles * (length_count(engine) ? length_count(engine) : 1); }
 int32_t regatta_trt_engine_tensors(const regatta_trt_engine* engine) { return tensors(engine); }
 static int output_type(const regatta_trt_engine* engine) { return engine->output ? INT32 : engine->input == FP16 ? FP16 : FP32; }
 int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t number, regatta_trt_tensor* tensor) {
     int64_t batch = engine->min < engine->max ? -1 : engine->max;
-    if (engine->inputs == 3)
+    if (length_count(engine))
+        *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), !is_input(engine, number) ? FP32 : engine->input == INT64 ? INT64 : INT32, 2, {batch, length_count(engine) > 1 ? -1 : engine->lengths[0]}, LINEAR};
+    else if (engine->inputs == 3)
         *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), !is_input(engine, number) ? FP32 : engine->input == INT64 ? INT64 : INT32, 2, {batch, is_input(engine, number) ? PIXELS : CLASSES}, LINEAR};
     else if (engine->image[0] < 0)
         *tensor = (regatta_trt_tensor){name_of(engine, number), number == 0, number == 0 ? engine->input : output_type(engine), 5, {batch, number == 0 ? 1 : VOXEL_CLASSES, -engine->image[0], engine->image[1], engine->image[2]}, LINEAR};
@@ -302,22 +332,22 @@ int32_t regatta_trt_engine_inspect(regatta_trt_engine* engine, regatta_trt_take 
     take(user, json, sizeof json - 1);
     return REGATTA_TRT_OK;
 }
-int32_t regatta_trt_engine_profiles(const regatta_trt_engine* engine) { return engine->min < engine->max ? engine->profiles : 1; }
+int32_t regatta_trt_engine_profiles(const regatta_trt_engine* engine) { return is_shape_free(engine) ? profile_count(engine) : 1; }
 int32_t regatta_trt_engine_batches(const regatta_trt_engine* engine, const char* input, int32_t profile, int64_t* least, int64_t* most) {
-    if (!is_input(engine, number_of(engine, input)) || profile >= engine->profiles) return fail(REGATTA_TRT_PLAN, "no such input or profile");
+    if (!is_input(engine, number_of(engine, input)) || profile >= profile_count(engine)) return fail(REGATTA_TRT_PLAN, "no such input or profile");
     return *least = engine->min, *most = engine->max, REGATTA_TRT_OK;
 }
 uint64_t regatta_trt_engine_context_bytes(const regatta_trt_engine* engine) { return (uint64_t)engine->max * 1024; }
 
 int32_t regatta_trt_context_open(regatta_trt_engine* engine, int32_t profile, void* stream, regatta_trt_context** context) {
     (void)stream;
-    int is_free = engine->min < engine->max;
+    int is_free = is_shape_free(engine);
     if (!driver()) return fail(REGATTA_TRT_RUN, "CUDA initialization failure with error: 35");
     if (device() != engine->device) return fail(REGATTA_TRT_RUN, "the engine was loaded on another device");
-    if (profile >= engine->profiles || (is_free && engine->used[profile])) return fail(REGATTA_TRT_RUN, "the profile is not there or in use by another context");
+    if (profile >= profile_count(engine) || (is_free && engine->used[profile])) return fail(REGATTA_TRT_RUN, "the profile is not there or in use by another context");
     engine->used[profile] = 1;
     *context = calloc(1, sizeof **context);
-    **context = (regatta_trt_context){.engine = engine, .profile = profile};
+    **context = (regatta_trt_context){.engine = engine, .profile = profile, .length = length_count(engine) ? engine->lengths[profile % length_count(engine)] : 0};
     for (int number = 0; number < engine->inputs; ++number) (*context)->batches[number] = is_free ? 0 : engine->max;
     return REGATTA_TRT_OK;
 }
@@ -327,7 +357,7 @@ void regatta_trt_context_close(regatta_trt_context* context) {
 }
 int32_t regatta_trt_context_shape(regatta_trt_context* context, const char* input, const int64_t* dims, int32_t rank) {
     int number = number_of(context->engine, input);
-    if (!is_input(context->engine, number) || rank != (context->engine->inputs == 3 ? 2 : context->engine->image[0] < 0 ? 5 : 4) || dims[0] < context->engine->min || dims[0] > context->engine->max)
+    if (!is_input(context->engine, number) || rank != (context->engine->inputs == 3 ? 2 : context->engine->image[0] < 0 ? 5 : 4) || dims[0] < context->engine->min || dims[0] > context->engine->max || (context->length && dims[1] != context->length))
         return fail(REGATTA_TRT_RUN, "the shape is not within the profile");
     return context->batches[number] = dims[0], REGATTA_TRT_OK;
 }
@@ -371,6 +401,21 @@ static void compute_three(const regatta_trt_context* context) {
         }
     }
 }
+static void compute_sequences(const regatta_trt_context* context) {
+    const void* inputs[3];
+    int wide = context->engine->input == INT64;
+    float* outputs[2];
+    size_t rows = (size_t)context->batches[0], length = (size_t)context->length;
+    for (int i = 0; i < 3; ++i)
+        if (!(inputs[i] = resolve(context->addresses[i], rows * length * (wide ? 8 : 4)))) return;
+    for (int o = 0; o < 2; ++o)
+        if (!(outputs[o] = resolve(context->addresses[3 + o], rows * length * sizeof(float)))) return;
+    for (size_t row = 0; row < rows; ++row) {
+        float sum = 0;
+        for (size_t i = row * length; i < (row + 1) * length; ++i) sum += outputs[0][i] = (float)(token(inputs[1], i, wide) * (token(inputs[0], i, wide) - token(inputs[2], i, wide)));
+        for (size_t i = row * length; i < (row + 1) * length; ++i) outputs[1][i] = -(outputs[0][i] += sum);
+    }
+}
 static void compute_volume(const regatta_trt_context* context) {
     const int* image = context->engine->image;
     int input_type = context->engine->input, type = output_type(context->engine);
@@ -390,6 +435,7 @@ static void compute_volume(const regatta_trt_context* context) {
 }
 static void compute(void* argument) {
     const regatta_trt_context* context = argument;
+    if (context->length) return compute_sequences(context);
     if (context->engine->inputs == 3) return compute_three(context);
     if (context->engine->image[0] < 0) return compute_volume(context);
     const int* image = context->engine->image;

@@ -57,6 +57,11 @@ impl FakeTensorrt {
         }
     }
 
+    /// Compiles a library with the plug-in of `FAKE_TRT_PLUGIN`.
+    pub fn compile_plugin(&self, library: &Path) {
+        compile("trt_plugin", library, &[]);
+    }
+
     /// Compiles the driver with `flags`.
     pub fn compile_cuda(&self, flags: &[&str]) {
         // The fake shim finds the loaded driver by its soname.

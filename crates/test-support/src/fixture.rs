@@ -103,6 +103,23 @@ impl Fixture {
         fs::write(self.path("model.onnx"), onnx::three_inputs(onnx::INT32, true)).unwrap();
     }
 
+    /// Changes the benchmark to sequences of up to 64 tokens with an answer for each token, with a matching model.
+    pub fn take_sequences(&self) {
+        self.take_three_inputs();
+        let described = fs::read_to_string(self.path("benchmark.toml")).unwrap();
+        let stacked = "response = \"stacked\"\nmask_input = \"input_mask\"";
+        let described = described.replace("response = \"argmax-int32\"", stacked);
+        fs::write(self.path("benchmark.toml"), described).unwrap();
+        for (number, name) in INPUTS.iter().enumerate() {
+            let rows = (0..TOTAL).flat_map(|index| sequence(index)[number].clone());
+            let data: Vec<u8> = rows.flat_map(i32::to_le_bytes).collect();
+            let file = npy("<i4", &[TOTAL, PIXELS], &data);
+            fs::write(self.path(&format!("samples/{name}.npy")), file).unwrap();
+        }
+        #[cfg(feature = "tract")]
+        fs::write(self.path("model.onnx"), onnx::sequences()).unwrap();
+    }
+
     /// Replaces the model with three inputs by one as BERT's reference declares it: 64-bit integers and free dimensions.
     #[cfg(feature = "tract")]
     pub fn leave_dimensions_free(&self) {
@@ -175,6 +192,45 @@ pub fn three_inputs_bytes(index: usize) -> Vec<u8> {
         .into_iter()
         .flat_map(i32::to_le_bytes)
         .collect()
+}
+
+/// Returns the number of a sequence's tokens, from 1 to 64.
+pub const fn sequence_tokens(index: usize) -> usize {
+    1 + (index * 11 + 20) % PIXELS
+}
+
+/// Returns the inputs of a sequence. The tokens behind its end are not 0, and masked.
+pub fn sequence(index: usize) -> [Vec<i32>; 3] {
+    let tokens = sequence_tokens(index);
+    let number = |token: usize, factor: usize| i32::try_from((token * factor + index) % 17).unwrap();
+    [
+        (0..PIXELS).map(|token| number(token, 7)).collect(),
+        (0..PIXELS).map(|token| i32::from(token < tokens)).collect(),
+        (0..PIXELS).map(|token| number(token, 5)).collect(),
+    ]
+}
+
+/// Returns the bytes of the same sequence in memory.
+pub fn sequence_bytes(index: usize) -> Vec<u8> {
+    let numbers = sequence(index).concat().into_iter();
+    numbers.flat_map(i32::to_le_bytes).collect()
+}
+
+/// Returns the answer to a sequence that is computed at `length` tokens: for each token its pixel and the sum of all, and the same negated;
+/// behind the length, the padding of `accuracy-squad.py`.
+pub fn sequence_answer(index: usize, length: usize) -> Vec<u8> {
+    let [ids, mask, segments] = sequence(index);
+    let pixel = |token: usize| mask[token] * (ids[token] - segments[token]);
+    let sum: i32 = (0..PIXELS).map(pixel).sum();
+    let logits = |token: usize| {
+        let score = (pixel(token) + sum) as f32;
+        if token < length {
+            [score, -score]
+        } else {
+            [-10_000.0; 2]
+        }
+    };
+    (0..PIXELS).flat_map(logits).flat_map(f32::to_le_bytes).collect()
 }
 
 /// Returns the class that the model computes for a sample.
@@ -343,6 +399,41 @@ pub mod onnx {
             ..GraphProto::default()
         };
         encoded(graph)
+    }
+
+    /// Returns a model of free length with 64-bit integers: `mask * (ids - segments)` of each token and its sum over all tokens, and the same
+    /// negated.
+    pub fn sequences() -> Vec<u8> {
+        let mut cast = node("Cast", &["masked"], "pixels");
+        cast.attribute = vec![number("to", i64::from(DataType::Float as i32))];
+        let axis = TensorProto {
+            name: "tokens".to_owned(),
+            dims: vec![1],
+            data_type: DataType::Int64 as i32,
+            int64_data: vec![1],
+            ..TensorProto::default()
+        };
+        encoded(GraphProto {
+            name: "sequences".to_owned(),
+            node: vec![
+                node("Sub", &["input_ids", "segment_ids"], "own"),
+                node("Mul", &["own", "input_mask"], "masked"),
+                cast,
+                node("ReduceSum", &["pixels", "tokens"], "sum"),
+                node("Add", &["pixels", "sum"], "scores"),
+                node("Neg", &["scores"], "opposites"),
+            ],
+            initializer: vec![axis],
+            input: super::INPUTS
+                .iter()
+                .map(|name| free_value(name, INT64, &[None, None]))
+                .collect(),
+            output: ["scores", "opposites"]
+                .iter()
+                .map(|name| free_value(name, DataType::Float, &[None, None]))
+                .collect(),
+            ..GraphProto::default()
+        })
     }
 
     /// Returns the classifier with its weights in an external `file`, and the bytes of that file.

@@ -98,10 +98,12 @@ wait_for_device() { # NAME [SECONDS]: sets $device
 # ---- What is deployed.
 package() { # VERSION BINARY: packs it as what is to be deployed
     rm -rf "$work/dist"
-    # A shim of TensorRT of the same version; nobody opens it.
-    mkdir -p "$work/shims"
+    # A shim of TensorRT and a plug-in with LoadGen of the same version; nobody opens them.
+    mkdir -p "$work/shims" "$work/plugins"
     echo "$1" >"$work/shims/libregatta_trt-8.5.2.so"
-    "$here/../../packaging/package.sh" --binary "$2" --arch "$architecture" --version "$1" --shims "$work/shims" --level 1 --out "$work/dist" >/dev/null
+    echo "$1" >"$work/plugins/libregatta_loadgen-0000000000.so"
+    echo '{}' >"$work/plugins/libregatta_loadgen-0000000000.json"
+    "$here/../../packaging/package.sh" --binary "$2" --arch "$architecture" --version "$1" --shims "$work/shims" --plugins "$work/plugins" --level 1 --out "$work/dist" >/dev/null
 }
 deploy() { typed device deploy "$@" --package "$work/dist" --password-stdin <<<"$password"; }
 is_active() { on_board systemctl is-active --quiet regatta-agent; }

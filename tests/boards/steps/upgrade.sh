@@ -3,7 +3,12 @@
 
 runs_there() { on_board sh -c "ls $state/runs | wc -l"; }
 sum_of() { sha256sum | cut -d' ' -f1; }
-has_shim_of() { [ "$(on_board cat /usr/lib/regatta/libregatta_trt-8.5.2.so)" = "$1" ] || failed "the shim of TensorRT is not that of $1"; }
+has_libraries_of() {
+    local name
+    for name in trt-8.5.2 loadgen-0000000000; do
+        [ "$(on_board cat /usr/lib/regatta/libregatta_$name.so)" = "$1" ] || failed "libregatta_$name.so is not that of $1"
+    done
+}
 same_device() { # after what
     wait_for_device "$boat"
     [ "$device" = "$first" ] || failed "the device has another identity after $1"
@@ -18,7 +23,7 @@ upgrade_keeps_everything() {
     is_active || failed "the daemon does not run after the upgrade"
     [ "$(installed)" = "install ok installed 0.1.1" ] || failed "dpkg says $(installed)"
     [ "$(runs_there)" = "$runs" ] || failed "the upgrade lost runs"
-    has_shim_of 0.1.1
+    has_libraries_of 0.1.1
     same_device "the upgrade"
     race "$boat" $state Offline null
 }
@@ -31,7 +36,7 @@ failed_upgrade_is_rolled_back() {
     if deploy "${there[@]}"; then failed "a broken version was deployed"; fi
     is_active || failed "nothing runs after the rollback"
     [ "$(on_board cat /usr/bin/regatta-agent | sum_of)" = "$(sum_of <"$agent")" ] || failed "the program is not the one before"
-    has_shim_of 0.1.1
+    has_libraries_of 0.1.1
     same_device "the rollback"
     race "$boat" $state Offline null
     denied_on_board dpkg --configure regatta-agent 2>&1 || failed "dpkg --configure called the rolled back version installed"

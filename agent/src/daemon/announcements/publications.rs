@@ -73,9 +73,14 @@ pub(crate) fn cleared_state(device: &Device, run: RunId) -> Publication {
 
 /// Examines the device and returns the answer to the `Examine` command with this id.
 pub(crate) fn examination(device: &Device, command: RunId) -> Option<Publication> {
-    let (json, text) = doctor::examine(&device.config().system_root, device.facts().gpus())
-        .inspect_err(|e| tracing::error!("the device cannot be examined: {e}"))
-        .ok()?;
+    let config = device.config();
+    let (json, text) = doctor::examine(
+        &config.system_root,
+        device.facts().gpus(),
+        config.scratch.as_deref(),
+    )
+    .inspect_err(|e| tracing::error!("the device cannot be examined: {e}"))
+    .ok()?;
     let payload = encode(&Examined { json, text }, "the result of the examination")?;
     Some(event(device, Leaf::State(command), payload))
 }

@@ -12,8 +12,8 @@ use regatta_config::engine_settings::GpuSelection;
 use regatta_cuda::{Driver, WaitMode};
 use regatta_fsutil::hash::sha256_hex;
 use regatta_tensorrt::{
-    BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InstalledTensorRt, IoFormat,
-    Precision, ShimDirectories, TensorRt,
+    BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InputShape, InstalledTensorRt,
+    IoFormat, Precision, ShimDirectories, TensorRt,
 };
 use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture};
 use regatta_types::{
@@ -24,7 +24,7 @@ use regatta_types::{
 use crate::{
     chip::chip,
     engines::{
-        EngineError, LoadRequest, Loaded, load,
+        EngineError, LoadRequest, Loaded, SequenceBuckets, load,
         sim::SimModel,
         tensorrt::{EngineRequest, Graphs, Installation, UnitRequest},
     },
@@ -165,6 +165,7 @@ impl Subject {
             model_file: fixture.path(&benchmark.model.file),
             image_sizes,
             volumes: Arc::default(),
+            sequences: Arc::default(),
             batch_sizes,
             batch_size_is_request: true,
             takes_any_batch: false,
@@ -172,6 +173,53 @@ impl Subject {
             sim: &quick_sim(),
             tensorrt: &engine_request,
         })
+    }
+
+    /// Returns whether sequences can have several lengths.
+    pub(crate) const fn has_lengths(&self) -> bool {
+        self.kind.computes() && !matches!(self.way, DeviceUse::LoopedDla)
+    }
+
+    /// Loads the engine for the fixture's sequences.
+    pub(crate) fn load_of_sequences(
+        &self,
+        fixture: &Fixture,
+        batch_sizes: &[usize],
+        streams: usize,
+        sequences: Arc<SequenceBuckets>,
+    ) -> Result<Loaded, EngineError> {
+        let benchmark = fixture.benchmark();
+        let largest = batch_sizes.iter().copied().max().unwrap();
+        let engine_request = self.request_of_sequences(fixture, largest, streams, &sequences);
+        load(&LoadRequest {
+            kind: self.kind,
+            benchmark: &benchmark,
+            model_file: fixture.path(&benchmark.model.file),
+            image_sizes: Arc::default(),
+            volumes: Arc::default(),
+            sequences,
+            batch_sizes,
+            batch_size_is_request: true,
+            takes_any_batch: false,
+            streams,
+            sim: &quick_sim(),
+            tensorrt: &engine_request,
+        })
+    }
+
+    /// As [`engine_request`](Self::engine_request), for the fixture's sequences.
+    pub(crate) fn request_of_sequences(
+        &self,
+        fixture: &Fixture,
+        batch: usize,
+        streams: usize,
+        sequences: &SequenceBuckets,
+    ) -> EngineRequest {
+        let lengths = match sequences.lengths() {
+            [] => &[64],
+            lengths => lengths,
+        };
+        self.engine_request_at(&fixture.benchmark(), fixture, "int32", batch, streams, lengths)
     }
 
     /// Loads the engine for a benchmark with sliding windows and samples of these sizes. `batch_sizes` are of windows.
@@ -190,6 +238,7 @@ impl Subject {
             model_file: fixture.path(&benchmark.model.file),
             image_sizes: Arc::default(),
             volumes,
+            sequences: Arc::default(),
             batch_sizes,
             batch_size_is_request: true,
             takes_any_batch: false,
@@ -219,10 +268,28 @@ impl Subject {
         batch: usize,
         streams: usize,
     ) -> EngineRequest {
+        self.engine_request_at(benchmark, fixture, element, batch, streams, &[])
+    }
+
+    /// As [`engine_request_for`](Self::engine_request_for), with an answer for each token at `lengths`.
+    fn engine_request_at(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch: usize,
+        streams: usize,
+        lengths: &[usize],
+    ) -> EngineRequest {
         let (way, cache) = (self.way, fixture.path("engines"));
         let part = batch.div_ceil(way.loops());
         if self.kind == EngineKind::Tensorrt {
-            build(benchmark, fixture, &cache, element, part, streams, way);
+            let plan = FakePlan {
+                benchmark,
+                element,
+                lengths,
+            };
+            build(&plan, fixture, &cache, part, streams, way);
         }
         let shares_a_stream = matches!(way, DeviceUse::Copies | DeviceUse::TwoGpus);
         let unit = UnitRequest {
@@ -239,6 +306,7 @@ impl Subject {
         EngineRequest {
             installation: installation(),
             cache,
+            plugins: Vec::new(),
             precision: None,
             workspace_bytes: None,
             exact_batch: false,
@@ -346,12 +414,20 @@ fn tensorrt() -> TensorRt {
     TensorRt::open(&installed, &here.shims).unwrap()
 }
 
-/// Stores one engine in the cache: for batches up to `batch`, `profiles` contexts and inputs of type `element`.
+/// What the fake's plan is for.
+struct FakePlan<'a> {
+    benchmark: &'a Benchmark,
+    /// The type of the inputs.
+    element: &'a str,
+    /// The lengths of sequences. Empty for a network that has no answer for each token.
+    lengths: &'a [usize],
+}
+
+/// Stores one engine in the cache: for batches up to `batch` and `profiles` contexts.
 fn build(
-    benchmark: &Benchmark,
+    plan: &FakePlan<'_>,
     fixture: &Fixture,
     cache: &Path,
-    element: &str,
     batch: usize,
     profiles: usize,
     way: DeviceUse,
@@ -380,7 +456,11 @@ fn build(
     };
     let tensorrt = tensorrt();
     let mut built = tensorrt.build(&settings, &mut |_| true, None).unwrap();
-    built.plan = plan_for(&built.plan, benchmark, element);
+    built.plan = plan_for(&built.plan, plan);
+    let settings = BuildSettings {
+        input_shapes: plan.input_shapes(),
+        ..settings
+    };
     let onnx = fs::read(model(fixture)).unwrap();
     let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
     let devices = driver.devices().unwrap();
@@ -400,13 +480,32 @@ fn build(
     EngineCache::new(cache.to_owned()).store(&entry, &built).unwrap();
 }
 
-/// Returns the fake's plan for a network with the benchmark's inputs, of type `element`.
-fn plan_for(plan: &[u8], benchmark: &Benchmark, element: &str) -> Vec<u8> {
+impl FakePlan<'_> {
+    /// Returns the shapes of all inputs at each length.
+    fn input_shapes(&self) -> Vec<InputShape> {
+        let lengths = self.lengths.iter();
+        let of_length = |&length: &usize| {
+            let model = &self.benchmark.model;
+            model.inputs().map(move |input| InputShape {
+                name: input.name.map(str::to_owned),
+                dims: vec![u32::try_from(length).unwrap()],
+            })
+        };
+        lengths.flat_map(of_length).collect()
+    }
+}
+
+/// Returns the fake's text of a plan, changed to one for a network with the benchmark's inputs.
+fn plan_for(text: &[u8], plan: &FakePlan<'_>) -> Vec<u8> {
     let types = ["fp32", "fp16", "int8", "int32"];
-    let number = types.iter().position(|name| *name == element).unwrap();
-    let model = &benchmark.model;
-    let plan = String::from_utf8(plan.to_vec())
+    let number = types.iter().position(|name| *name == plan.element).unwrap();
+    let model = &plan.benchmark.model;
+    let mut lengths = [0; 4];
+    lengths[..plan.lengths.len()].copy_from_slice(plan.lengths);
+    let [a, b, c, d] = lengths;
+    let plan = String::from_utf8(text.to_vec())
         .unwrap()
+        .replace("lengths 0 0 0 0", &format!("lengths {a} {b} {c} {d}"))
         .replace("input 0", &format!("input {number}"))
         .replace("inputs 1", &format!("inputs {}", model.inputs().count()));
     let plan = match model.input_shape[..] {

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use regatta_tensorrt::{CacheEntry, EngineCache, Precision, Version};
 use regatta_types::documents::EngineKind;
 
-use super::{BuildCommand, UnitRequest, inputs, profiles};
+use super::{BuildCommand, UnitRequest, inputs, profiles, sequences};
 use crate::engines::{EngineError, LoadRequest};
 
 /// The model and the machine that an engine must have been built for.
 pub(super) struct Here {
     /// The model's SHA-256, hexadecimal.
     pub(super) onnx_sha256: String,
+    /// The SHA-256 of each library with plug-ins, hexadecimal.
+    pub(super) plugins: Vec<String>,
     /// The installed TensorRT.
     pub(super) tensorrt: Version,
     /// This machine's chip.
@@ -81,6 +83,10 @@ impl EngineQuery<'_> {
             )
         } else if !inputs::are_requested(&entry, self.request.tensorrt, self.dla) {
             "does not accept the input that the settings request".to_owned()
+        } else if manifest.plugins_sha256 != self.here.plugins {
+            "was built with other plug-in libraries than the run has".to_owned()
+        } else if !self.has_lengths(&entry) {
+            "was built for other lengths of sequences than sequence_lengths requests".to_owned()
         } else if !self.request.tensorrt.has_workspace(manifest) {
             "was built with another workspace_size than the settings request".to_owned()
         } else {
@@ -132,9 +138,21 @@ impl EngineQuery<'_> {
             |entry| self.request.tensorrt.has_workspace(&entry.manifest),
             |of_model| format!("{of_model} of another workspace_size than the settings request"),
         );
+        filter.keep(
+            |entry| self.has_lengths(entry),
+            |of_model| {
+                let requested = sequences::in_words(&self.request.sequences);
+                format!("{of_model} for other sequences than {requested}, which sequence_lengths requests")
+            },
+        );
+        filter.keep(
+            |entry| entry.manifest.plugins_sha256 == self.here.plugins,
+            |of_model| format!("{of_model} built with other plug-in libraries than the run has"),
+        );
         // Prefer engines for these samples over engines for others. If there are only others, loading one fails with an
         // error that names both types.
-        let takes = |(_, entry): &Found| inputs::take_samples(entry, &self.request.benchmark.model);
+        let (model, sequences) = (&self.request.benchmark.model, &self.request.sequences);
+        let takes = |(_, entry): &Found| inputs::take_samples(entry, model, sequences);
         if filter.entries.iter().any(takes) {
             filter.entries.retain(takes);
         }
@@ -179,6 +197,12 @@ impl EngineQuery<'_> {
     /// Returns whether an engine with this batch size accepts the run's batch.
     fn takes(&self, size: usize) -> bool {
         size == self.batch || (size > self.batch && !self.request.tensorrt.exact_batch)
+    }
+
+    /// Returns whether an engine was built for the run's lengths of sequences.
+    fn has_lengths(&self, entry: &CacheEntry) -> bool {
+        let model = &self.request.benchmark.model;
+        sequences::has_lengths(entry, model, &self.request.sequences)
     }
 
     /// Returns the requested precision, if the engine's differs.
@@ -294,17 +318,21 @@ fn no_plan(
     } else {
         String::new()
     };
-    let shapes = inputs::shape_flags(&request.benchmark.model);
+    let shapes = inputs::shape_flags(&request.benchmark.model, &request.sequences);
     let input = inputs::flags(request.tensorrt, dla);
     let workspace = request.tensorrt.workspace_flag();
     let core = if dla { " --dla-core 0" } else { "" };
+    let plugins = request.tensorrt.plugins.iter();
+    let plugins: String = plugins
+        .map(|path| format!(" --plugins {}", path.display()))
+        .collect();
     EngineError::NoPlan {
         engine: EngineKind::Tensorrt,
         cache: request.tensorrt.cache.clone(),
         reason,
         command: BuildCommand::new(
             &request.model_file,
-            &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}"),
+            &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}{plugins}"),
             &request.tensorrt.cache,
         ),
     }

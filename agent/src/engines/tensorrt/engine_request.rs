@@ -66,6 +66,8 @@ pub(crate) struct EngineRequest {
     pub(crate) installation: Installation,
     /// The directory of built engines.
     pub(crate) cache: PathBuf,
+    /// Libraries with plug-ins that the engines need.
+    pub(crate) plugins: Vec<PathBuf>,
     /// Precision that the engines were built with. `None` accepts any.
     pub(crate) precision: Option<Precision>,
     /// Workspace that the engines were built with, compared in MiB. `None` accepts any.

@@ -7,8 +7,9 @@ use regatta_types::{benchmark::Model, layout::Layout};
 use super::{
     convert::{Conversion, Element},
     engine_request::EngineRequest,
+    sequences,
 };
-use crate::engines::{EngineError, LoadRequest};
+use crate::engines::{EngineError, LoadRequest, SequenceBuckets};
 
 /// Rejects an input type that the samples cannot be converted to.
 ///
@@ -63,7 +64,7 @@ pub(super) fn in_words(engine_request: &EngineRequest) -> String {
 }
 
 /// Returns whether an engine's inputs accept the model's samples, as far as is known before it is loaded.
-pub(super) fn take_samples(entry: &CacheEntry, model: &Model) -> bool {
+pub(super) fn take_samples(entry: &CacheEntry, model: &Model, sequences: &SequenceBuckets) -> bool {
     let samples = model.input_dtype;
     let takes = |kind: &str| {
         Element::named(kind).is_some_and(|element| Conversion::between(samples, element).is_some())
@@ -72,40 +73,30 @@ pub(super) fn take_samples(entry: &CacheEntry, model: &Model) -> bool {
     let known = entry.tensors.iter().filter(|tensor| tensor.input);
     known.clone().all(|input| takes(&input.kind))
         && (known.count() > 0 || built.is_none_or(|element| takes(&element.to_string())))
-        && has_shapes(&entry.manifest.input_shapes, model)
+        && has_shapes(&entry.manifest.input_shapes, model, sequences)
 }
 
 /// Returns whether the input shapes that an engine was built with, if any, are those of the samples.
-fn has_shapes(built: &[InputShape], model: &Model) -> bool {
-    built.iter().all(|shape| {
-        let mut inputs = model.inputs();
-        inputs.any(|input| {
-            let named = shape.name.as_deref().is_none_or(|name| Some(name) == input.name);
-            named
-                && shape
-                    .dims
-                    .iter()
-                    .map(|&dim| dim as usize)
-                    .eq(input.shape.iter().copied())
-        })
-    })
+fn has_shapes(built: &[InputShape], model: &Model, sequences: &SequenceBuckets) -> bool {
+    let of_samples = sequences::input_shapes(model, sequences);
+    let is_of_samples = |shape: &InputShape| {
+        let mut inputs = of_samples.iter();
+        inputs.any(|input| (shape.name.is_none() || shape.name == input.name) && shape.dims == input.dims)
+    };
+    built.iter().all(is_of_samples)
 }
 
 /// Returns the flags of `engine build` for the input shapes of a model with several inputs. Models with one input
 /// rarely have free dimensions, and then the build reports it.
-pub(super) fn shape_flags(model: &Model) -> String {
+pub(super) fn shape_flags(model: &Model, sequences: &SequenceBuckets) -> String {
     if model.further_inputs.is_empty() {
         return String::new();
     }
-    let shapes = model.inputs().map(|input| InputShape {
-        name: input.name.map(str::to_owned),
-        dims: input
-            .shape
-            .iter()
-            .filter_map(|&dim| u32::try_from(dim).ok())
-            .collect(),
-    });
-    shapes.map(|shape| format!(" --input-shape {shape}")).collect()
+    let shapes = sequences::input_shapes(model, sequences);
+    shapes
+        .iter()
+        .map(|shape| format!(" --input-shape {shape}"))
+        .collect()
 }
 
 /// Returns the flags of `engine build` for the requested input type and format.

@@ -1,4 +1,5 @@
-//! A runner: one execution context with its memory and its stream. It computes batches and returns the answers.
+//! A runner: a stream with its memory and an execution context, or one for each length of sequences. It computes batches and returns the
+//! answers.
 //!
 //! Once created, it does not allocate for a batch. Shapes, addresses, copies and the work are enqueued on an existing
 //! stream, or a graph is launched. The thread then waits for one event.
@@ -6,27 +7,31 @@
 use std::{error::Error, sync::Arc};
 
 use regatta_cuda::{Context, CudaError, Event, Graph, Stream, WaitMode};
-use regatta_tensorrt::{Engine as TrtEngine, ExecutionContext, ExecutionError};
+use regatta_tensorrt::{Engine as TrtEngine, ExecutionError};
 use regatta_types::{benchmark::Response, documents::EngineKind};
 
 use super::{
     Graphs,
     convert::{self, Conversion},
     graphs::GraphSet,
+    length_context::{LengthContext, TensorMemory},
     memory::Buffer,
     samples::SharedSamples,
     tensors::{Row, Tensors},
 };
-use crate::engines::{Answers, Batch, Engine, EngineError, Input};
+use crate::engines::{Answers, Batch, Engine, EngineError, Input, SequenceBuckets};
 
 /// The parameters of a runner.
 pub(super) struct Setup {
     /// The unit's number and name.
     pub(super) unit: usize,
     pub(super) unit_name: String,
-    pub(super) tensors: Tensors,
-    /// The optimisation profile, from 0.
+    /// The tensors at each length of sequences, the longest last. At least one.
+    pub(super) tensors: Vec<Tensors>,
+    /// The optimisation profile of the first of them, from 0. The others have the next ones.
     pub(super) profile: usize,
+    /// The length that each sample takes.
+    pub(super) sequences: Arc<SequenceBuckets>,
     /// Most batches of the engine in one batch of the harness.
     pub(super) loops: usize,
     /// Most samples in a batch of the engine, if the user set it.
@@ -46,12 +51,12 @@ pub(super) struct Setup {
 
 /// One stream of the `tensorrt` engine.
 pub(super) struct Runner {
-    // The order matters for drops: graphs and the execution use the memory, and the work on the memory uses the stream.
-    graphs: GraphSet,
-    execution: ExecutionContext,
-    inputs: Vec<Buffer>,
-    /// The first output is the answer, or all of them together.
-    outputs: Vec<Buffer>,
+    // The order matters for drops: graphs and executions use the memory, and the work on the memory uses the stream.
+    /// One context per length of sequences, the longest last. At least one.
+    contexts: Vec<LengthContext>,
+    /// The number of the context that computes the current batch.
+    current: usize,
+    memory: TensorMemory,
     stream: Arc<Stream>,
     /// Events: input copied, computed, and all done.
     brought: Event,
@@ -60,10 +65,6 @@ pub(super) struct Runner {
     setup: Setup,
     /// Most samples in one batch of the engine.
     part: usize,
-    /// The current shapes of the execution's inputs. First dimensions of 0 mean that no shape is set.
-    shapes: Vec<Vec<i64>>,
-    /// The current tensor addresses: the address of the only input if it is outside its buffer, and the first row.
-    placed: Option<(Option<u64>, usize)>,
     /// The error by which the device was lost. Nothing is enqueued after it.
     lost: Option<CudaError>,
 }
@@ -112,60 +113,67 @@ impl Runner {
             (Graphs::Requested, Err(error)) => return Err(error),
             (_, Err(error)) => {
                 tracing::warn!(%error, "CUDA cannot capture the engine as a graph; its batches are enqueued instead");
-                runner.graphs = GraphSet::default();
+                runner
+                    .contexts
+                    .iter_mut()
+                    .for_each(|context| context.graphs = GraphSet::default());
             }
         }
         Ok(runner)
     }
 
     fn make(context: &Context, engine: &TrtEngine, setup: Setup) -> Result<Self, RunnerError> {
-        let tensors = &setup.tensors;
         let stream = Arc::new(Stream::new(context)?);
-        // SAFETY: the stream belongs to the context that is bound to the calling thread, because creating the stream
-        // bound it.
-        let execution = unsafe { engine.context(setup.profile, stream.as_raw()) }?;
+        let made = setup.tensors.iter().enumerate().map(|(number, tensors)| {
+            // SAFETY: the stream belongs to the context that is bound to the calling thread, because creating the stream bound it.
+            unsafe { LengthContext::new(engine, setup.profile + number, &stream, tensors) }
+        });
+        let contexts: Vec<LengthContext> = made.collect::<Result<_, _>>()?;
         // The profile is set in this stream's order, but another stream may do the work.
         stream.synchronize()?;
+        let longest = &setup.tensors[setup.tensors.len() - 1];
         let part = setup
             .requested_batch
-            .map_or(tensors.batch, |requested| requested.min(tensors.batch))
+            .map_or(longest.batch, |requested| requested.min(longest.batch))
             .max(1);
-        let rows = tensors.rows(part) * setup.loops;
+        let rows = longest.rows(part) * setup.loops;
         let direct = setup.shared.is_some();
         let allocate = |row: &Row| Buffer::new(context, rows * row.bytes(), direct);
-        let inputs = tensors.inputs.iter().map(|input| allocate(&input.row));
-        let shape = |dims: &[i64]| std::iter::once(0).chain(dims.iter().copied()).collect();
-        Ok(Self {
-            graphs: GraphSet::default(),
-            execution,
+        let inputs = longest.inputs.iter().map(|input| allocate(&input.row));
+        let memory = TensorMemory {
             inputs: inputs.collect::<Result<_, _>>()?,
-            outputs: tensors.outputs.iter().map(allocate).collect::<Result<_, _>>()?,
+            outputs: longest.outputs.iter().map(allocate).collect::<Result<_, _>>()?,
+        };
+        Ok(Self {
+            contexts,
+            current: 0,
+            memory,
             stream,
             brought: Event::new(context)?,
             computed: Event::new(context)?,
             done: Event::new(context)?,
             part,
-            shapes: tensors
-                .inputs
-                .iter()
-                .map(|input| shape(&input.row.dims))
-                .collect(),
-            placed: None,
             lost: None,
             setup,
         })
     }
 
-    /// Captures the configured sizes as graphs. Each size is computed once before, so that TensorRT allocates what the
-    /// shape needs.
+    fn tensors(&self) -> &Tensors {
+        &self.contexts[self.current].tensors
+    }
+
+    /// Captures the configured sizes at each length as graphs. Each is computed once before, so that TensorRT allocates what the shape
+    /// needs.
     fn capture_all(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         if self.setup.graphs == Graphs::Never || self.setup.loops > 1 {
             return Ok(());
         }
         let sizes = std::mem::take(&mut self.setup.graph_sizes);
-        for size in sizes {
-            let rows = self.setup.tensors.rows(size.min(self.part));
-            if self.graphs.of(rows).is_some() {
+        let lengths = 0..self.contexts.len();
+        for (length, size) in lengths.flat_map(|length| sizes.iter().map(move |&size| (length, size))) {
+            self.current = length;
+            let rows = self.tensors().rows(size.min(self.part));
+            if self.contexts[length].graphs.of(rows).is_some() {
                 continue;
             }
             // The graph serves all batches with this number of rows, so it copies the largest of them.
@@ -174,7 +182,7 @@ impl Runner {
             self.compute(size, None)?;
             // SAFETY: captured copies and kernels do not run now. `compute` upholds the contract at each launch.
             let graph = Graph::capture(&stream, || unsafe { self.give(size, None, true) })?;
-            self.graphs.add(rows, graph);
+            self.contexts[length].graphs.add(rows, graph);
         }
         Ok(())
     }
@@ -182,12 +190,13 @@ impl Runner {
     /// Makes the batch accessible to the device. If the only input can be read directly from shared memory and no graph
     /// needs its buffer, returns its device address. Otherwise copies the samples into the buffers and returns `None`.
     fn place(&mut self, batch: &Batch<'_>) -> Result<Option<u64>, EngineError> {
-        let tensors = &self.setup.tensors;
+        let LengthContext { tensors, graphs, .. } = &self.contexts[self.current];
         let size = batch.samples.len();
-        let kept = self.graphs.of(tensors.rows(size)).is_some();
+        let kept = graphs.of(tensors.rows(size)).is_some();
         if let (Some(shared), Input::Contiguous(samples), [only], false) =
             (&self.setup.shared, batch.input, tensors.inputs.as_slice(), kept)
             && only.conversion == Conversion::None
+            && only.part.len() == tensors.sample_bytes
             && samples.len() == size * tensors.sample_bytes
         {
             let last = size - (size - 1) / self.part * self.part;
@@ -196,7 +205,7 @@ impl Runner {
                 return Ok(Some(address));
             }
         }
-        for (input, buffer) in tensors.inputs.iter().zip(&mut self.inputs) {
+        for (input, buffer) in tensors.inputs.iter().zip(&mut self.memory.inputs) {
             match input.conversion {
                 Conversion::None => {
                     batch.copy_input(tensors.sample_bytes, &input.part, buffer.bytes_mut())?;
@@ -237,7 +246,7 @@ impl Runner {
         // SAFETY: only this thread uses the memory. It waits below (or in `compute` after a failure) before it uses it
         // again.
         unsafe {
-            match self.graphs.of(self.setup.tensors.rows(size)) {
+            match self.contexts[self.current].graphs.of(self.tensors().rows(size)) {
                 Some(graph) => graph.launch(&self.stream)?,
                 None => self.give(size, elsewhere, false)?,
             }
@@ -257,11 +266,11 @@ impl Runner {
         elsewhere: Option<u64>,
         in_graph: bool,
     ) -> Result<(), RunnerError> {
-        let tensors = &self.setup.tensors;
+        let tensors = &self.contexts[self.current].tensors;
         let shared = self.setup.inference.as_ref().filter(|_| !in_graph);
         let inference = Arc::clone(shared.unwrap_or(&self.stream));
         if elsewhere.is_none() {
-            for (input, buffer) in tensors.inputs.iter().zip(&self.inputs) {
+            for (input, buffer) in tensors.inputs.iter().zip(&self.memory.inputs) {
                 // SAFETY: the caller guarantees it.
                 unsafe { buffer.bring(&self.stream, size * input.row.bytes()) }?;
             }
@@ -272,8 +281,12 @@ impl Runner {
             inference.wait_for(&self.brought)?;
         }
         for first in (0..size).step_by(self.part) {
+            let (size, context) = (
+                size.min(first + self.part) - first,
+                &mut self.contexts[self.current],
+            );
             // SAFETY: the caller guarantees it.
-            unsafe { self.enqueue(first, size.min(first + self.part) - first, elsewhere, &inference) }?;
+            unsafe { context.enqueue(&self.memory, first, size, elsewhere, &inference) }?;
         }
         if apart {
             self.computed.record(&inference)?;
@@ -288,7 +301,7 @@ impl Runner {
 
     /// Returns the outputs that form the answer.
     fn answering(&self) -> impl Iterator<Item = (&Row, &Buffer)> + Clone {
-        let outputs = &self.setup.tensors.outputs;
+        let outputs = &self.tensors().outputs;
         let count = match self.setup.response {
             Response::Stacked | Response::Detections | Response::AllOutputs => outputs.len(),
             Response::Raw
@@ -298,42 +311,7 @@ impl Runner {
             | Response::Tokens
             | Response::Image => 1,
         };
-        outputs.iter().zip(&self.outputs).take(count)
-    }
-
-    /// Enqueues one batch of the engine: `size` samples, starting with number `first`.
-    ///
-    /// # Safety
-    /// As for [`give`](Self::give).
-    unsafe fn enqueue(
-        &mut self,
-        first: usize,
-        size: usize,
-        elsewhere: Option<u64>,
-        stream: &Stream,
-    ) -> Result<(), RunnerError> {
-        let tensors = &self.setup.tensors;
-        let rows = i64::try_from(tensors.rows(size)).unwrap_or(i64::MAX);
-        if tensors.batch_is_free && self.shapes[0][0] != rows {
-            for (input, shape) in tensors.inputs.iter().zip(&mut self.shapes) {
-                shape[0] = rows;
-                self.execution.set_shape(&input.row.name, shape)?;
-            }
-        }
-        if self.placed != Some((elsewhere, first)) {
-            let inputs = tensors.inputs.iter().map(|input| &input.row).zip(&self.inputs);
-            let inputs = inputs.map(|(row, buffer)| (row, elsewhere.unwrap_or(buffer.address())));
-            let outputs = tensors.outputs.iter().zip(&self.outputs);
-            let outputs = outputs.map(|(row, buffer)| (row, buffer.address()));
-            for (row, address) in inputs.chain(outputs) {
-                let offset = (first * row.bytes()) as u64;
-                self.execution.set_address(&row.name, address + offset)?;
-            }
-            self.placed = Some((elsewhere, first));
-        }
-        // SAFETY: the stream belongs to the bound context. Every tensor has an address with space for the shape's rows.
-        // The caller guarantees the rest.
-        Ok(unsafe { self.execution.enqueue(stream.as_raw()) }?)
+        outputs.iter().zip(&self.memory.outputs).take(count)
     }
 }
 
@@ -355,6 +333,7 @@ impl Engine for Runner {
         if size == 0 || size > max {
             return Err(EngineError::BatchSize { size, max });
         }
+        self.current = self.setup.sequences.of_batch(batch.samples);
         let elsewhere = self.place(batch)?;
         self.compute(size, elsewhere)
             .map_err(|source| EngineError::Compute {
@@ -366,8 +345,9 @@ impl Engine for Runner {
                 }
                 .into(),
             })?;
-        if let Some(decoder) = &mut self.setup.tensors.decoder {
-            let (rows, buffers) = (&self.setup.tensors.outputs, &self.outputs);
+        let tensors = &mut self.contexts[self.current].tensors;
+        if let Some(decoder) = &mut tensors.decoder {
+            let (rows, buffers) = (&tensors.outputs, &self.memory.outputs);
             for (place, sample) in batch.samples.iter().enumerate() {
                 let row = |output: usize| {
                     let bytes = rows[output].bytes();
@@ -378,12 +358,15 @@ impl Engine for Runner {
             return Ok(());
         }
         if self.setup.response == Response::Stacked {
-            for sample in 0..size {
+            let computed = self.tensors().outputs[0].elements;
+            let full = self.contexts[self.contexts.len() - 1].tensors.outputs[0].elements;
+            for (number, sample) in batch.samples.iter().enumerate() {
                 let rows = self.answering().map(|(output, buffer)| {
-                    let row = &buffer.bytes()[sample * output.bytes()..][..output.bytes()];
+                    let row = &buffer.bytes()[number * output.bytes()..][..output.bytes()];
                     (row, output.element.size())
                 });
-                answers.push_stacked(rows);
+                let tokens = self.setup.sequences.tokens(sample.index, computed);
+                answers.push_stacked_sequence(rows, tokens, full);
             }
             return Ok(());
         }
@@ -396,8 +379,12 @@ impl Engine for Runner {
             }
             return Ok(());
         }
-        let output = &self.setup.tensors.outputs[0];
-        for row in self.outputs[0].bytes().chunks_exact(output.bytes()).take(size) {
+        let output = &self.tensors().outputs[0];
+        for row in self.memory.outputs[0]
+            .bytes()
+            .chunks_exact(output.bytes())
+            .take(size)
+        {
             convert::answer(
                 row,
                 output.element,

@@ -8,7 +8,10 @@ use regatta_types::{
     layout::Layout,
 };
 
-use super::convert::{Conversion, Element};
+use super::{
+    convert::{Conversion, Element},
+    sequences,
+};
 use crate::engines::{DetectionDecoder, EngineError, LoadRequest};
 
 /// One tensor of an engine.
@@ -52,8 +55,9 @@ pub(super) struct Tensors {
     pub(super) decoder: Option<DetectionDecoder>,
     /// Bytes of a sample, on disk and in memory.
     pub(super) sample_bytes: usize,
-    /// Whether the batch size is variable up to `batch`, or always `batch`.
-    pub(super) batch_is_free: bool,
+    /// Whether contexts need a profile of their own and the shape of each batch: its size is variable up to `batch`, or sequences have
+    /// several lengths. Otherwise every batch has `batch` samples.
+    pub(super) shape_is_free: bool,
     /// Most samples in a batch.
     pub(super) batch: usize,
     /// Fewest samples in a batch.
@@ -61,12 +65,30 @@ pub(super) struct Tensors {
 }
 
 impl Tensors {
-    /// Returns the tensors of an engine for the benchmark's samples.
+    /// Returns the tensors of an engine for the benchmark's samples, at each length of sequences, the longest last.
     ///
     /// # Errors
     /// [`EngineError::ModelUnfit`] with what the engine has and what the benchmark needs.
-    pub(super) fn of(
+    pub(super) fn at_each_length(
         engine: &TrtEngine,
+        request: &LoadRequest<'_>,
+        dla_alone: bool,
+    ) -> Result<Vec<Self>, EngineError> {
+        let tensors = engine.tensors().map_err(EngineError::tensorrt_unavailable)?;
+        let models = sequences::models(&request.benchmark.model, &request.sequences);
+        let lengths = request.sequences.lengths();
+        let of_length = |(number, model): (usize, &Model)| {
+            let tensors = sequences::at_length(&tensors, lengths.get(number).copied());
+            Self::of(engine, tensors, model, request, dla_alone)
+        };
+        models.iter().enumerate().map(of_length).collect()
+    }
+
+    /// Returns the tensors for a model, whose inputs may be shorter than the samples' in `request`.
+    fn of(
+        engine: &TrtEngine,
+        tensors: Vec<Tensor>,
+        model: &Model,
         request: &LoadRequest<'_>,
         dla_alone: bool,
     ) -> Result<Self, EngineError> {
@@ -75,20 +97,17 @@ impl Tensors {
             benchmark: request.benchmark.name.clone(),
             reason,
         };
-        let tensors = engine.tensors().map_err(EngineError::tensorrt_unavailable)?;
         let (inputs, outputs): (Vec<_>, Vec<_>) = tensors.into_iter().partition(|tensor| tensor.input);
-        let model = &request.benchmark.model;
         let (mut taken, mut begin) = (Vec::new(), 0);
-        for model_input in model.inputs() {
+        for (model_input, of_sample) in model.inputs().zip(request.benchmark.model.inputs()) {
             let found = matching(&inputs, &model_input, model).map_err(&unfit)?;
             let (row, conversion) = compare_input(found, &model_input, dla_alone).map_err(&unfit)?;
-            let end = begin + model_input.bytes().unwrap_or(0);
             taken.push(InputRow {
                 row,
-                part: begin..end,
+                part: begin..begin + model_input.bytes().unwrap_or(0),
                 conversion,
             });
-            begin = end;
+            begin += of_sample.bytes().unwrap_or(0);
         }
         let is_free = |input: &Tensor| input.dims.first().is_some_and(|&batch| batch < 0);
         let batch_is_free = inputs.iter().any(is_free);
@@ -122,6 +141,9 @@ impl Tensors {
             return Err(unfit("its engine has no output".to_owned()));
         }
         check_answer(&outputs, model.response).map_err(&unfit)?;
+        if request.sequences.are_several() {
+            check_logits(&outputs, model).map_err(&unfit)?;
+        }
         let rows: Vec<usize> = outputs.iter().map(|output| output.elements).collect();
         let decoder = DetectionDecoder::of(model, &rows, &request.image_sizes).map_err(unfit)?;
         Ok(Self {
@@ -129,7 +151,7 @@ impl Tensors {
             outputs,
             decoder,
             sample_bytes: begin,
-            batch_is_free,
+            shape_is_free: batch_is_free || request.sequences.are_several(),
             batch,
             least,
         })
@@ -271,6 +293,19 @@ fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
         | Response::Tokens
         | Response::Image => Ok(()),
     }
+}
+
+/// Checks that every output has a float for each token.
+fn check_logits(outputs: &[Row], model: &Model) -> Result<(), String> {
+    let tokens = model.sequence_length().unwrap_or(0);
+    let is_logit =
+        |output: &Row| output.elements == tokens && matches!(output.element, Element::Fp32 | Element::Fp16);
+    if outputs.iter().all(is_logit) {
+        return Ok(());
+    }
+    Err(format!(
+        "its engine's outputs have no float for each of {tokens} tokens, which sequence_lengths needs"
+    ))
 }
 
 /// Formats a tensor as `fp16 [-1, 3, 224, 224] image`, with its layout after the shape unless it is linear.

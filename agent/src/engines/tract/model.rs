@@ -1,5 +1,8 @@
 //! Creates plans from an ONNX file: reads the model, checks its inputs and outputs against the benchmark, and fixes the
-//! batch size. This module does not run models.
+//! batch size and the length of sequences. This module does not run models.
+
+mod plan_input;
+mod sequences;
 
 use std::{error::Error, ops::Range, sync::Arc};
 
@@ -9,8 +12,8 @@ use regatta_types::{
 };
 use tract_onnx::{
     prelude::{
-        DatumType, Framework, InferenceModel, InferenceModelExt, IntoRunnable, Tensor, TractResult,
-        TypedFact, TypedModel, TypedRunnableModel,
+        DatumType, Framework, InferenceModel, InferenceModelExt, IntoRunnable, TractResult, TypedFact,
+        TypedModel, TypedRunnableModel,
     },
     tract_core::{
         internal::DimLike,
@@ -19,11 +22,14 @@ use tract_onnx::{
     tract_hir::infer::{Factoid, InferenceFact},
 };
 
+use self::plan_input::PlanInput;
 use crate::engines::{DetectionDecoder, EngineError, LoadRequest, model_file};
 
-/// A plan for one batch size.
+/// A plan for one batch size and one length of sequences.
 pub(super) struct Plan {
     pub(super) batch_size: usize,
+    /// The number of the length.
+    pub(super) bucket: usize,
     pub(super) sample_bytes: usize,
     pub(super) inputs: Vec<PlanInput>,
     /// Elements of each output for a sample.
@@ -31,55 +37,51 @@ pub(super) struct Plan {
     pub(super) runnable: Arc<TypedRunnableModel>,
 }
 
-/// Returns one plan per requested batch size, in ascending order.
+/// Returns one plan per length of sequences and requested batch size, both in ascending order.
 pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError> {
     model_file::checked_hash(request)?;
     let (onnx, inputs) = read(request)?;
     let sizes = batch_sizes(request, &onnx)?;
-    let sample_bytes = request.benchmark.model.sample_bytes().unwrap_or(0);
-    sizes
-        .into_iter()
-        .map(|batch_size| {
-            let model = fix_batch_size(&onnx, batch_size, &inputs)
-                .map_err(|source| refused(request, source.into()))?;
-            let rows = check_outputs(&model, batch_size, request)?;
-            let runnable = model
-                .into_runnable()
-                .map_err(|source| refused(request, source.into()))?;
-            Ok(Plan {
-                batch_size,
-                sample_bytes,
-                inputs: inputs.clone(),
-                rows,
-                runnable,
-            })
-        })
-        .collect()
+    let full = request.benchmark.model.sequence_length();
+    let inputs = sequences::at_each_length(inputs, full, request.sequences.lengths())
+        .map_err(|reason| unfit(request, reason))?;
+    let mut plans = Vec::new();
+    for (bucket, inputs) in inputs.into_iter().enumerate() {
+        for &batch_size in &sizes {
+            plans.push(plan(request, &onnx, &inputs, batch_size, bucket)?);
+        }
+    }
+    Ok(plans)
 }
 
-/// One input of the network, and its part of a sample.
-#[derive(Debug, Clone)]
-pub(super) struct PlanInput {
-    /// The network's type.
-    datum: DatumType,
-    /// Whether the samples have 32-bit integers and the network 64-bit integers.
-    pub(super) is_widened: bool,
-    shape: Vec<usize>,
-    /// The byte range within a sample.
-    pub(super) part: Range<usize>,
-}
-
-impl PlanInput {
-    /// Returns a zeroed tensor for a batch.
-    pub(super) fn tensor(&self, batch_size: usize) -> TractResult<Tensor> {
-        Tensor::zero_dt(self.datum, &self.batch_shape(batch_size))
+fn plan(
+    request: &LoadRequest<'_>,
+    onnx: &InferenceModel,
+    inputs: &[PlanInput],
+    batch_size: usize,
+    bucket: usize,
+) -> Result<Plan, EngineError> {
+    let model = fix_batch_size(onnx, batch_size, inputs).map_err(|source| refused(request, source.into()))?;
+    let rows = check_outputs(&model, batch_size, request)?;
+    if let Some(&length) = request.sequences.lengths().get(bucket) {
+        let datum = model
+            .output_fact(0)
+            .map_err(|source| refused(request, source.into()))?
+            .datum_type;
+        // Stacked outputs have one type and shape.
+        sequences::check_logits(rows[0], datum, length).map_err(|reason| unfit(request, reason))?;
     }
-
-    fn batch_shape(&self, batch_size: usize) -> Vec<usize> {
-        std::iter::once(batch_size)
-            .chain(self.shape.iter().copied())
-            .collect()
-    }
+    let runnable = model
+        .into_runnable()
+        .map_err(|source| refused(request, source.into()))?;
+    Ok(Plan {
+        batch_size,
+        bucket,
+        sample_bytes: request.benchmark.model.sample_bytes().unwrap_or(0),
+        inputs: inputs.to_vec(),
+        rows,
+        runnable,
+    })
 }
 
 /// Returns the error that tract rejects the model.
@@ -167,6 +169,11 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
             datum,
             is_widened: datum != datum_type(input.dtype),
             shape: input.shape.to_vec(),
+            declared_length: declared
+                .shape
+                .dim(1)
+                .and_then(|dim| dim.concretize())
+                .and_then(|dim| dim.to_usize().ok()),
             part: part.clone(),
         });
     }

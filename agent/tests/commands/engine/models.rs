@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use regatta_test_support::fixture::onnx;
+use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::onnx};
 
 use super::Place;
 
@@ -42,4 +42,21 @@ fn a_network_with_its_own_scales_is_built() {
     let built = place.json(&["build", "--onnx", "qdq.onnx", "--batch", "4"], 0);
     assert_eq!(built["manifest"]["precision"], "as-in-network");
     assert!(built["plan_bytes"].as_u64().unwrap() > 1_000, "{built:#}");
+}
+
+/// A library that registers its plug-ins itself, as this one would, needs no more than to be loaded.
+#[test]
+fn a_library_with_plug_ins_is_loaded_and_part_of_the_key() {
+    let Some(place) = Place::real() else { return };
+    FakeTensorrt::new().compile_plugin(&place.scratch.path().join("liblayer.so"));
+    let without = place.json(&["build", "--onnx", "digits.onnx"], 0);
+    let with = place.json(
+        &["build", "--onnx", "digits.onnx", "--plugins", "./liblayer.so"],
+        0,
+    );
+    assert_eq!(without["manifest"]["plugins_sha256"], serde_json::Value::Null);
+    assert_eq!(with["manifest"]["plugins_sha256"].as_array().unwrap().len(), 1);
+    fs::write(place.scratch.path().join("text.so"), "no library").unwrap();
+    let refused = place.refused(&["build", "--onnx", "digits.onnx", "--plugins", "text.so"], 2);
+    assert!(refused.contains("text.so is no shared library"), "{refused}");
 }

@@ -22,19 +22,19 @@ case $scope in
         if [ -f "$keep/previous/regatta-state" ]; then
             cp -p "$keep/previous/regatta-state" "$helper.old" && sync "$helper.old" && mv -f "$helper.old" "$helper"
         fi
-        # The shims of TensorRT are of the program's version, and all that lay there were kept.
-        rm -f /usr/lib/regatta/libregatta_trt-*.so
-        for kept in "$keep"/previous/libregatta_trt-*.so; do
-            shim=/usr/lib/regatta/${kept##*/}
-            if [ -f "$kept" ]; then mkdir -p /usr/lib/regatta && cp -p "$kept" "$shim.old" && sync "$shim.old" && mv -f "$shim.old" "$shim"; fi
+        # Shims and plug-ins are of the program's version, and all that lay there were kept.
+        rm -f /usr/lib/regatta/libregatta_*
+        for kept in "$keep"/previous/libregatta_*; do
+            library=/usr/lib/regatta/${kept##*/}
+            if [ -f "$kept" ]; then mkdir -p /usr/lib/regatta && cp -p "$kept" "$library.old" && sync "$library.old" && mv -f "$library.old" "$library"; fi
         done
         # dpkg's own account is wrong from here on; the package's scripts know this mark.
         touch "$keep/rolled-back"
         ;;
     user)
         [ -x "$program.previous" ] || exit 3
-        rm -f "$(dirname "$program")"/libregatta_trt-*.so
-        for kept in "$(dirname "$program")"/libregatta_trt-*.so.previous "$program.previous"; do
+        rm -f "$(dirname "$program")"/libregatta_*.so "$(dirname "$program")"/libregatta_*.json
+        for kept in "$(dirname "$program")"/libregatta_*.previous "$program.previous"; do
             if [ -e "$kept" ]; then mv -f "$kept" "${kept%.previous}"; fi
         done
         ;;

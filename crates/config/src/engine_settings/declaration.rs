@@ -14,9 +14,10 @@ use super::{
         Bound::{DlaCores, Number, Processors, SamplesPerQuery},
         SearchRule, SearchValues,
     },
+    sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnits},
     value::{
-        Dispatch, EngineBuild, EnginePrecision, InputType, SettingValue, Sharing, TimingWait,
+        Dispatch, EngineBuild, EnginePrecision, InnerPaths, InputType, SettingValue, Sharing, TimingWait,
         ValueType::{self, Boolean, Text, Word},
     },
 };
@@ -189,6 +190,14 @@ declare! {
         ignored_by: &[Null, Sim],
     }
 
+    /// Lengths in tokens at which sequences are computed; each sample takes the shortest that holds it.
+    sequence_lengths: SequenceLengths {
+        value_type: Text("ascending numbers of tokens separated by commas, such as 128,192,384"),
+        default: "the full length, which is always one of them",
+        engines: &[Tract, Tensorrt],
+        ignored_by: &[Null, Sim],
+    }
+
     /// Batches that are computed at the same time, each on its own thread.
     inference_streams: usize {
         value_type: integer(1, 256, "a whole number"),
@@ -334,6 +343,14 @@ declare! {
     gpus: GpuSelection {
         value_type: Text("`all`, or CUDA's numbers of GPUs separated by commas, such as 0,2"),
         default: "`all`; in SingleStream the first of them",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// Libraries with TensorRT plug-ins that the engine needs, beside those of the benchmark's file.
+    tensorrt_plugins: InnerPaths {
+        value_type: Text("paths below the scratch directory separated by commas, such as plugins/libnms.so"),
+        default: "none",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use regatta_types::layout::Layout;
+use regatta_types::{assets::is_inner_path, layout::Layout};
 
 /// The type of a setting and the range of its values.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -161,6 +161,24 @@ impl SettingValue for String {
 
     fn text(&self) -> String {
         self.clone()
+    }
+}
+
+/// Paths below the scratch directory, at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InnerPaths(pub Vec<String>);
+
+impl SettingValue for InnerPaths {
+    fn read(text: &str, _: &ValueType) -> Option<Self> {
+        let paths: Vec<String> = text.split(',').map(|path| path.trim().to_owned()).collect();
+        paths
+            .iter()
+            .all(|path| is_inner_path(path))
+            .then_some(Self(paths))
+    }
+
+    fn text(&self) -> String {
+        self.0.join(",")
     }
 }
 

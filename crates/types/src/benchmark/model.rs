@@ -48,6 +48,13 @@ pub struct Model {
     /// The loop in which an encoder and a decoder make a transcript of a waveform, with the same inputs; `None` for a model of one network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoder_decoder: Option<EncoderDecoder>,
+    /// The input that has ones for a sample's tokens and zeros for the padding behind them; `None` for a model without sequences. Inputs of
+    /// its shape may be shortened to the tokens ([`sequence_length`](Self::sequence_length)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask_input: Option<String>,
+    /// Libraries with TensorRT plug-ins that an engine of the network needs, as paths below the scratch directory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tensorrt_plugins: Vec<String>,
     /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
     /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -143,6 +150,16 @@ impl Model {
         std::iter::once(first).chain(further)
     }
 
+    /// Returns the full length of a sequence in tokens; `None` for a model without sequences, or whose mask is no input of one dimension.
+    #[must_use]
+    pub fn sequence_length(&self) -> Option<usize> {
+        let mask = self.mask_input.as_deref()?;
+        match self.inputs().find(|input| input.name == Some(mask))?.shape {
+            [length] => Some(*length),
+            _ => None,
+        }
+    }
+
     /// Returns the paths of all files of the model below the scratch directory, the model's own first.
     #[must_use]
     pub fn files(&self) -> Vec<String> {
@@ -158,6 +175,7 @@ impl Model {
         };
         std::iter::once(self.file.clone())
             .chain(names.map(beside))
+            .chain(self.tensorrt_plugins.iter().cloned())
             .collect()
     }
 
