@@ -41,6 +41,10 @@ pub(crate) fn engine_request(
             EnginePrecision::Fp16 => Precision::Fp16,
             EnginePrecision::Int8 => Precision::Int8,
         }),
+        calibration: settings
+            .calibration
+            .as_ref()
+            .map(|path| scratch.unwrap_or(Path::new("")).join(path)),
         workspace_bytes: settings.workspace_size,
         exact_batch: settings.exact_batch == Some(true),
         // Each value of the setting is a value of that type.

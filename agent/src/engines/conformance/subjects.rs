@@ -239,6 +239,7 @@ impl Subject {
         EngineRequest {
             installation: installation(),
             cache,
+            calibration: None,
             precision: None,
             workspace_bytes: None,
             exact_batch: false,

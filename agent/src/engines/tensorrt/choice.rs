@@ -81,6 +81,8 @@ impl EngineQuery<'_> {
             )
         } else if !inputs::are_requested(&entry, self.request.tensorrt, self.dla) {
             "does not accept the input that the settings request".to_owned()
+        } else if !self.request.tensorrt.has_calibration(manifest) {
+            "was built without a calibration, which the settings request".to_owned()
         } else if !self.request.tensorrt.has_workspace(manifest) {
             "was built with another workspace_size than the settings request".to_owned()
         } else {
@@ -127,6 +129,10 @@ impl EngineQuery<'_> {
                 let requested = inputs::in_words(self.request.tensorrt);
                 format!("{of_model} for other inputs than {requested}, which the settings request")
             },
+        );
+        filter.keep(
+            |entry| self.request.tensorrt.has_calibration(&entry.manifest),
+            |of_model| format!("{of_model} without a calibration, which the settings request"),
         );
         filter.keep(
             |entry| self.request.tensorrt.has_workspace(&entry.manifest),
@@ -305,6 +311,7 @@ fn no_plan(
         command: BuildCommand::new(
             &request.model_file,
             &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}"),
+            request.tensorrt.calibration_flag(),
             &request.tensorrt.cache,
         ),
     }

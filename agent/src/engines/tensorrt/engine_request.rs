@@ -68,6 +68,8 @@ pub(crate) struct EngineRequest {
     pub(crate) cache: PathBuf,
     /// Precision that the engines were built with. `None` accepts any.
     pub(crate) precision: Option<Precision>,
+    /// Calibration samples or scales for builds. Engines must have been built with a calibration. `None` accepts any.
+    pub(crate) calibration: Option<PathBuf>,
     /// Workspace that the engines were built with, compared in MiB. `None` accepts any.
     pub(crate) workspace_bytes: Option<u64>,
     /// Whether an engine's batch size must equal the requested one. Otherwise it may be larger.
@@ -146,6 +148,23 @@ impl EngineRequest {
     pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
         let requested = self.workspace_bytes;
         requested.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
+    }
+
+    /// Returns whether an engine was built with a calibration, if one is requested.
+    pub(super) const fn has_calibration(&self, manifest: &EngineManifest) -> bool {
+        self.calibration.is_none() || manifest.calibration_sha256.is_some()
+    }
+
+    /// Returns the flag of `engine build` for the requested calibration, and its path.
+    pub(super) fn calibration_flag(&self) -> Option<[String; 2]> {
+        let path = self.calibration.as_deref()?;
+        let has_scales = path.extension().is_some_and(|extension| extension == "cache");
+        let flag = if has_scales {
+            "--calibration-cache"
+        } else {
+            "--calibration-samples"
+        };
+        Some([flag.to_owned(), path.display().to_string()])
     }
 
     /// Returns the flag of `engine build` for the requested workspace.
