@@ -432,7 +432,7 @@ fn devices_describe_their_engines_and_say_why_they_cannot_calibrate() {
 
     // The fake is of TensorRT-RTX, which has no calibrator.
     let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
-    let samples = ["--samples", "preprocessed_data/digits/fp32"];
+    let samples = ["--samples", "preprocessed_data/digits/float32"];
     let calibrated = end(&[&job("calibrate")[..], &samples].concat());
     let reason = calibrated["reason"].as_str().expect("a reason");
     assert!(
