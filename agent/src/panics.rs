@@ -1,4 +1,4 @@
-//! Messages of caught panics. Panics are caught at the boundaries of engines and of the SUT (design, section 7).
+//! Messages of caught panics. Panics are caught at the boundaries of engines and of the SUT.
 
 use std::any::Any;
 

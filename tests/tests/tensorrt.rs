@@ -3,7 +3,12 @@
 
 #![expect(clippy::expect_used, reason = "test code")]
 
-use std::{collections::BTreeMap, fs, path::PathBuf, process::Output};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+    process::Output,
+};
 
 use regatta_test_support::fake_tensorrt::FakeTensorrt;
 use regatta_tests::{Broker, DEVICE, Lab, agent, eventually, succeed_output};
@@ -364,6 +369,87 @@ fn engines_are_built_before_runs_are_requested() {
     assert!(
         failed["phase"] == "failed" && reason.starts_with("the run's engine cannot be built by `"),
         "{failed:#}"
+    );
+}
+
+/// Boards have no operator: the coordinator sees what TensorRT made there.
+#[test]
+fn devices_describe_their_engines_and_say_why_they_cannot_calibrate() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::new(lab);
+    place.start();
+    let job = |verb: &'static str| {
+        let common = [
+            "--device",
+            DEVICE,
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--system",
+            "none",
+        ];
+        [&["engine", verb], &common[..]].concat()
+    };
+    let end = |words: &[&str]| {
+        let words = [words, &["--no-wait"]].concat();
+        let requested = place.json(&words)["runs"][0]["run"]
+            .as_str()
+            .expect("an id")
+            .to_owned();
+        place.end_of(&requested)
+    };
+    let none = end(&job("inspect"));
+    let reason = none["reason"].as_str().expect("a reason");
+    assert!(
+        none["phase"] == "failed" && reason.contains("no engine of models/digits/digits.onnx is in"),
+        "{none:#}"
+    );
+
+    place.build(&BATCH);
+    place.build(&["--batch", "4", "--profiles", "2"]);
+    let inspected = end(&job("inspect"));
+    assert_eq!(
+        (&inspected["phase"], &inspected["task"]),
+        (&"done".into(), &"engine-inspection".into()),
+        "{inspected:#}"
+    );
+    let run = inspected["run"].as_str().expect("an id");
+    let engines =
+        fs::read_to_string(place.directory(run).join("files/engines.json")).expect("the descriptions");
+    let engines: Vec<Value> = serde_json::from_str(&engines).expect("JSON");
+    let batches: BTreeSet<u64> = engines
+        .iter()
+        .filter_map(|engine| engine["manifest"]["batch"].as_u64())
+        .collect();
+    assert_eq!(batches, BTreeSet::from([4, 8]));
+    for engine in &engines {
+        assert!(
+            engine["refusal"].is_null() && !engine["layers"].is_null(),
+            "{engine:#}"
+        );
+    }
+
+    // The fake is of TensorRT-RTX, which has no calibrator.
+    let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
+    let samples = ["--samples", "preprocessed_data/digits/float32"];
+    let calibrated = end(&[&job("calibrate")[..], &samples].concat());
+    let reason = calibrated["reason"].as_str().expect("a reason");
+    assert!(
+        calibrated["phase"] == "failed" && reason.contains("has no calibrator"),
+        "{calibrated:#}"
+    );
+    let missing = place
+        .lab
+        .regatta()
+        .args(job("calibrate"))
+        .args(["--samples", "nowhere"])
+        .output();
+    let missing = missing.expect("regatta runs");
+    let printed = String::from_utf8_lossy(&missing.stderr);
+    assert!(
+        missing.status.code() == Some(2) && printed.contains("nowhere"),
+        "{printed}"
     );
 }
 

@@ -255,7 +255,7 @@ fn lines(
     Ok(())
 }
 
-/// Returns the reasons why the run is not a valid measurement (design, section 1.6). `benchmark` is the reason why its
+/// Returns the reasons why the run is not a valid measurement. `benchmark` is the reason why its
 /// results cannot be submitted, if any.
 fn not_a_measurement(args: &BenchArgs, benchmark: Option<String>) -> Vec<String> {
     let engine = (!args.engine.computes()).then(|| format!("the {} engine computes nothing", args.engine));

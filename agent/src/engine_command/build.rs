@@ -62,7 +62,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
         let (place, entry) = build_new(&tensorrt, &settings, None, manifest, args, None)?;
         return show(args, &place, &entry);
     };
-    let scales = scales(&manifest);
+    let scales = manifest.calibration_file();
     let kept = args.place.cache.join(&scales);
     settings.calibration_cache = match regular_file::read(&kept, LARGEST_TEXT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -104,14 +104,6 @@ fn calibrating(samples: usize, batch: usize) -> String {
             samples - rest
         ),
     }
-}
-
-/// Returns the file name of the calibration cache for a model, its samples and a TensorRT version. Builds for other
-/// batches and units reuse it.
-fn scales(manifest: &EngineManifest) -> String {
-    let samples = manifest.calibration_sha256.as_deref().unwrap_or_default();
-    let made_of = format!("{} {samples} {}", manifest.onnx_sha256, manifest.tensorrt);
-    format!("calibration-{}.cache", &sha256_hex(made_of.as_bytes())[..16])
 }
 
 /// Returns the samples for INT8 calibration, if any are named. Fails if this TensorRT has no calibrator.

@@ -25,8 +25,6 @@ pub(crate) fn engine_request(
     scratch: Option<&Path>,
 ) -> EngineRequest {
     let has_windows = model.windows.is_some();
-    let further = settings.tensorrt_plugins.iter().flat_map(|paths| &paths.0);
-    let plugins = model.tensorrt_plugins.iter().chain(further);
     let gpus = settings.gpus.clone().unwrap_or_default();
     let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
     let dla_cores = match scenario {
@@ -39,14 +37,16 @@ pub(crate) fn engine_request(
     EngineRequest {
         installation: Installation::of_this_machine(),
         cache: engine_cache(scratch),
-        plugins: plugins
-            .map(|path| scratch.unwrap_or(Path::new("")).join(path))
-            .collect(),
+        plugins: plugin_libraries(settings, model, scratch),
         precision: settings.precision.map(|precision| match precision {
             EnginePrecision::Fp32 => Precision::AsInNetwork,
             EnginePrecision::Fp16 => Precision::Fp16,
             EnginePrecision::Int8 => Precision::Int8,
         }),
+        calibration: settings
+            .calibration
+            .as_ref()
+            .map(|path| scratch.unwrap_or(Path::new("")).join(path)),
         workspace_bytes: settings.workspace_size,
         exact_batch: settings.exact_batch == Some(true),
         // Each value of the setting is a value of that type.
@@ -86,6 +86,19 @@ pub(crate) fn engine_request(
             WaitMode::Block
         },
     }
+}
+
+/// Returns the libraries with TensorRT plug-ins that the benchmark's model and the settings name.
+pub(crate) fn plugin_libraries(
+    settings: &EngineSettings,
+    model: &Model,
+    scratch: Option<&Path>,
+) -> Vec<PathBuf> {
+    let further = settings.tensorrt_plugins.iter().flat_map(|paths| &paths.0);
+    let plugins = model.tensorrt_plugins.iter().chain(further);
+    plugins
+        .map(|path| scratch.unwrap_or(Path::new("")).join(path))
+        .collect()
 }
 
 /// The settings of one kind of unit.

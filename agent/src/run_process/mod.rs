@@ -3,6 +3,7 @@
 //! It reports its phases as events on standard output and writes all files of the run to `files/`. It does not use the
 //! network or seal the run. The daemon does both, even if this process crashes.
 
+mod built_engines;
 pub(crate) mod clock;
 pub(crate) mod event;
 mod loadgens;
@@ -74,6 +75,12 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         tuning::tune(&spec, &args.spec, &run_dir, args.scratch.as_deref())?;
         return end_without_loadgen(&run_dir, attempt);
     }
+    if spec.task == RunTask::EngineInspection {
+        attempt.started = Some(begun);
+        tell_phase(RunPhase::Ready);
+        built_engines::inspect(&run_plan, &run_dir)?;
+        return end_without_loadgen(&run_dir, attempt);
+    }
     let ready = missing_engine::prepare(&run_plan, |reason| tell(&Event::Preparing { reason }))?;
     run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();
@@ -81,6 +88,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
     tell_phase(RunPhase::Ready);
     if spec.task == RunTask::EngineBuild {
         attempt.started = Some(begun);
+        built_engines::keep_calibrations(&run_plan, &run_dir)?;
         return end_without_loadgen(&run_dir, attempt);
     }
     let ended = measure(&ready, &mut attempt).and_then(|outcome| match ready.fault() {

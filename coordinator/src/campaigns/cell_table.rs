@@ -103,7 +103,7 @@ impl CellTable {
             mode: Vec::new(),
             round: self.round.clone(),
             engine: match self.task() {
-                RunTask::EngineBuild => self
+                RunTask::EngineBuild | RunTask::EngineInspection => self
                     .engine
                     .clone()
                     .or_else(|| Some(EngineKind::Tensorrt.to_string())),

@@ -1,21 +1,24 @@
-//! `regatta engine build`: devices build the TensorRT engines of runs before these are requested. A build is a run that ends before LoadGen
-//! starts.
-//!
-//! Engines stay on their device. `regatta-agent engine` lists and inspects them there.
+//! `regatta engine build|calibrate|inspect`: devices build the TensorRT engines of runs before these are requested, calibrate INT8, and
+//! describe the engines that they have. Each is a run that ends before LoadGen starts. Engines stay on their device.
 
+use regatta_config::engine_settings::EnginePrecision;
 use regatta_types::documents::{EngineKind, RunTask};
 
 use super::{
     Context,
     device_job::{self, JobArgs},
 };
-use crate::exit::CommandResult;
+use crate::{exit::CommandResult, runs::Words};
 
 /// Subcommands of `engine`.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Builds the TensorRT engines of a benchmark on devices, those that are not there yet
     Build(Box<BuildArgs>),
+    /// Builds an INT8 engine after a calibration on each device; the run's files have the calibration cache
+    Calibrate(Box<CalibrateArgs>),
+    /// Describes the engines of a benchmark's model on devices, with their layers
+    Inspect(Box<InspectArgs>),
 }
 
 /// Flags of `engine build`.
@@ -31,8 +34,55 @@ pub(super) struct BuildArgs {
     job: JobArgs,
 }
 
+/// Flags of `engine calibrate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  regatta prep resnet50 --data imagenet --calibration cal_image_list_option_1.txt
+  regatta engine calibrate --device boat-1 --benchmark resnet50 --scenario Offline --samples preprocessed_data/imagenet/ResNet50/calibration/fp32
+      writes runs/ID/files/calibration-KEY.cache. Runs with `--set precision=int8` use the engine")]
+pub(super) struct CalibrateArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// The calibration samples, below the scratch directory: the output of `regatta prep --calibration`, or a .npy file; an asset of the run
+    #[arg(long, value_name = "PATH")]
+    samples: String,
+}
+
+/// Flags of `engine inspect`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  regatta engine inspect --device boat-1 --benchmark resnet50 --scenario Offline
+      writes runs/ID/files/engines.json: batch, precision, tensors, layers, and whether TensorRT runs them there")]
+pub(super) struct InspectArgs {
+    #[command(flatten)]
+    job: JobArgs,
+}
+
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
-    let Command::Build(args) = command;
-    let words = args.job.words(RunTask::EngineBuild, EngineKind::Tensorrt);
-    device_job::request(&args.job, words, context)
+    let (job, words) = match command {
+        Command::Build(args) => {
+            let words = args.job.words(RunTask::EngineBuild, EngineKind::Tensorrt);
+            (&args.job, words)
+        }
+        Command::Calibrate(args) => (&args.job, args.words()),
+        Command::Inspect(args) => {
+            let words = args.job.words(RunTask::EngineInspection, EngineKind::Tensorrt);
+            (&args.job, words)
+        }
+    };
+    device_job::request(job, words, context)
+}
+
+impl CalibrateArgs {
+    /// Returns the words of an INT8 build whose calibration samples are an asset.
+    fn words(&self) -> Words {
+        let mut words = self.job.words(RunTask::EngineBuild, EngineKind::Tensorrt);
+        let int8 = EnginePrecision::Int8.as_str();
+        words.set.insert("precision".to_owned(), int8.to_owned());
+        words.set.insert("calibration".to_owned(), self.samples.clone());
+        words.asset.push(self.samples.clone());
+        words
+    }
 }

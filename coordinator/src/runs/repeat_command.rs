@@ -32,7 +32,7 @@ pub(crate) fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
         add("--mode", spec.mode.as_str());
     }
     add("--round", &spec.round);
-    if spec.task != RunTask::EngineBuild {
+    if !matches!(spec.task, RunTask::EngineBuild | RunTask::EngineInspection) {
         add("--engine", spec.engine.kind.as_str());
     }
     if is_measurement {
@@ -68,6 +68,7 @@ pub(crate) fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
     match spec.task {
         RunTask::Measurement => {}
         RunTask::EngineBuild => return Ok(format!("regatta engine build {}", words.join(" "))),
+        RunTask::EngineInspection => return Ok(format!("regatta engine inspect {}", words.join(" "))),
         RunTask::AssetFetch => return Ok(format!("regatta asset fetch {}", words.join(" "))),
         RunTask::Tune => {
             if let RunLength::Duration(length) = spec.length {

@@ -109,6 +109,15 @@ impl EngineManifest {
         }
     }
 
+    /// Returns the file name of the calibration cache of a model, its samples and a TensorRT version. Builds for other batches and units
+    /// reuse it. The name of a build without samples has no meaning.
+    #[must_use]
+    pub fn calibration_file(&self) -> String {
+        let samples = self.calibration_sha256.as_deref().unwrap_or_default();
+        let made_of = format!("{} {samples} {}", self.onnx_sha256, self.tensorrt);
+        format!("calibration-{}.cache", &sha256_hex(made_of.as_bytes())[..16])
+    }
+
     /// Returns the engine's key, which names its directory.
     #[must_use]
     pub fn key(&self) -> String {

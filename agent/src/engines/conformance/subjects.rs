@@ -307,6 +307,7 @@ impl Subject {
             installation: installation(),
             cache,
             plugins: Vec::new(),
+            calibration: None,
             precision: None,
             workspace_bytes: None,
             exact_batch: false,

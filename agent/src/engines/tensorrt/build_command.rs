@@ -7,12 +7,14 @@ use std::{fmt, path::Path};
 pub(crate) struct BuildCommand(Vec<String>);
 
 impl BuildCommand {
-    /// Returns the command that builds a model into a cache. `flags` contains further arguments, separated by spaces.
-    pub(super) fn new(onnx: &Path, flags: &str, cache: &Path) -> Self {
+    /// Returns the command that builds a model into a cache. `flags` contains further arguments, separated by spaces, and `files` flags
+    /// with a path each.
+    pub(super) fn new(onnx: &Path, flags: &str, files: Vec<[String; 2]>, cache: &Path) -> Self {
         let path = |path: &Path| path.display().to_string();
         let mut words = ["engine", "build", "--onnx"].map(str::to_owned).to_vec();
         words.push(path(onnx));
         words.extend(flags.split_ascii_whitespace().map(str::to_owned));
+        words.extend(files.into_iter().flatten());
         words.extend(["--cache".to_owned(), path(cache)]);
         Self(words)
     }

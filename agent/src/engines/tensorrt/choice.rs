@@ -87,6 +87,8 @@ impl EngineQuery<'_> {
             "was built with other plug-in libraries than the run has".to_owned()
         } else if !self.has_lengths(&entry) {
             "was built for other lengths of sequences than sequence_lengths requests".to_owned()
+        } else if !self.request.tensorrt.has_calibration(manifest) {
+            "was built without a calibration, which the settings request".to_owned()
         } else if !self.request.tensorrt.has_workspace(manifest) {
             "was built with another workspace_size than the settings request".to_owned()
         } else {
@@ -133,6 +135,10 @@ impl EngineQuery<'_> {
                 let requested = inputs::in_words(self.request.tensorrt);
                 format!("{of_model} for other inputs than {requested}, which the settings request")
             },
+        );
+        filter.keep(
+            |entry| self.request.tensorrt.has_calibration(&entry.manifest),
+            |of_model| format!("{of_model} without a calibration, which the settings request"),
         );
         filter.keep(
             |entry| self.request.tensorrt.has_workspace(&entry.manifest),
@@ -322,17 +328,14 @@ fn no_plan(
     let input = inputs::flags(request.tensorrt, dla);
     let workspace = request.tensorrt.workspace_flag();
     let core = if dla { " --dla-core 0" } else { "" };
-    let plugins = request.tensorrt.plugins.iter();
-    let plugins: String = plugins
-        .map(|path| format!(" --plugins {}", path.display()))
-        .collect();
     EngineError::NoPlan {
         engine: EngineKind::Tensorrt,
         cache: request.tensorrt.cache.clone(),
         reason,
         command: BuildCommand::new(
             &request.model_file,
-            &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}{plugins}"),
+            &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}"),
+            request.tensorrt.file_flags(),
             &request.tensorrt.cache,
         ),
     }

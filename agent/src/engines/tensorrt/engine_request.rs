@@ -1,6 +1,6 @@
 //! The request of a run to TensorRT, and the location of NVIDIA's libraries.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use regatta_config::engine_settings::GpuSelection;
 use regatta_cuda::{Driver, WaitMode};
@@ -70,6 +70,8 @@ pub(crate) struct EngineRequest {
     pub(crate) plugins: Vec<PathBuf>,
     /// Precision that the engines were built with. `None` accepts any.
     pub(crate) precision: Option<Precision>,
+    /// Calibration samples or scales for builds. Engines must have been built with a calibration. `None` accepts any.
+    pub(crate) calibration: Option<PathBuf>,
     /// Workspace that the engines were built with, compared in MiB. `None` accepts any.
     pub(crate) workspace_bytes: Option<u64>,
     /// Whether an engine's batch size must equal the requested one. Otherwise it may be larger.
@@ -148,6 +150,27 @@ impl EngineRequest {
     pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
         let requested = self.workspace_bytes;
         requested.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
+    }
+
+    /// Returns whether an engine was built with a calibration, if one is requested.
+    pub(super) const fn has_calibration(&self, manifest: &EngineManifest) -> bool {
+        self.calibration.is_none() || manifest.calibration_sha256.is_some()
+    }
+
+    /// Returns the flags of `engine build` for plug-in libraries and the requested calibration, each with its path.
+    pub(super) fn file_flags(&self) -> Vec<[String; 2]> {
+        let flag = |flag: &str, path: &Path| [flag.to_owned(), path.display().to_string()];
+        let plugins = self.plugins.iter().map(|path| flag("--plugins", path));
+        let calibration = self.calibration.as_deref().map(|path| {
+            let has_scales = path.extension().is_some_and(|extension| extension == "cache");
+            let name = if has_scales {
+                "--calibration-cache"
+            } else {
+                "--calibration-samples"
+            };
+            flag(name, path)
+        });
+        plugins.chain(calibration).collect()
     }
 
     /// Returns the flag of `engine build` for the requested workspace.

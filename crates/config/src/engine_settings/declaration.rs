@@ -404,6 +404,14 @@ declare! {
         source: SettingSource::Lwis,
     }
 
+    /// Calibration of `int8` engines that the device builds: samples, or scales in a file that ends in `.cache`.
+    calibration: String {
+        value_type: Text("a path below the scratch directory"),
+        default: "none",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
     /// The type of input that engines must take; samples of it are used where they were made.
     input_dtype: InputType {
         value_type: Word(InputType::WORDS),

@@ -152,7 +152,7 @@ impl Run {
         faults
     }
 
-    /// Returns the reason why the run can never be submitted, in any division (design, section 1.6).
+    /// Returns the reason why the run can never be submitted, in any division.
     ///
     /// Reasons come from the device's statement, and from the documents even if the device states none.
     pub(super) fn not_submittable(&self) -> Vec<String> {

@@ -56,14 +56,15 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assets: Option<Assets>,
 }
-super::document!(RunSpec, "run spec", 4);
+super::document!(RunSpec, "run spec", 5);
 
 impl RunSpec {
-    /// Returns the schema number of a spec: 4 with another task than a measurement, 3 with a gate, 2 with a state, otherwise 1. Agents
+    /// Returns the schema number of a spec: 5 for an inspection, 4 with another task than a measurement, 3 with a gate, 2 with a state, otherwise 1. Agents
     /// that do not know the field refuse the spec instead of measuring the device as it is.
     #[must_use]
     pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>, task: RunTask) -> u16 {
         match (task, state, gate) {
+            (RunTask::EngineInspection, _, _) => 5,
             (RunTask::EngineBuild | RunTask::AssetFetch | RunTask::Tune, _, _) => 4,
             (RunTask::Measurement, _, Some(_)) => 3,
             (RunTask::Measurement, Some(_), None) => 2,
@@ -84,6 +85,8 @@ pub enum RunTask {
     Measurement,
     /// The device downloads the assets, builds the engines that the run lacks and loads them. LoadGen does not run.
     EngineBuild,
+    /// TensorRT describes the engines of the benchmark's model that are on the device. None is built.
+    EngineInspection,
     /// The device downloads the assets. Nothing is loaded.
     AssetFetch,
     /// The device searches for the engine settings that run the benchmark best, as long as the run's length says. The settings of the spec
@@ -104,6 +107,7 @@ impl RunTask {
         match self {
             Self::Measurement => "measurement",
             Self::EngineBuild => "engine-build",
+            Self::EngineInspection => "engine-inspection",
             Self::AssetFetch => "asset-fetch",
             Self::Tune => "tune",
         }
@@ -115,6 +119,7 @@ impl RunTask {
         match self {
             Self::Measurement => "measurement",
             Self::EngineBuild => "engine build",
+            Self::EngineInspection => "engine inspection",
             Self::AssetFetch => "asset fetch",
             Self::Tune => "tune",
         }
@@ -171,7 +176,7 @@ impl EngineKind {
         }
     }
 
-    /// Whether responses come from the benchmark's model. Results of other engines can never be staged (design, section 1.6).
+    /// Whether responses come from the benchmark's model. Results of other engines can never be staged.
     #[must_use]
     pub const fn computes(self) -> bool {
         matches!(self, Self::Tract | Self::Tensorrt)

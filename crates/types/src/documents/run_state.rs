@@ -1,4 +1,4 @@
-//! State machine of a run (design, section 4). The device keeps it on disk and publishes it as a retained message.
+//! State machine of a run. The device keeps it on disk and publishes it as a retained message.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,118 @@
+//! The files of runs that build or inspect engines: the scales of the device's calibrations, and TensorRT's description of the engines of the
+//! run's model. The engines stay in their cache.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, anyhow};
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_tensorrt::{CacheEntry, EngineCache, Model};
+use regatta_types::documents::EngineKind;
+use serde_json::Value;
+
+use super::{prepared_run::RunPlan, run_dir::RunDir};
+use crate::{
+    exit::Failure,
+    harness::{HarnessSettings, engine_cache, plugin_libraries},
+};
+
+/// The descriptions of the engines.
+const DESCRIPTIONS: &str = "engines.json";
+
+/// Copies the calibration caches that this device made for the run's model to the run's files. Other builds use them as assets.
+///
+/// # Errors
+/// [`Failure`] when a file cannot be read or written.
+pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
+    if plan.engine.kind != EngineKind::Tensorrt {
+        return Ok(());
+    }
+    let (cache, engines) = engines_of_model(plan)?;
+    for (_, entry) in engines {
+        if entry.manifest.calibration_sha256.is_none() {
+            continue;
+        }
+        let name = entry.manifest.calibration_file();
+        let made = cache.join(&name);
+        // An engine that was built with scales of another device has none of its own.
+        if made.is_file() {
+            let scales = regular_file::read(&made, LARGEST_TEXT)
+                .with_context(|| format!("cannot read {}", made.display()))?;
+            write(&run_dir.files().join(&name), &scales)?;
+        }
+    }
+    Ok(())
+}
+
+/// Describes every engine of the run's model, as `engine inspect` does.
+///
+/// # Errors
+/// [`Failure`] when there is none, or when TensorRT is missing.
+pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
+    let (cache, engines) = engines_of_model(plan)?;
+    let settings = HarnessSettings::try_from(&plan.engine).map_err(Failure::usage)?;
+    let plugins = plugin_libraries(&settings.engine, &plan.benchmark.model, plan.scratch.as_deref());
+    let mut descriptions = Vec::with_capacity(engines.len());
+    for (directory, _) in &engines {
+        descriptions.push(description(directory, &cache, &plugins)?);
+    }
+    if descriptions.is_empty() {
+        return Err(Failure::could_not(anyhow!(
+            "no engine of {} is in {}; hint: `regatta engine build` makes them",
+            plan.benchmark.model.file,
+            cache.display()
+        )));
+    }
+    let text =
+        serde_json::to_vec_pretty(&descriptions).context("the descriptions cannot be written as JSON")?;
+    write(&run_dir.files().join(DESCRIPTIONS), &text)
+}
+
+/// Returns the cache, and the directories and entries of the model's engines in it. Damaged engines are left out.
+fn engines_of_model(plan: &RunPlan) -> Result<(PathBuf, Vec<(PathBuf, CacheEntry)>), Failure> {
+    let scratch = plan.scratch.as_deref();
+    let file = scratch.unwrap_or(Path::new("")).join(&plan.benchmark.model.file);
+    let model = Model::read(&file).map_err(Failure::could_not)?;
+    let sha256 = model.sha256().map_err(Failure::could_not)?;
+    let cache = engine_cache(scratch);
+    let listed = EngineCache::new(cache.clone())
+        .list()
+        .map_err(Failure::could_not)?;
+    let engines = listed
+        .into_iter()
+        .filter_map(|(directory, entry)| Some((directory, entry.ok()?)))
+        .filter(|(_, entry)| entry.manifest.onnx_sha256 == sha256);
+    Ok((cache, engines.collect()))
+}
+
+/// Returns what `engine inspect` prints of an engine. Its code 1 means that the engine does not run here; the description says why.
+fn description(directory: &Path, cache: &Path, plugins: &[PathBuf]) -> Result<Value, Failure> {
+    let output = Command::new("/proc/self/exe")
+        .args(["engine", "inspect", "--format", "json", "--cache"])
+        .arg(cache)
+        .arg(directory)
+        .args(
+            plugins
+                .iter()
+                .flat_map(|path| ["--plugins".as_ref(), path.as_os_str()]),
+        )
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("`regatta-agent engine inspect` does not start")?;
+    serde_json::from_slice(&output.stdout).map_err(|_| {
+        Failure::could_not(anyhow!(
+            "{} cannot be inspected ({}); run.log has the reason",
+            directory.display(),
+            output.status
+        ))
+    })
+}
+
+fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()));
+    Ok(written?)
+}
