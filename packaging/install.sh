@@ -50,6 +50,7 @@ rm -f "$bin"/libregatta_*.previous
 for kept in "$program" "$bin"/libregatta_*.so "$bin"/libregatta_*.json; do
     if [ -e "$kept" ]; then cp -p "$kept" "$kept.previous"; fi
 done
+rm -f "$bin"/libregatta_*.so "$bin"/libregatta_*.json
 for file in bin/*; do put "${file#bin/}"; done
 cp regatta-agent.service "$units/$unit"
 if [ -d man ]; then

@@ -13,7 +13,7 @@ use regatta_types::{Scenario, benchmark::Model};
 use crate::engines::tensorrt::{EngineRequest, Graphs, Installation, UnitRequest};
 
 /// Default directory of `engine build`.
-const ENGINES: &str = "engines";
+pub(crate) const ENGINES: &str = "engines";
 /// Number of DLA cores when a setting mentions DLA without a number: the most that any Jetson has.
 const ALL_DLAS: usize = 2;
 

@@ -57,7 +57,10 @@ pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     let plugins = plugin_libraries(&settings.engine, &plan.benchmark.model, plan.scratch.as_deref());
     let mut descriptions = Vec::with_capacity(engines.len());
     for (directory, _) in &engines {
-        descriptions.push(description(directory, &cache, &plugins)?);
+        descriptions.push(
+            description(directory, &cache, &plugins)?
+                .unwrap_or_else(|reason| serde_json::json!({ "engine": directory, "error": reason })),
+        );
     }
     if descriptions.is_empty() {
         return Err(Failure::could_not(anyhow!(
@@ -88,8 +91,13 @@ fn engines_of_model(plan: &RunPlan) -> Result<(PathBuf, Vec<(PathBuf, CacheEntry
     Ok((cache, engines.collect()))
 }
 
-/// Returns what `engine inspect` prints of an engine. Its code 1 means that the engine does not run here; the description says why.
-fn description(directory: &Path, cache: &Path, plugins: &[PathBuf]) -> Result<Value, Failure> {
+/// Returns what `engine inspect` prints of an engine, or why it cannot be read. Its code 1 means that the engine does not run here; the
+/// description says why.
+fn description(
+    directory: &Path,
+    cache: &Path,
+    plugins: &[PathBuf],
+) -> Result<Result<Value, String>, Failure> {
     let output = Command::new("/proc/self/exe")
         .args(["engine", "inspect", "--format", "json", "--cache"])
         .arg(cache)
@@ -100,16 +108,10 @@ fn description(directory: &Path, cache: &Path, plugins: &[PathBuf]) -> Result<Va
                 .flat_map(|path| ["--plugins".as_ref(), path.as_os_str()]),
         )
         .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
         .output()
         .context("`regatta-agent engine inspect` does not start")?;
-    serde_json::from_slice(&output.stdout).map_err(|_| {
-        Failure::could_not(anyhow!(
-            "{} cannot be inspected ({}); run.log has the reason",
-            directory.display(),
-            output.status
-        ))
-    })
+    let printed = String::from_utf8_lossy(&output.stderr);
+    Ok(serde_json::from_slice(&output.stdout).map_err(|_| format!("{} ({})", printed.trim(), output.status)))
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {

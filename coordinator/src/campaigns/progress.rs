@@ -162,7 +162,9 @@ impl Progress {
             if *times == 0 {
                 self.history.attempts.remove(&key);
             }
-            if is_added {
+            // A refused attempt has not run.
+            let has_run = attempt.run.is_some() || attempt.session.is_some();
+            if is_added && has_run {
                 self.device_heat.add(attempt, self.heat_of(combination));
             } else {
                 self.device_heat.remove(attempt);

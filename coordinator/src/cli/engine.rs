@@ -37,8 +37,9 @@ pub(super) struct BuildArgs {
 /// Flags of `engine calibrate`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
   regatta prep resnet50 --data imagenet --calibration cal_image_list_option_1.txt
+  regatta asset add preprocessed_data/imagenet/ResNet50/calibration/fp32
   regatta engine calibrate --device boat-1 --benchmark resnet50 --scenario Offline --samples preprocessed_data/imagenet/ResNet50/calibration/fp32
       writes runs/ID/files/calibration-KEY.cache. Runs with `--set precision=int8` use the engine")]
 pub(super) struct CalibrateArgs {

@@ -5,14 +5,18 @@ use std::{
     env::consts,
     io::{self, Read},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use regatta_fsutil::{hash::sha256_of_file, regular_file};
 
 use crate::{
     ffi::status,
-    library::{TensorRt, c_path},
+    library::{OpenLibrary, TensorRt, c_path},
 };
+
+/// The libraries that this process has loaded, each with the TensorRT that knows its plug-ins and stays open for them.
+static LOADED: Mutex<Vec<(PathBuf, Arc<OpenLibrary>)>> = Mutex::new(Vec::new());
 
 /// Bytes of an ELF header up to its machine.
 const HEADER: usize = 20;
@@ -63,12 +67,20 @@ impl TensorRt {
     /// # Errors
     /// [`PluginLibraryError`], which names the file.
     pub fn load_plugins(&self, path: &Path) -> Result<(), PluginLibraryError> {
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        // TensorRT's registry refuses plug-ins that it has.
+        if loaded.iter().any(|(known, _)| known == path) {
+            return Ok(());
+        }
         check_machine(path)?;
         let name = c_path(path);
         // SAFETY: the handle is open and the name outlives the call. The library is the user's choice.
         let result = unsafe { (self.library.functions.plugins_load)(self.library.handle, name.as_ptr()) };
         match result {
-            status::OK => Ok(()),
+            status::OK => {
+                loaded.push((path.to_owned(), Arc::clone(&self.library)));
+                Ok(())
+            }
             _ => Err(PluginLibraryError::Refused {
                 path: path.to_owned(),
                 reason: self.library.error(),

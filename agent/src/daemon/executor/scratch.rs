@@ -1,11 +1,12 @@
 //! The scratch directory of a run process: the device's own, or links to the run's assets beside the device's files.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use crate::{
     assets::{AssetStore, view},
     config::AgentConfig,
     daemon::runs::run_dir::RunDir,
+    harness::ENGINES,
 };
 
 /// Returns the scratch directory for a run's process.
@@ -27,6 +28,10 @@ pub(super) fn scratch_of(dir: &RunDir, config: &AgentConfig) -> Result<Option<Pa
             .map(|asset| (asset.path.clone(), store.place(asset)))
             .collect();
         let scratch = dir.scratch();
+        if let Some(own) = &config.scratch {
+            // The view links it, so that engines which the run builds stay. A directory of others' need not be writable.
+            let _ = fs::create_dir_all(own.join(ENGINES));
+        }
         view::make(&scratch, config.scratch.as_deref(), &places)?;
         Ok(scratch)
     };

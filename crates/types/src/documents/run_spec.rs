@@ -73,7 +73,7 @@ impl RunSpec {
     }
 }
 
-/// How long a tuning run searches unless its user says otherwise.
+/// The default time of a tuning run's search.
 pub const TUNING_TIME: &str = "10m";
 
 /// What a run does on its device. Whatever it does, its queue, gate, log, abort, limit, causes and record are those of every run.
