@@ -17,7 +17,6 @@ use regatta_tensorrt::{
 use regatta_text::EscapedText;
 
 use super::{
-    calibration::{OnDevice, Samples},
     installation::open,
     memory, print,
     settings::{check_dla_types, settings},
@@ -26,6 +25,7 @@ use super::{
 use crate::{
     chip::this_chip,
     cli::{EngineBuildArgs, EnginePrecision},
+    engines::tensorrt::calibration::{OnDevice, Samples},
     exit::{self, Failure},
 };
 

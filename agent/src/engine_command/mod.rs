@@ -2,7 +2,6 @@
 //! handles files, memory checks, output and exit codes.
 
 mod build;
-mod calibration;
 mod inspect;
 mod installation;
 mod list;

@@ -29,6 +29,11 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
             "a DLA engine has one batch size; hint: leave out --min-batch"
         )));
     }
+    if args.calibration_cache.is_some() && args.precision != EnginePrecision::Int8 {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "--calibration-cache needs --precision int8"
+        )));
+    }
     let calibration_cache = match &args.calibration_cache {
         None => Vec::new(),
         Some(path) => regular_file::read(path, LARGEST_TEXT)

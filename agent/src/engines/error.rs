@@ -35,6 +35,11 @@ pub(crate) enum EngineError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The calibration that the settings name is missing or damaged.
+    #[error(
+        "the requested calibration cannot be used; hint: the setting `calibration` names samples or scales below the scratch directory"
+    )]
+    Calibration(#[source] Box<dyn Error + Send + Sync>),
     /// A stream of a unit cannot be created.
     #[error(
         "stream {stream} of {unit} cannot be created: without its tensors it needs {} KiB of the device's memory, of which {} KiB are free; hint: use fewer streams or a smaller batch",
@@ -152,6 +157,11 @@ pub(crate) enum EngineError {
 }
 
 impl EngineError {
+    /// Returns the error for a calibration that cannot be used.
+    pub(super) fn calibration(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Calibration(source.into())
+    }
+
     /// Returns the error that CUDA or TensorRT cannot be used on this machine.
     pub(super) fn tensorrt_unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unavailable {

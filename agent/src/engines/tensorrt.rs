@@ -5,6 +5,7 @@
 //! This module does not build engines. The benchmark's model files only identify the engine by their hash.
 
 mod build_command;
+pub(crate) mod calibration;
 mod choice;
 mod convert;
 mod engine_request;
@@ -51,6 +52,12 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let first = &contexts[0];
     let here = choice::Here {
         onnx_sha256: onnx_sha256(request)?,
+        calibration: engine_request
+            .calibration
+            .as_deref()
+            .map(calibration::sha256_of)
+            .transpose()
+            .map_err(EngineError::calibration)?,
         plugins: plugin_hashes(&engine_request.plugins).map_err(EngineError::tensorrt_unavailable)?,
         tensorrt: tensorrt.version(),
         chip: chip(Some(first.device())),

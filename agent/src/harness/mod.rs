@@ -45,7 +45,7 @@ use regatta_types::{
     response_units::ResponseUnits,
 };
 pub(crate) use settings::HarnessSettings;
-pub(crate) use tensorrt_request::{ENGINES, engine_cache, plugin_libraries};
+pub(crate) use tensorrt_request::{ENGINES, calibration_path, engine_cache, plugin_libraries};
 
 use self::{
     direct::DirectSut,

@@ -34,19 +34,19 @@ pub(crate) fn engine_request(
     };
     // A named DLA core works alone, as in NVIDIA's harness.
     let gpu_streams = if settings.dla_core.is_some() { 0 } else { 1 };
+    // A calibration without a precision is one of int8 engines.
+    let of_calibration = settings.calibration.as_ref().map(|_| EnginePrecision::Int8);
+    let precision = settings.precision.or(of_calibration);
     EngineRequest {
         installation: Installation::of_this_machine(),
         cache: engine_cache(scratch),
         plugins: plugin_libraries(settings, model, scratch),
-        precision: settings.precision.map(|precision| match precision {
+        precision: precision.map(|precision| match precision {
             EnginePrecision::Fp32 => Precision::AsInNetwork,
             EnginePrecision::Fp16 => Precision::Fp16,
             EnginePrecision::Int8 => Precision::Int8,
         }),
-        calibration: settings
-            .calibration
-            .as_ref()
-            .map(|path| scratch.unwrap_or(Path::new("")).join(path)),
+        calibration: calibration_path(settings, scratch).filter(|_| precision == Some(EnginePrecision::Int8)),
         workspace_bytes: settings.workspace_size,
         exact_batch: settings.exact_batch == Some(true),
         // Each value of the setting is a value of that type.
@@ -86,6 +86,12 @@ pub(crate) fn engine_request(
             WaitMode::Block
         },
     }
+}
+
+/// Returns the calibration samples or scales that the settings name.
+pub(crate) fn calibration_path(settings: &EngineSettings, scratch: Option<&Path>) -> Option<PathBuf> {
+    let path = &settings.calibration.as_ref()?.0;
+    Some(scratch.unwrap_or(Path::new("")).join(path))
 }
 
 /// Returns the libraries with TensorRT plug-ins that the benchmark's model and the settings name.

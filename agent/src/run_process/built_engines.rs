@@ -10,29 +10,31 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_tensorrt::{CacheEntry, EngineCache, Model};
-use regatta_types::documents::EngineKind;
 use serde_json::Value;
 
 use super::{prepared_run::RunPlan, run_dir::RunDir};
 use crate::{
+    engines::tensorrt::calibration,
     exit::Failure,
-    harness::{HarnessSettings, engine_cache, plugin_libraries},
+    harness::{HarnessSettings, calibration_path, engine_cache, plugin_libraries},
 };
 
 /// The descriptions of the engines.
 const DESCRIPTIONS: &str = "engines.json";
 
-/// Copies the calibration caches that this device made for the run's model to the run's files. Other builds use them as assets.
+/// Copies the calibration cache that this device made of the requested samples to the run's files. Other builds use it as an asset.
 ///
 /// # Errors
 /// [`Failure`] when a file cannot be read or written.
 pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
-    if plan.engine.kind != EngineKind::Tensorrt {
+    let settings = HarnessSettings::try_from(&plan.engine).map_err(Failure::usage)?;
+    let Some(path) = calibration_path(&settings.engine, plan.scratch.as_deref()) else {
         return Ok(());
-    }
+    };
+    let requested = Some(calibration::sha256_of(&path).map_err(Failure::could_not)?);
     let (cache, engines) = engines_of_model(plan)?;
     for (_, entry) in engines {
-        if entry.manifest.calibration_sha256.is_none() {
+        if entry.manifest.calibration_sha256 != requested {
             continue;
         }
         let name = entry.manifest.calibration_file();

@@ -77,7 +77,7 @@ pub(crate) fn places(spec: &RunSpec) -> Vec<String> {
     // A run whose settings are not valid has failed before.
     let settings = EngineSettings::try_from(&spec.engine).unwrap_or_default();
     places.extend(settings.tensorrt_plugins.into_iter().flat_map(|paths| paths.0));
-    places.extend(settings.calibration);
+    places.extend(settings.calibration.map(|path| path.0));
     places.extend([benchmark.dataset.dir.clone(), benchmark.dataset.map.clone()]);
     places
 }

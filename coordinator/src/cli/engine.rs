@@ -1,7 +1,6 @@
 //! `regatta engine build|calibrate|inspect`: devices build the TensorRT engines of runs before these are requested, calibrate INT8, and
 //! describe the engines that they have. Each is a run that ends before LoadGen starts. Engines stay on their device.
 
-use regatta_config::engine_settings::EnginePrecision;
 use regatta_types::documents::{EngineKind, RunTask};
 
 use super::{
@@ -41,7 +40,7 @@ Examples:
   regatta prep resnet50 --data imagenet --calibration cal_image_list_option_1.txt
   regatta asset add preprocessed_data/imagenet/ResNet50/calibration/fp32
   regatta engine calibrate --device boat-1 --benchmark resnet50 --scenario Offline --samples preprocessed_data/imagenet/ResNet50/calibration/fp32
-      writes runs/ID/files/calibration-KEY.cache. Runs with `--set precision=int8` use the engine")]
+      writes runs/ID/files/calibration-KEY.cache. Runs with `--set calibration=PATH` use the engine")]
 pub(super) struct CalibrateArgs {
     #[command(flatten)]
     job: JobArgs,
@@ -80,8 +79,6 @@ impl CalibrateArgs {
     /// Returns the words of an INT8 build whose calibration samples are an asset.
     fn words(&self) -> Words {
         let mut words = self.job.words(RunTask::EngineBuild, EngineKind::Tensorrt);
-        let int8 = EnginePrecision::Int8.as_str();
-        words.set.insert("precision".to_owned(), int8.to_owned());
         words.set.insert("calibration".to_owned(), self.samples.clone());
         words.asset.push(self.samples.clone());
         words

@@ -21,7 +21,10 @@ pub use self::{
     search::{Bound, SearchRule, SearchValues},
     sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnit, SimUnits},
-    value::{Dispatch, EngineBuild, EnginePrecision, InnerPaths, InputType, Sharing, TimingWait, ValueType},
+    value::{
+        Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType, Sharing, TimingWait,
+        ValueType,
+    },
 };
 
 /// The error for a setting that an engine cannot use.

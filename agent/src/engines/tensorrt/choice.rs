@@ -15,6 +15,8 @@ pub(super) struct Here {
     pub(super) onnx_sha256: String,
     /// The SHA-256 of each library with plug-ins, hexadecimal.
     pub(super) plugins: Vec<String>,
+    /// The SHA-256 of the requested calibration, hexadecimal. `None` accepts any engine.
+    pub(super) calibration: Option<String>,
     /// The installed TensorRT.
     pub(super) tensorrt: Version,
     /// This machine's chip.
@@ -87,8 +89,8 @@ impl EngineQuery<'_> {
             "was built with other plug-in libraries than the run has".to_owned()
         } else if !self.has_lengths(&entry) {
             "was built for other lengths of sequences than sequence_lengths requests".to_owned()
-        } else if !self.request.tensorrt.has_calibration(manifest) {
-            "was built without a calibration, which the settings request".to_owned()
+        } else if !self.has_calibration(&entry) {
+            "was built without the calibration that the settings request".to_owned()
         } else if !self.request.tensorrt.has_workspace(manifest) {
             "was built with another workspace_size than the settings request".to_owned()
         } else {
@@ -137,8 +139,8 @@ impl EngineQuery<'_> {
             },
         );
         filter.keep(
-            |entry| self.request.tensorrt.has_calibration(&entry.manifest),
-            |of_model| format!("{of_model} without a calibration, which the settings request"),
+            |entry| self.has_calibration(entry),
+            |of_model| format!("{of_model} without the calibration that the settings request"),
         );
         filter.keep(
             |entry| self.request.tensorrt.has_workspace(&entry.manifest),
@@ -209,6 +211,11 @@ impl EngineQuery<'_> {
     fn has_lengths(&self, entry: &CacheEntry) -> bool {
         let model = &self.request.benchmark.model;
         sequences::has_lengths(entry, model, &self.request.sequences)
+    }
+
+    /// Returns whether an engine was built with the requested calibration, if there is one.
+    fn has_calibration(&self, entry: &CacheEntry) -> bool {
+        self.here.calibration.is_none() || entry.manifest.calibration_sha256 == self.here.calibration
     }
 
     /// Returns the requested precision, if the engine's differs.

@@ -9,7 +9,7 @@ use regatta_tensorrt::{
 };
 use regatta_types::layout::Layout;
 
-use super::gpus;
+use super::{calibration::has_scales, gpus};
 use crate::engines::EngineError;
 
 /// Shift between bytes and MiB, the unit of `engine build` for workspaces.
@@ -70,7 +70,7 @@ pub(crate) struct EngineRequest {
     pub(crate) plugins: Vec<PathBuf>,
     /// Precision that the engines were built with. `None` accepts any.
     pub(crate) precision: Option<Precision>,
-    /// Calibration samples or scales for builds. Engines must have been built with a calibration. `None` accepts any.
+    /// Calibration samples or scales that int8 engines must have been built with. `None` accepts any.
     pub(crate) calibration: Option<PathBuf>,
     /// Workspace that the engines were built with, compared in MiB. `None` accepts any.
     pub(crate) workspace_bytes: Option<u64>,
@@ -152,18 +152,12 @@ impl EngineRequest {
         requested.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
     }
 
-    /// Returns whether an engine was built with a calibration, if one is requested.
-    pub(super) const fn has_calibration(&self, manifest: &EngineManifest) -> bool {
-        self.calibration.is_none() || manifest.calibration_sha256.is_some()
-    }
-
     /// Returns the flags of `engine build` for plug-in libraries and the requested calibration, each with its path.
     pub(super) fn file_flags(&self) -> Vec<[String; 2]> {
         let flag = |flag: &str, path: &Path| [flag.to_owned(), path.display().to_string()];
         let plugins = self.plugins.iter().map(|path| flag("--plugins", path));
         let calibration = self.calibration.as_deref().map(|path| {
-            let has_scales = path.extension().is_some_and(|extension| extension == "cache");
-            let name = if has_scales {
+            let name = if has_scales(path) {
                 "--calibration-cache"
             } else {
                 "--calibration-samples"

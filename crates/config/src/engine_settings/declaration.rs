@@ -17,7 +17,8 @@ use super::{
     sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnits},
     value::{
-        Dispatch, EngineBuild, EnginePrecision, InnerPaths, InputType, SettingValue, Sharing, TimingWait,
+        Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType, SettingValue, Sharing,
+        TimingWait,
         ValueType::{self, Boolean, Text, Word},
     },
 };
@@ -404,8 +405,8 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// Calibration of `int8` engines that the device builds: samples, or scales in a file that ends in `.cache`.
-    calibration: String {
+    /// Calibration of `int8` engines, the default `precision` with it: samples, or scales in a file that ends in `.cache`.
+    calibration: InnerPath {
         value_type: Text("a path below the scratch directory"),
         default: "none",
         engines: &[Tensorrt],

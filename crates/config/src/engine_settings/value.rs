@@ -164,6 +164,20 @@ impl SettingValue for String {
     }
 }
 
+/// A path below the scratch directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InnerPath(pub String);
+
+impl SettingValue for InnerPath {
+    fn read(text: &str, _: &ValueType) -> Option<Self> {
+        is_inner_path(text).then(|| Self(text.to_owned()))
+    }
+
+    fn text(&self) -> String {
+        self.0.clone()
+    }
+}
+
 /// Paths below the scratch directory, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InnerPaths(pub Vec<String>);

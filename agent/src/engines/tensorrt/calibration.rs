@@ -10,12 +10,15 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::{
+    hash::sha256_hex,
+    regular_file::{self, LARGEST_TEXT},
+};
 use regatta_tensorrt::{CalibrationInput, ElementType};
 use regatta_types::{benchmark::Dtype, documents::Document as _, samples::SampleSet};
 use sha2::{Digest as _, Sha256};
 
-pub(super) use self::on_device::OnDevice;
+pub(crate) use self::on_device::OnDevice;
 use crate::npy_header::NpyHeader;
 
 /// The element types of samples, and those of networks.
@@ -43,11 +46,29 @@ struct InputSamples {
 
 /// Calibration samples on disk.
 #[derive(Debug)]
-pub(super) struct Samples {
+pub(crate) struct Samples {
     /// At least one input. All have the same number of samples.
     inputs: Vec<InputSamples>,
     /// SHA-256 of all samples in order.
     sha256: String,
+}
+
+/// Returns whether a calibration is a file of scales, and not samples.
+pub(crate) fn has_scales(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "cache")
+}
+
+/// Returns the SHA-256 by which manifests of engines name a calibration: that of the scales' file, or of all samples.
+///
+/// # Errors
+/// When a file cannot be read, and as [`Samples::find`].
+pub(crate) fn sha256_of(path: &Path) -> anyhow::Result<String> {
+    if has_scales(path) {
+        let scales = regular_file::read(path, LARGEST_TEXT)
+            .with_context(|| format!("the calibration cache {} cannot be read", path.display()))?;
+        return Ok(sha256_hex(&scales));
+    }
+    Ok(Samples::find(path, None)?.sha256)
 }
 
 impl Samples {
@@ -57,7 +78,7 @@ impl Samples {
     ///
     /// # Errors
     /// When there are no samples, a sample differs in type or shape, or `prep` has not finished.
-    pub(super) fn find(path: &Path, list: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn find(path: &Path, list: Option<&Path>) -> anyhow::Result<Self> {
         let names = if path.is_dir() {
             // Partly prepared samples would give scales from a mix of old and new samples.
             SampleSet::check_whole(path)?;
@@ -97,12 +118,12 @@ impl Samples {
     }
 
     /// Returns the number of samples.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.inputs[0].places.len()
     }
 
     /// Returns the SHA-256 of all samples in order, hexadecimal.
-    pub(super) fn sha256(&self) -> &str {
+    pub(crate) fn sha256(&self) -> &str {
         &self.sha256
     }
 

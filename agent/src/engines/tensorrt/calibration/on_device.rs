@@ -8,7 +8,7 @@ use regatta_tensorrt::{CalibrationInput, Calibrator};
 use super::{InputSamples, Samples, read};
 
 /// Samples, and memory for one batch.
-pub(in crate::engine_command) struct OnDevice<'a> {
+pub(crate) struct OnDevice<'a> {
     samples: &'a Samples,
     batch: usize,
     next: usize,
@@ -27,7 +27,7 @@ impl<'a> OnDevice<'a> {
     ///
     /// # Errors
     /// When there is no device, or it has too little memory.
-    pub(in crate::engine_command) fn new(samples: &'a Samples, batch: usize) -> anyhow::Result<Self> {
+    pub(crate) fn new(samples: &'a Samples, batch: usize) -> anyhow::Result<Self> {
         let context: Context = Driver::open()?.context(0)?;
         let memories = samples.inputs.iter().map(|input| {
             let bytes = input.input.sample_bytes * batch;
