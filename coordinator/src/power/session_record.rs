@@ -17,6 +17,7 @@ use super::{
     session_watch::{self, Observation},
 };
 use crate::{
+    command_output::FAILURE,
     exit::Failure,
     store::{MeterRow, MeterSettings, PowerVerdict, RunDraft},
 };
@@ -100,11 +101,7 @@ impl SessionRecord {
             Ok(verdict) => add_verdict(&mut document, verdict),
             Err(failure) => {
                 let reason = failure.to_string();
-                set(
-                    &mut document,
-                    "reason",
-                    json!(reason.trim_start_matches("regatta: ")),
-                );
+                set(&mut document, "reason", json!(reason.trim_start_matches(FAILURE)));
                 None
             }
         };

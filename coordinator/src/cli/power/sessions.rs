@@ -24,6 +24,7 @@ use super::{
     session_report::{SessionReporter, failure},
 };
 use crate::{
+    command_output::FAILURE,
     exit::Failure,
     lookup,
     power::{
@@ -110,7 +111,7 @@ impl Sessions<'_> {
             let reason = failure.to_string();
             let _ = self
                 .store
-                .fail_power_session(&id, reason.trim_start_matches("regatta: "));
+                .fail_power_session(&id, reason.trim_start_matches(FAILURE));
         }
         made
     }

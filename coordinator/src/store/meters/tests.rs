@@ -106,3 +106,31 @@ fn a_lease_ends_with_its_process() {
     assert!(store.release_meter("lab", "two").unwrap());
     assert!(store.drop_meter("lab").unwrap() && !store.drop_meter("lab").unwrap());
 }
+
+#[test]
+fn a_device_has_a_power_session_until_it_ends() {
+    use regatta_types::DeviceId;
+
+    use crate::store::{NewPowerSession, PowerSessionEnd};
+
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("regatta.db")).unwrap();
+    let [device, other] = ["ab", "cd"].map(|byte| byte.repeat(16).parse::<DeviceId>().unwrap());
+    store.keep_meter("lab", &settings(), false).unwrap();
+    let new = NewPowerSession {
+        id: "one",
+        meter: "lab",
+        device: device.as_str(),
+        benchmark: "digits",
+        scenario: "Offline",
+    };
+    store.power_session_begins(new).unwrap();
+    assert!(!store.has_power_session(&device).unwrap(), "its lease is gone");
+    store.lease_meter("lab", "one").unwrap();
+    let found = [&device, &other].map(|device| store.has_power_session(device).unwrap());
+    assert_eq!(found, [true, false]);
+    store
+        .power_session_ends("one", &PowerSessionEnd::default())
+        .unwrap();
+    assert!(!store.has_power_session(&device).unwrap());
+}

@@ -43,11 +43,17 @@ pub struct EncoderDecoder {
     pub features: LogMelFeatures,
 }
 
+/// The most values of a sample in memory: 4 GiB as float32.
+const MOST_VALUES: usize = 1 << 30;
+
 impl EncoderDecoder {
     /// Returns the positions of the decoder's cache. The last token that is generated needs none.
     #[must_use]
     pub const fn positions(&self) -> usize {
-        (self.prompt.len() + self.most_tokens).saturating_sub(1)
+        self.prompt
+            .len()
+            .saturating_add(self.most_tokens)
+            .saturating_sub(1)
     }
 
     /// Returns the first fault of the numbers, for waveforms of `values` values. Sizes of networks are compared when they are loaded.
@@ -84,6 +90,19 @@ impl EncoderDecoder {
         }
         if self.suppressed.contains(&self.end) {
             return Some(format!("`suppressed` has the token {}, which is `end`", self.end));
+        }
+        let cache = [2, self.layers, self.width, self.positions()];
+        let frames = [features.bands, values / features.hop];
+        for (what, sizes) in [
+            ("the decoder's cache", &cache[..]),
+            ("a sample's features", &frames),
+        ] {
+            let count = sizes.iter().copied().fold(1, usize::saturating_mul);
+            if count > MOST_VALUES {
+                return Some(format!(
+                    "{what} would have {count} values, more than {MOST_VALUES}"
+                ));
+            }
         }
         let half = features.transform / 2;
         if features.transform < 2 || !features.transform.is_multiple_of(2) || half >= values {
@@ -151,6 +170,8 @@ mod tests {
             found(&|it| it.suppressed = vec![7, 50_257]),
             "`suppressed` has the token 50257, which is `end`"
         );
+        let large = found(&|it| it.most_tokens = usize::MAX);
+        assert!(large.starts_with("the decoder's cache would have"), "{large}");
         let odd = found(&|it| it.features.transform = 401);
         assert!(odd.starts_with("`features.transform` is no even number"), "{odd}");
         assert_eq!(
