@@ -375,9 +375,10 @@ fn engines_are_built_before_runs_are_requested() {
 /// Boards have no operator: the coordinator sees what TensorRT made there.
 #[test]
 fn devices_describe_their_engines_and_say_why_they_cannot_calibrate() {
-    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut place = Place::new(lab);
     place.start();
+    let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
     let job = |verb: &'static str| {
         let common = [
             "--device",
@@ -431,7 +432,6 @@ fn devices_describe_their_engines_and_say_why_they_cannot_calibrate() {
     }
 
     // The fake is of TensorRT-RTX, which has no calibrator.
-    let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
     let samples = ["--samples", "preprocessed_data/digits/float32"];
     let calibrated = end(&[&job("calibrate")[..], &samples].concat());
     let reason = calibrated["reason"].as_str().expect("a reason");
