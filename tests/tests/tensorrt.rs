@@ -374,7 +374,7 @@ fn engines_are_built_before_runs_are_requested() {
 
 /// Boards have no operator: the coordinator sees what TensorRT made there.
 #[test]
-fn devices_describe_their_engines_and_say_why_they_cannot_calibrate() {
+fn devices_calibrate_and_describe_their_engines() {
     let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut place = Place::new(lab);
     place.start();
@@ -431,14 +431,47 @@ fn devices_describe_their_engines_and_say_why_they_cannot_calibrate() {
         );
     }
 
-    // The fake is of TensorRT-RTX, which has no calibrator.
-    let samples = ["--samples", "preprocessed_data/digits/float32"];
-    let calibrated = end(&[&job("calibrate")[..], &samples].concat());
-    let reason = calibrated["reason"].as_str().expect("a reason");
-    assert!(
-        calibrated["phase"] == "failed" && reason.contains("has no calibrator"),
-        "{calibrated:#}"
-    );
+    let samples = "preprocessed_data/digits/float32";
+    let calibrated = end(&[
+        &job("calibrate")[..],
+        &["--samples", samples, "--set", "gpu_batch_size=8"],
+    ]
+    .concat());
+    assert_eq!(calibrated["phase"], "done", "{calibrated:#}");
+    let files = place
+        .directory(calibrated["run"].as_str().expect("an id"))
+        .join("files");
+    let log = fs::read_to_string(files.join("run.log")).expect("the run's log");
+    assert!(log.contains("calibrating over 592 of 597 samples"), "{log}");
+    let names = fs::read_dir(&files)
+        .expect("the run's files")
+        .map(|entry| entry.expect("a file").file_name());
+    let scales = names
+        .filter(|name| name.to_string_lossy().starts_with("calibration-"))
+        .count();
+    assert_eq!(scales, 1, "its scales are for other devices");
+
+    // A run takes the engine of this calibration, and not the others.
+    let calibration = format!("calibration={samples}");
+    let settings = [
+        "--set",
+        &calibration,
+        "--set",
+        "gpu_batch_size=8",
+        "--set",
+        "engine_build=never",
+    ];
+    let words = [
+        "--scenario",
+        "Offline",
+        "--mode",
+        "AccuracyOnly",
+        "--system",
+        "none",
+    ];
+    let run = place.queued_runs(&[&words[..], &settings].concat()).remove(0);
+    assert_eq!(place.end_of(&run)["phase"], "done");
+    assert_eq!(place.answers(&run).len(), 597);
     let missing = place
         .lab
         .regatta()
