@@ -10,6 +10,7 @@ mod detections;
 #[cfg(feature = "tract")]
 mod encoder_decoder;
 mod errors;
+pub(crate) mod fake_engine;
 #[cfg(feature = "tract")]
 mod near_detections;
 #[cfg(feature = "tract")]
@@ -18,7 +19,7 @@ mod resources;
 mod samples;
 mod sequences;
 #[cfg(feature = "tract")]
-mod speech;
+pub(super) mod speech;
 pub(crate) mod subjects;
 #[cfg(feature = "tract")]
 mod transducer;

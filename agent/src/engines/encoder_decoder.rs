@@ -2,7 +2,7 @@
 //! the CPU; the encoder computes them once; then the decoder finds token after token until each stream of the batch has reached its end.
 //! The answer is the symbols of the tokens' text.
 //!
-//! The engines may be of any kind. Everything is allocated when they are loaded.
+//! `tract` is the only engine that is loaded so. Everything is allocated when the networks are loaded.
 
 mod features;
 mod greedy;

@@ -37,6 +37,17 @@ pub(crate) enum Input<'a> {
 }
 
 impl Batch<'_> {
+    /// Returns the number of samples.
+    ///
+    /// # Errors
+    /// [`EngineError::BatchSize`] when there are none, or more than `max`.
+    pub(crate) const fn size(&self, max: usize) -> Result<usize, EngineError> {
+        match self.samples.len() {
+            size if size == 0 || size > max => Err(EngineError::BatchSize { size, max }),
+            size => Ok(size),
+        }
+    }
+
     /// Copies one input's part of the batch's data to the start of `tensor`, in the batch's order. Each sample has
     /// `sample_bytes` bytes, and `part` is the input's range in it.
     ///

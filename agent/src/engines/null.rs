@@ -34,17 +34,9 @@ impl Engine for Null {
     }
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        check_size(batch, self.max_batch)?;
+        batch.size(self.max_batch)?;
         answer_with_indices(batch, answers);
         Ok(())
-    }
-}
-
-/// Rejects batches that are empty or larger than `max`.
-pub(super) fn check_size(batch: &Batch<'_>, max: usize) -> Result<(), EngineError> {
-    match batch.samples.len() {
-        size if size == 0 || size > max => Err(EngineError::BatchSize { size, max }),
-        _ => Ok(()),
     }
 }
 

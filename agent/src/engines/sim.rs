@@ -18,8 +18,7 @@ use regatta_types::documents::EngineKind;
 
 pub(crate) use self::model::SimModel;
 use super::{
-    Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded,
-    null::{answer_with_indices, check_size},
+    Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded, null::answer_with_indices,
 };
 
 /// The modelled chip in real time. Streams that share a unit submit their batches one after the other.
@@ -83,7 +82,7 @@ impl Engine for Sim {
     }
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        check_size(batch, self.max_batch)?;
+        batch.size(self.max_batch)?;
         self.accelerator.compute(self.unit, batch.samples.len());
         answer_with_indices(batch, answers);
         Ok(())

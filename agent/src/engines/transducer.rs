@@ -2,7 +2,7 @@
 //! made on the CPU; the encoder computes them piece by piece; then prediction and joint network take turns until each stream of the
 //! batch has reached its end. The answer is the symbols.
 //!
-//! The engines may be of any kind. Everything is allocated when they are loaded.
+//! `tract` is the only engine that is loaded so. Everything is allocated when the networks are loaded.
 
 mod features;
 mod greedy;

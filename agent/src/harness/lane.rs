@@ -98,7 +98,7 @@ impl Lane {
         self.compute_blank_as(longest, size, goes_on)
     }
 
-    /// Returns the samples that blank ones stand for: one of each length of sequences.
+    /// Returns the samples whose sizes the blank samples of a warm-up have: one of each length of sequences.
     pub(crate) fn blank_samples(&self) -> Vec<QuerySampleIndex> {
         self.library.blank_samples()
     }

@@ -122,7 +122,7 @@ impl Speech {
     }
 }
 
-pub(super) fn array<T: npyz::Deserialize>(path: &Path) -> Vec<T> {
+pub(in crate::engines) fn array<T: npyz::Deserialize>(path: &Path) -> Vec<T> {
     NpyFile::new(&fs::read(path).unwrap()[..])
         .unwrap()
         .into_vec()

@@ -1,33 +1,20 @@
 //! The engines under test, and how each is loaded.
 
-use std::{
-    ffi::c_char,
-    fmt, fs,
-    path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
-};
+use std::{fmt, sync::Arc};
 
-use libloading::Library;
 use regatta_config::engine_settings::GpuSelection;
-use regatta_cuda::{Driver, WaitMode};
-use regatta_fsutil::hash::sha256_hex;
-use regatta_tensorrt::{
-    BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InputShape, InstalledTensorRt,
-    IoFormat, Precision, ShimDirectories, TensorRt,
-};
-use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture};
+use regatta_cuda::WaitMode;
+use regatta_test_support::fixture::Fixture;
 use regatta_types::{
     benchmark::{Benchmark, Dtype},
     documents::EngineKind,
 };
 
-use crate::{
-    chip::chip,
-    engines::{
-        EngineError, LoadRequest, Loaded, SequenceBuckets, load,
-        sim::SimModel,
-        tensorrt::{EngineRequest, Graphs, Installation, UnitRequest},
-    },
+use super::fake_engine::{EngineForm, FakePlan, build, fake_device, installation};
+use crate::engines::{
+    EngineError, LoadRequest, Loaded, SequenceBuckets, load,
+    sim::SimModel,
+    tensorrt::{EngineRequest, Graphs, UnitRequest},
 };
 
 /// An engine with one kind of device use.
@@ -160,18 +147,8 @@ impl Subject {
         let largest = batch_sizes.iter().copied().max().unwrap();
         let engine_request = self.engine_request(fixture, element, largest, streams);
         load(&LoadRequest {
-            kind: self.kind,
-            benchmark,
-            model_file: fixture.path(&benchmark.model.file),
             image_sizes,
-            volumes: Arc::default(),
-            sequences: Arc::default(),
-            batch_sizes,
-            batch_size_is_request: true,
-            takes_any_batch: false,
-            streams,
-            sim: &quick_sim(),
-            tensorrt: &engine_request,
+            ..self.load_request(benchmark, fixture, batch_sizes, (&quick_sim(), &engine_request))
         })
     }
 
@@ -192,18 +169,8 @@ impl Subject {
         let largest = batch_sizes.iter().copied().max().unwrap();
         let engine_request = self.request_of_sequences(fixture, largest, streams, &sequences);
         load(&LoadRequest {
-            kind: self.kind,
-            benchmark: &benchmark,
-            model_file: fixture.path(&benchmark.model.file),
-            image_sizes: Arc::default(),
-            volumes: Arc::default(),
             sequences,
-            batch_sizes,
-            batch_size_is_request: true,
-            takes_any_batch: false,
-            streams,
-            sim: &quick_sim(),
-            tensorrt: &engine_request,
+            ..self.load_request(&benchmark, fixture, batch_sizes, (&quick_sim(), &engine_request))
         })
     }
 
@@ -233,19 +200,33 @@ impl Subject {
     ) -> Result<Loaded, EngineError> {
         let engine_request = self.engine_request_for(benchmark, fixture, element, batch_sizes[0], 1);
         load(&LoadRequest {
+            volumes,
+            ..self.load_request(benchmark, fixture, batch_sizes, (&quick_sim(), &engine_request))
+        })
+    }
+
+    /// Returns the request for samples that need no further description.
+    fn load_request<'a>(
+        &self,
+        benchmark: &'a Benchmark,
+        fixture: &Fixture,
+        batch_sizes: &'a [usize],
+        (sim, tensorrt): (&'a SimModel, &'a EngineRequest),
+    ) -> LoadRequest<'a> {
+        LoadRequest {
             kind: self.kind,
             benchmark,
             model_file: fixture.path(&benchmark.model.file),
             image_sizes: Arc::default(),
-            volumes,
+            volumes: Arc::default(),
             sequences: Arc::default(),
             batch_sizes,
             batch_size_is_request: true,
             takes_any_batch: false,
-            streams: 1,
-            sim: &quick_sim(),
-            tensorrt: &engine_request,
-        })
+            streams: tensorrt.gpu.streams.max(tensorrt.dla.streams),
+            sim,
+            tensorrt,
+        }
     }
 
     /// Returns the request to TensorRT, after an engine for it was stored in the fixture's cache.
@@ -289,7 +270,13 @@ impl Subject {
                 element,
                 lengths,
             };
-            build(&plan, fixture, &cache, part, streams, way);
+            let form = EngineForm {
+                batch: part,
+                profiles: streams,
+                has_fixed_batch: matches!(way, DeviceUse::FixedBatch | DeviceUse::LoopedDla),
+                is_for_dla: way == DeviceUse::LoopedDla,
+            };
+            build(&plan, &form, fixture, &cache);
         }
         let shares_a_stream = matches!(way, DeviceUse::Copies | DeviceUse::TwoGpus);
         let unit = UnitRequest {
@@ -367,155 +354,4 @@ fn quick_sim() -> SimModel {
     model.board.jitter = 0.1;
     model.seed = 7;
     model
-}
-
-fn model(fixture: &Fixture) -> PathBuf {
-    let model = fixture.path("model.onnx");
-    if !model.exists() {
-        fs::write(&model, "the fake reads no model").unwrap();
-    }
-    model
-}
-
-/// The fakes and their driver. The driver stays open, because closing it would lose its configuration.
-struct FakeDevice {
-    fakes: FakeTensorrt,
-    driver: Library,
-}
-
-/// Returns the fakes, created once per process, with two GPUs.
-fn fake_device() -> &'static FakeDevice {
-    static STAND_IN: OnceLock<FakeDevice> = OnceLock::new();
-    STAND_IN.get_or_init(|| {
-        let fakes = FakeTensorrt::new();
-        // SAFETY: this is the fake of CUDA's driver, which exports this function with this type.
-        let driver = unsafe {
-            let driver = Library::new(fakes.cuda().join("libcuda.so.1")).unwrap();
-            let has = driver.get::<extern "C" fn(*const c_char)>(b"fake_cuda_faults");
-            has.unwrap()(c"devices=2".as_ptr());
-            driver
-        };
-        FakeDevice { fakes, driver }
-    })
-}
-
-pub(crate) fn installation() -> Installation {
-    let fakes = &fake_device().fakes;
-    Installation {
-        cuda: Some(fakes.cuda().join("libcuda.so.1")),
-        tensorrt: Some(fakes.libraries()),
-        shims: ShimDirectories::new(vec![fakes.shims()]),
-    }
-}
-
-/// Returns the fake of TensorRT.
-fn tensorrt() -> TensorRt {
-    let here = installation();
-    let installed = InstalledTensorRt::find(here.tensorrt.as_deref()).unwrap();
-    TensorRt::open(&installed, &here.shims).unwrap()
-}
-
-/// What the fake's plan is for.
-struct FakePlan<'a> {
-    benchmark: &'a Benchmark,
-    /// The type of the inputs.
-    element: &'a str,
-    /// The lengths of sequences. Empty for a network that has no answer for each token.
-    lengths: &'a [usize],
-}
-
-/// Stores one engine in the cache: for batches up to `batch` and `profiles` contexts.
-fn build(
-    plan: &FakePlan<'_>,
-    fixture: &Fixture,
-    cache: &Path,
-    batch: usize,
-    profiles: usize,
-    way: DeviceUse,
-) {
-    let _ = fs::remove_dir_all(cache);
-    let is_fixed = matches!(way, DeviceUse::FixedBatch | DeviceUse::LoopedDla);
-    let batch = u32::try_from(batch).unwrap();
-    let settings = BuildSettings {
-        onnx: model(fixture),
-        precision: Precision::AsInNetwork,
-        batch,
-        min_batch: if is_fixed { batch } else { 1 },
-        profiles: u32::try_from(profiles).unwrap(),
-        workspace_bytes: 0,
-        optimization_level: None,
-        dla: (way == DeviceUse::LoopedDla).then_some(DlaSettings {
-            core: 0,
-            gpu_fallback: true,
-            sram_bytes: 0,
-        }),
-        input_shapes: Vec::new(),
-        input: IoFormat::default(),
-        output: IoFormat::default(),
-        timing_cache: Vec::new(),
-        calibration_cache: Vec::new(),
-    };
-    let tensorrt = tensorrt();
-    let mut built = tensorrt.build(&settings, &mut |_| true, None).unwrap();
-    built.plan = plan_for(&built.plan, plan);
-    let settings = BuildSettings {
-        input_shapes: plan.input_shapes(),
-        ..settings
-    };
-    let onnx = fs::read(model(fixture)).unwrap();
-    let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
-    let devices = driver.devices().unwrap();
-    let entry = CacheEntry {
-        manifest: EngineManifest::new(
-            &settings,
-            sha256_hex(&onnx),
-            tensorrt.version(),
-            chip(devices.first()),
-        ),
-        plan_sha256: sha256_hex(&built.plan),
-        plan_bytes: built.plan.len() as u64,
-        build_seconds: 0.0,
-        tensors: Vec::new(),
-        placement: built.placement.clone(),
-    };
-    EngineCache::new(cache.to_owned()).store(&entry, &built).unwrap();
-}
-
-impl FakePlan<'_> {
-    /// Returns the shapes of all inputs at each length.
-    fn input_shapes(&self) -> Vec<InputShape> {
-        let lengths = self.lengths.iter();
-        let of_length = |&length: &usize| {
-            let model = &self.benchmark.model;
-            model.inputs().map(move |input| InputShape {
-                name: input.name.map(str::to_owned),
-                dims: vec![u32::try_from(length).unwrap()],
-            })
-        };
-        lengths.flat_map(of_length).collect()
-    }
-}
-
-/// Returns the fake's text of a plan, changed to one for a network with the benchmark's inputs.
-fn plan_for(text: &[u8], plan: &FakePlan<'_>) -> Vec<u8> {
-    let types = ["fp32", "fp16", "int8", "int32"];
-    let number = types.iter().position(|name| *name == plan.element).unwrap();
-    let model = &plan.benchmark.model;
-    let mut lengths = [0; 4];
-    lengths[..plan.lengths.len()].copy_from_slice(plan.lengths);
-    let [a, b, c, d] = lengths;
-    let plan = String::from_utf8(text.to_vec())
-        .unwrap()
-        .replace("lengths 0 0 0 0", &format!("lengths {a} {b} {c} {d}"))
-        .replace("input 0", &format!("input {number}"))
-        .replace("inputs 1", &format!("inputs {}", model.inputs().count()));
-    let plan = match model.input_shape[..] {
-        [channels, height, width] => {
-            plan.replace("image 1x8x8", &format!("image {channels}x{height}x{width}"))
-        }
-        // A window of a volume.
-        [_, depth, height, width] => plan.replace("image 1x8x8", &format!("image -{depth}x{height}x{width}")),
-        _ => plan,
-    };
-    plan.into_bytes()
 }

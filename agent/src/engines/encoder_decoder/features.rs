@@ -75,22 +75,15 @@ impl LogMelMaker {
 /// Features are compared with those of the feature extractor of `transformers`, and with its steps in NumPy.
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
-
-    use npyz::NpyFile;
     use regatta_test_support::oracle;
     use regatta_types::benchmark::Benchmark;
 
     use super::*;
+    use crate::engines::conformance::speech::array;
 
     /// The largest difference: a feature is a quarter of a logarithm to base 10. Transforms in 32-bit floats differ by this much in quiet bands
     /// beside loud ones.
     const BOUND: f32 = 0.0001;
-
-    fn array<T: npyz::Deserialize>(path: &Path) -> Vec<T> {
-        let bytes = fs::read(path).unwrap();
-        NpyFile::new(&bytes[..]).unwrap().into_vec().unwrap()
-    }
 
     #[test]
     fn features_are_those_of_the_reference_within_the_bound() {

@@ -126,7 +126,7 @@ mod tests {
         TokenTexts::read(&path, vocabulary)
     }
 
-    /// Returns the transcript of texts, each of which is a token.
+    /// Returns the transcript of tokens, given by their texts.
     fn transcript(texts: &[&[u8]]) -> String {
         let lines = texts.iter().map(|text| {
             let digits: String = text.iter().map(|byte| format!("{byte:02x}")).collect();

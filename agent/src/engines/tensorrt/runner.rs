@@ -329,10 +329,7 @@ impl Engine for Runner {
     }
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        let (size, max) = (batch.samples.len(), self.max_batch());
-        if size == 0 || size > max {
-            return Err(EngineError::BatchSize { size, max });
-        }
+        let size = batch.size(self.max_batch())?;
         self.current = self.setup.sequences.of_batch(batch.samples);
         let elsewhere = self.place(batch)?;
         self.compute(size, elsewhere)

@@ -51,7 +51,7 @@ mod tests {
     use regatta_cuda::Driver;
 
     use super::*;
-    use crate::engines::conformance::subjects::installation;
+    use crate::engines::conformance::fake_engine::installation;
 
     #[test]
     fn only_what_lies_among_the_loaded_samples_has_an_address() {

@@ -103,26 +103,16 @@ fn column(frames: &[f32], value: usize, width: usize) -> impl Iterator<Item = f6
 /// of the reference's own code, and otherwise with its steps in NumPy.
 #[cfg(test)]
 mod tests {
-    use std::{
-        env,
-        ffi::OsStr,
-        fs,
-        path::{Path, PathBuf},
-    };
+    use std::{env, ffi::OsStr, path::PathBuf};
 
-    use npyz::NpyFile;
     use regatta_test_support::oracle;
     use regatta_types::benchmark::Benchmark;
 
     use super::*;
+    use crate::engines::conformance::speech::array;
 
     /// The largest difference, in standard deviations. Transforms in 32-bit floats differ by this much in quiet bands beside loud ones.
     const BOUND: f32 = 0.005;
-
-    fn array<T: npyz::Deserialize>(path: &Path) -> Vec<T> {
-        let bytes = fs::read(path).unwrap();
-        NpyFile::new(&bytes[..]).unwrap().into_vec().unwrap()
-    }
 
     #[test]
     fn frames_are_those_of_the_reference_within_the_bound() {

@@ -178,10 +178,7 @@ impl Engine for TransducerEngine {
     }
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        let (size, max) = (batch.samples.len(), self.max_batch());
-        if size == 0 || size > max {
-            return Err(EngineError::BatchSize { size, max });
-        }
+        let size = batch.size(self.max_batch())?;
         let mut reader = std::mem::take(&mut self.reader);
         let begun = reader.each_waveform(batch, |place, waveform| self.begin(place, waveform));
         self.reader = reader;

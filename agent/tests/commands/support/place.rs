@@ -132,3 +132,10 @@ impl Place {
 pub(crate) fn expected() -> Vec<i32> {
     (0..fixture::TOTAL).map(fixture::class).collect()
 }
+
+/// Returns the command that builds the missing engine, from what `bench` printed as JSON.
+pub(crate) fn missing_engine(printed: &str) -> Vec<String> {
+    let message: serde_json::Value = serde_json::from_str(printed).unwrap();
+    let words = message["missing_engine"].as_array().unwrap().iter();
+    words.map(|word| word.as_str().unwrap().to_owned()).collect()
+}

@@ -1,6 +1,6 @@
 //! Tests of settings that require how an engine was built: its workspace, its exact batch, profiles for the streams.
 
-use crate::support::place::{Place, expected};
+use crate::support::place::{Place, expected, missing_engine};
 
 fn refused(place: &Place, settings: &[&str]) -> String {
     let ended = place.bench("Offline", "AccuracyOnly", settings, &[]);
@@ -52,13 +52,8 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
 fn the_missing_engine_is_in_the_json() {
     let place = Place::new();
     let ended = place.bench("Offline", "AccuracyOnly", &["gpu_batch_size=4"], &[]);
-    let message: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    let words: Vec<&str> = message["missing_engine"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|word| word.as_str().unwrap())
-        .collect();
+    let words = missing_engine(&ended.stdout);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     assert_eq!(
         words[..6],
         ["engine", "build", "--onnx", "./model.onnx", "--batch", "4"]

@@ -1,9 +1,8 @@
 //! Tests of sequences of several lengths on the fake of TensorRT: the engine that a run needs is built by the command that it prints.
 
 use regatta_test_support::fixture;
-use serde_json::Value;
 
-use crate::support::place::Place;
+use crate::support::place::{Place, missing_engine};
 
 const NETWORK: [(&str, &str); 3] = [
     ("FAKE_TRT_INPUTS", "3"),
@@ -23,13 +22,8 @@ fn an_engine_has_profiles_for_each_length_and_stream() {
     let run = |scenario: &str| place.bench(scenario, "AccuracyOnly", &settings, &NETWORK);
     let missing = run("Offline");
     assert_eq!(missing.code, 3, "{missing:?}");
-    let missing: Value = serde_json::from_str(&missing.stdout).unwrap();
-    let words: Vec<&str> = missing["missing_engine"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|word| word.as_str().unwrap())
-        .collect();
+    let words = missing_engine(&missing.stdout);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     assert_eq!(
         words.iter().filter(|&&word| word == "--input-shape").count(),
         9,
