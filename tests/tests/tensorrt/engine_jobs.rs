@@ -1,0 +1,251 @@
+//! Engines that devices build, calibrate and describe, by themselves or as jobs of the coordinator.
+
+use std::{collections::BTreeSet, fs};
+
+use regatta_tests::{Broker, DEVICE, Lab, succeed_output};
+use serde_json::Value;
+
+use crate::place::{ACCURACY, BATCH, Place, apart};
+
+/// Boards have no operator: the first run builds what the next ones use.
+#[test]
+fn a_missing_engine_is_built_before_the_run_unless_that_is_forbidden() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::new(lab);
+    place.start();
+    let forbidden = [&ACCURACY[..], &["--set", "engine_build=never"]].concat();
+    let refused = place.end_of(&place.queued_runs(&forbidden)[0]);
+    let reason = refused["reason"].as_str().expect("a reason");
+    assert!(
+        refused["phase"] == "failed" && reason.contains("hint: regatta-agent engine build --onnx"),
+        "{refused:#}"
+    );
+    let run = &place.queued_runs(&ACCURACY)[0];
+    let built = place.end_of(run);
+    assert_eq!(built["phase"], "done", "{built:#}");
+    assert_eq!(place.answers(run).len(), 597);
+    let log =
+        |run: &str| fs::read_to_string(place.directory(run).join("files/run.log")).expect("the run's log");
+    assert!(log(run).contains("building with TensorRT"), "{}", log(run));
+    // The engine stays on the device.
+    let next = &place.queued_runs(&forbidden)[0];
+    assert_eq!(place.end_of(next)["phase"], "done");
+    assert!(!log(next).contains("building with TensorRT"), "{}", log(next));
+}
+
+/// A build is a run without LoadGen: queued, watched and recorded as runs are, and never a measurement.
+#[test]
+fn engines_are_built_before_runs_are_requested() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::new(lab);
+    place.start();
+    let build = [
+        "engine",
+        "build",
+        "--device",
+        DEVICE,
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "SingleStream,Offline",
+        "--system",
+        "none",
+        "--set",
+        "gpu_batch_size=8",
+    ];
+    let printed = place.json(&[&build[..], &["--dry-run"]].concat());
+    assert_eq!(printed["specs"][0]["task"], "engine-build", "{printed:#}");
+    let built = place.json(&build);
+    let runs = built["runs"].as_array().expect("a run of each scenario");
+    assert_eq!(runs.len(), 2, "{built:#}");
+    let log = |run: &Value| {
+        let directory = place.directory(run["run"].as_str().expect("an id"));
+        fs::read_to_string(directory.join("files/run.log")).expect("the run's log")
+    };
+    // A query of SingleStream is one sample.
+    for (run, batch) in runs.iter().zip(["batch 1,", "batch 8,"]) {
+        assert_eq!(
+            (&run["phase"], &run["task"]),
+            (&"done".into(), &"engine-build".into())
+        );
+        assert_eq!(
+            (&run["valid"], &run["cause"]),
+            (&Value::Null, &Value::Null),
+            "{run:#}"
+        );
+        assert_eq!(run["markers"], serde_json::json!(["not a result"]));
+        let loaded = run["loaded_engine"].as_str().expect("an engine");
+        assert!(loaded.contains("engine ") && loaded.contains(batch), "{loaded}");
+        assert!(log(run).contains("building with TensorRT"), "{}", log(run));
+        let summary = place
+            .directory(run["run"].as_str().expect("an id"))
+            .join("files/mlperf_log_summary.txt");
+        assert!(!summary.exists(), "LoadGen did not run");
+    }
+    // An existing engine is not built again.
+    let again = &place.json(&build)["runs"][1];
+    assert_eq!(again["loaded_engine"], runs[1]["loaded_engine"]);
+    assert!(!log(again).contains("building with TensorRT"), "{}", log(again));
+    let text = |words: &[&str]| {
+        let output = succeed_output(place.lab.regatta().args(words));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let shown = text(&["runs", "show", "last"]);
+    for expected in [
+        "digits, Offline engine build, round",
+        "loaded     tensorrt",
+        "not a result: its task is engine build, which is no measurement",
+    ] {
+        assert!(shown.contains(expected), "{shown}");
+    }
+    let listed = text(&["runs", "list"]);
+    assert!(listed.contains("engine build"), "{listed}");
+
+    // A run uses the engine, and no comparison counts the builds.
+    let words = ["--scenario", "Offline", "--duration", "300ms", "--system", "none"];
+    let settings = ["--set", "gpu_batch_size=8", "--set", "engine_build=never"];
+    let run = place.queued_runs(&[&words[..], &settings].concat()).remove(0);
+    assert_eq!(place.end_of(&run)["phase"], "done");
+    let failed = place.engine_job("build", &["--set", "workspace_size=1099511627776"]);
+    let reason = failed["reason"].as_str().expect("a reason");
+    assert!(
+        failed["phase"] == "failed" && reason.starts_with("the run's engine cannot be built by `"),
+        "{failed:#}"
+    );
+}
+
+/// Boards have no operator: the coordinator sees what TensorRT made there.
+#[test]
+fn devices_calibrate_and_describe_their_engines() {
+    let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::new(lab);
+    place.start();
+    let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
+    let none = place.engine_job("inspect", &[]);
+    let reason = none["reason"].as_str().expect("a reason");
+    assert!(
+        none["phase"] == "failed" && reason.contains("no engine of models/digits/digits.onnx is in"),
+        "{none:#}"
+    );
+
+    place.build(&BATCH);
+    place.build(&["--batch", "4", "--profiles", "2"]);
+    let inspected = place.engine_job("inspect", &[]);
+    assert_eq!(
+        (&inspected["phase"], &inspected["task"]),
+        (&"done".into(), &"engine-inspection".into()),
+        "{inspected:#}"
+    );
+    let run = inspected["run"].as_str().expect("an id");
+    let engines =
+        fs::read_to_string(place.directory(run).join("files/engines.json")).expect("the descriptions");
+    let engines: Vec<Value> = serde_json::from_str(&engines).expect("JSON");
+    let batches: BTreeSet<u64> = engines
+        .iter()
+        .filter_map(|engine| engine["manifest"]["batch"].as_u64())
+        .collect();
+    assert_eq!(batches, BTreeSet::from([4, 8]));
+    for engine in &engines {
+        assert!(
+            engine["refusal"].is_null() && !engine["layers"].is_null(),
+            "{engine:#}"
+        );
+    }
+
+    let samples = "preprocessed_data/digits/float32";
+    let words = ["--samples", samples, "--set", "gpu_batch_size=8"];
+    let calibrated = place.engine_job("calibrate", &words);
+    assert_eq!(calibrated["phase"], "done", "{calibrated:#}");
+    let files = place
+        .directory(calibrated["run"].as_str().expect("an id"))
+        .join("files");
+    let log = fs::read_to_string(files.join("run.log")).expect("the run's log");
+    assert!(log.contains("calibrating over 592 of 597 samples"), "{log}");
+    let names = fs::read_dir(&files)
+        .expect("the run's files")
+        .map(|entry| entry.expect("a file").file_name());
+    let scales = names
+        .filter(|name| name.to_string_lossy().starts_with("calibration-"))
+        .count();
+    assert_eq!(scales, 1, "its scales are for other devices");
+
+    // A run takes the engine of this calibration, and not the others.
+    let calibration = format!("calibration={samples}");
+    let settings = [
+        "--set",
+        &calibration,
+        "--set",
+        "gpu_batch_size=8",
+        "--set",
+        "engine_build=never",
+    ];
+    let words = [
+        "--scenario",
+        "Offline",
+        "--mode",
+        "AccuracyOnly",
+        "--system",
+        "none",
+    ];
+    let run = place.queued_runs(&[&words[..], &settings].concat()).remove(0);
+    assert_eq!(place.end_of(&run)["phase"], "done");
+    assert_eq!(place.answers(&run).len(), 597);
+    let words = [
+        "engine",
+        "calibrate",
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "Offline",
+        "--samples",
+        "nowhere",
+    ];
+    let missing = place.lab.regatta().args(words).output().expect("regatta runs");
+    let printed = String::from_utf8_lossy(&missing.stderr);
+    assert!(
+        missing.status.code() == Some(2) && printed.contains("nowhere"),
+        "{printed}"
+    );
+}
+
+/// Its scratch directory is empty, and its runs see links to assets.
+#[test]
+fn a_fresh_device_keeps_the_engines_that_its_runs_build() {
+    let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
+    apart(&lab);
+    let mut place = Place::new(lab);
+    place
+        .lab
+        .device_prefix
+        .retain(|word| !word.starts_with("REGATTA_ENGINES="));
+    place.start();
+    let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
+    let built = place.engine_job("build", &["--set", "gpu_batch_size=8"]);
+    assert_eq!(built["phase"], "done", "{built:#}");
+    let inspected = place.engine_job("inspect", &[]);
+    assert_eq!(inspected["phase"], "done", "{inspected:#}");
+    let kept = place.lab.device_directory().join("scratch/engines");
+    assert!(
+        fs::read_dir(&kept)
+            .expect("the device's engines")
+            .next()
+            .is_some(),
+        "{}",
+        kept.display()
+    );
+}
+
+#[test]
+fn an_engine_that_cannot_be_built_fails_its_run_with_the_reason() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::new(lab);
+    place.start();
+    // A build that needs more memory than there is.
+    let words = [&ACCURACY[..], &["--set", "workspace_size=1099511627776"]].concat();
+    let failed = place.end_of(&place.queued_runs(&words)[0]);
+    let reason = failed["reason"].as_str().expect("a reason");
+    assert!(
+        failed["phase"] == "failed" && reason.starts_with("the run's engine cannot be built by `"),
+        "{failed:#}"
+    );
+}
