@@ -45,7 +45,7 @@ put() {
 }
 
 mkdir -p "$bin" "$(dirname "$config")" "$state" "$units" || exit 3
-# Shims of TensorRT and plug-ins with LoadGen lie beside the program, and are of its version.
+# The program's directory has its TensorRT shims and LoadGen plug-ins, which are of its version.
 rm -f "$bin"/libregatta_*.previous
 for kept in "$program" "$bin"/libregatta_*.so "$bin"/libregatta_*.json; do
     if [ -e "$kept" ]; then cp -p "$kept" "$kept.previous"; fi

@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -25,26 +26,30 @@ const DESCRIPTIONS: &str = "engines.json";
 /// Copies the calibration cache that this device made of the requested samples to the run's files. Other builds use it as an asset.
 ///
 /// # Errors
-/// [`Failure`] when a file cannot be read or written.
+/// [`Failure`] when a file cannot be read or written, or the cache of these samples is gone.
 pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     let settings = HarnessSettings::try_from(&plan.engine).map_err(Failure::usage)?;
     let Some(path) = calibration_path(&settings.engine, plan.scratch.as_deref()) else {
         return Ok(());
     };
+    if calibration::has_scales(&path) {
+        // They are the run's asset already.
+        return Ok(());
+    }
     let requested = Some(calibration::sha256_of(&path).map_err(Failure::could_not)?);
     let (cache, engines) = engines_of_model(plan)?;
-    for (_, entry) in engines {
-        if entry.manifest.calibration_sha256 != requested {
-            continue;
-        }
+    let of_samples = |(_, entry): &&(PathBuf, CacheEntry)| entry.manifest.calibration_sha256 == requested;
+    for (directory, entry) in engines.iter().filter(of_samples) {
         let name = entry.manifest.calibration_file();
         let made = cache.join(&name);
-        // An engine that was built with scales of another device has none of its own.
-        if made.is_file() {
-            let scales = regular_file::read(&made, LARGEST_TEXT)
-                .with_context(|| format!("cannot read {}", made.display()))?;
-            write(&run_dir.files().join(&name), &scales)?;
-        }
+        let scales = regular_file::read(&made, LARGEST_TEXT).with_context(|| {
+            format!(
+                "cannot read {}; hint: remove {}, and calibrate again",
+                made.display(),
+                directory.display()
+            )
+        })?;
+        write(&run_dir.files().join(&name), &scales)?;
     }
     Ok(())
 }
@@ -112,6 +117,8 @@ fn description(
         .stdin(Stdio::null())
         .output()
         .context("`regatta-agent engine inspect` does not start")?;
+    // The run's log may be on a full disk.
+    let _ = io::stderr().write_all(&output.stderr);
     let printed = String::from_utf8_lossy(&output.stderr);
     Ok(serde_json::from_slice(&output.stdout).map_err(|_| format!("{} ({})", printed.trim(), output.status)))
 }

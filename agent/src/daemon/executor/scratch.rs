@@ -29,8 +29,14 @@ pub(super) fn scratch_of(dir: &RunDir, config: &AgentConfig) -> Result<Option<Pa
             .collect();
         let scratch = dir.scratch();
         if let Some(own) = &config.scratch {
-            // The view links it, so that engines which the run builds stay. A directory of others' need not be writable.
-            let _ = fs::create_dir_all(own.join(ENGINES));
+            // The view links it, so that engines which the run builds stay. The scratch directory may be read-only.
+            let engines = own.join(ENGINES);
+            if let Err(error) = fs::create_dir_all(&engines) {
+                tracing::warn!(
+                    "engines that runs build are not kept: {}: {error}",
+                    engines.display()
+                );
+            }
         }
         view::make(&scratch, config.scratch.as_deref(), &places)?;
         Ok(scratch)
