@@ -1,6 +1,6 @@
 //! Engines that devices build, calibrate and describe, by themselves or as jobs of the coordinator.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use regatta_tests::{Broker, DEVICE, Lab, succeed_output};
 use serde_json::Value;
@@ -161,13 +161,14 @@ fn devices_calibrate_and_describe_their_engines() {
         .join("files");
     let log = fs::read_to_string(files.join("run.log")).expect("the run's log");
     assert!(log.contains("calibrating over 592 of 597 samples"), "{log}");
-    let names = fs::read_dir(&files)
+    let scales: Vec<PathBuf> = fs::read_dir(&files)
         .expect("the run's files")
-        .map(|entry| entry.expect("a file").file_name());
-    let scales = names
-        .filter(|name| name.to_string_lossy().starts_with("calibration-"))
-        .count();
-    assert_eq!(scales, 1, "its scales are for other devices");
+        .map(|entry| entry.expect("a file").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cache"))
+        .collect();
+    let [scales] = &scales[..] else {
+        panic!("one calibration has one file: {scales:?}");
+    };
 
     // A run takes the engine of this calibration, and not the others.
     let calibration = format!("calibration={samples}");
@@ -190,6 +191,23 @@ fn devices_calibrate_and_describe_their_engines() {
     let run = place.queued_runs(&[&words[..], &settings].concat()).remove(0);
     assert_eq!(place.end_of(&run)["phase"], "done");
     assert_eq!(place.answers(&run).len(), 597);
+    // Its scales serve other devices as an asset.
+    let scales = scales.display().to_string();
+    let _ = place.json(&["asset", "add", &scales, "--at", "calibration/digits.cache"]);
+    let of_scales = [
+        "--set",
+        "calibration=calibration/digits.cache",
+        "--set",
+        "gpu_batch_size=8",
+    ];
+    let run = place.queued_runs(&[&words[..], &of_scales].concat()).remove(0);
+    let ended = place.end_of(&run);
+    assert_eq!(ended["phase"], "done", "{ended:#}");
+    let log = fs::read_to_string(place.directory(&run).join("files/run.log")).expect("the run's log");
+    assert!(
+        log.contains("building with TensorRT") && !log.contains("calibrating"),
+        "{log}"
+    );
     let words = [
         "engine",
         "calibrate",
