@@ -67,20 +67,32 @@ impl DescriptorBudget {
         budget
     }
 
-    /// Shares out a limit. No part gets more than its `largest` useful number.
+    /// Shares out a limit. No part gets more than its `largest` useful number, and what a part leaves of its share goes to the others.
     fn of(limit: u64, largest: Self) -> Self {
-        let parts = limit.saturating_sub(RESERVE);
-        let fits = |(share, each, most): (u64, u64, usize)| {
-            let fits = usize::try_from(parts * share / 32 / each).unwrap_or(usize::MAX);
-            fits.clamp(1, most)
-        };
+        let mut parts = largest.shares().map(|(share, each, most)| Part {
+            share,
+            each,
+            most,
+            number: 1,
+        });
+        // Parts that leave the most of their shares come first, so that the others share out all that is left.
+        let mut order: Vec<&mut Part> = parts.iter_mut().collect();
+        order.sort_by_key(|part| part.descriptors() / part.share);
+        let mut left = limit.saturating_sub(RESERVE);
+        let mut shares: u64 = order.iter().map(|part| part.share).sum();
+        for part in order {
+            let fits = left * part.share / shares / part.each;
+            part.number = usize::try_from(fits).unwrap_or(usize::MAX).clamp(1, part.most);
+            left = left.saturating_sub(part.each * part.number as u64);
+            shares -= part.share;
+        }
         let [
             handshakes,
             broker_connections,
             asset_connections,
             open_streams,
             page_connections,
-        ] = largest.shares().map(fits);
+        ] = parts.map(|part| part.number);
         Self {
             handshakes,
             broker_connections,
@@ -101,10 +113,25 @@ impl DescriptorBudget {
         ]
     }
 
-    /// Returns the lowest limit whose shares have room for all parts.
+    /// Returns the lowest limit that has room for all parts.
     fn limit(self) -> u64 {
-        let needed = |(share, each, number): (u64, u64, usize)| (number as u64 * each * 32).div_ceil(share);
-        RESERVE + self.shares().map(needed).into_iter().max().unwrap_or(0)
+        let needed = |(_, each, number): (u64, u64, usize)| number as u64 * each;
+        RESERVE + self.shares().map(needed).into_iter().sum::<u64>()
+    }
+}
+
+/// A part of the limit while it is shared out.
+struct Part {
+    share: u64,
+    each: u64,
+    most: usize,
+    number: usize,
+}
+
+impl Part {
+    /// Returns the descriptors that the part takes at most.
+    const fn descriptors(&self) -> u64 {
+        self.each * self.most as u64
     }
 }
 
@@ -131,6 +158,9 @@ mod tests {
                 "what `raise` requests is enough"
             );
         }
+        // A lab of 5,000 devices fits into 20,000 files.
+        let lab = DescriptorBudget::largest(5000);
+        assert_eq!(DescriptorBudget::of(20_000, lab), lab);
         let small = DescriptorBudget::of(1024, DescriptorBudget::largest(4096));
         assert!(
             small.handshakes >= 64 && small.broker_connections >= 128,

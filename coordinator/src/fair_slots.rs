@@ -1,10 +1,10 @@
 //! A bounded number of slots, shared fairly by key (a device). When none is free, the key with the most slots loses its
-//! oldest. The caller decides what a slot represents.
+//! oldest, or, where holders are to stay, the newcomer gets none. The caller decides what a slot represents.
 
 use std::{
     collections::{HashMap, VecDeque},
     hash::Hash,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::sync::oneshot;
@@ -59,16 +59,34 @@ impl<K: Eq + Hash + Clone> FairSlots<K> {
 
     /// Takes a slot, and evicts another holder if none is free.
     pub(crate) fn take(self: &Arc<Self>, key: K) -> (Slot<K>, Eviction) {
-        let (evict, evicted) = oneshot::channel();
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = inner.held.get(&key).map_or(0, VecDeque::len);
-        if own >= self.per_key {
-            inner.evict_oldest_of(&key.clone());
+        if inner.held_by(&key) >= self.per_key {
+            inner.evict_oldest_of(&key);
         } else if inner.count >= self.total
             && let Some(largest_holder) = inner.largest_holder()
         {
             inner.evict_oldest_of(&largest_holder);
         }
+        self.hold(inner, key)
+    }
+
+    /// Takes a slot as [`Self::take`] does, except that no other key loses the only slot that it has: the result is then `None`.
+    pub(crate) fn take_surplus(self: &Arc<Self>, key: K) -> Option<(Slot<K>, Eviction)> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = inner.held_by(&key);
+        if own >= self.per_key {
+            inner.evict_oldest_of(&key);
+        } else if inner.count >= self.total {
+            let largest_holder = inner
+                .largest_holder()
+                .filter(|largest| inner.held_by(largest) > 1);
+            inner.evict_oldest_of(&largest_holder.or_else(|| (own > 0).then(|| key.clone()))?);
+        }
+        Some(self.hold(inner, key))
+    }
+
+    fn hold(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner<K>>, key: K) -> (Slot<K>, Eviction) {
+        let (evict, evicted) = oneshot::channel();
         let number = inner.next;
         inner.next += 1;
         inner.count += 1;
@@ -84,6 +102,10 @@ impl<K: Eq + Hash + Clone> FairSlots<K> {
 }
 
 impl<K: Eq + Hash + Clone> Inner<K> {
+    fn held_by(&self, key: &K) -> usize {
+        self.held.get(key).map_or(0, VecDeque::len)
+    }
+
     /// Returns the key with the most slots. Of several, the one with the oldest slot.
     fn largest_holder(&self) -> Option<K> {
         let oldest = |held: &VecDeque<HeldSlot>| held.front().map_or(0, |held| held.number);
@@ -152,6 +174,19 @@ mod tests {
         assert_eq!(lost, [true, false, false]);
         greedy.extend((0..100).map(|_| slots.take("greedy")));
         assert!(!is_evicted(&mut quiet_lost) && !is_evicted(&mut new_lost));
+    }
+
+    #[test]
+    fn a_newcomer_gets_a_surplus_slot_and_nobodys_only_one() {
+        let slots = FairSlots::new(3, 2);
+        let [(_one, mut one_lost), (_again, _)] = [1, 1].map(|key| slots.take_surplus(key).unwrap());
+        let (_two, mut two_lost) = slots.take_surplus(2).unwrap();
+        let (_three, _) = slots.take_surplus(3).unwrap();
+        assert!(is_evicted(&mut one_lost), "it had two");
+        assert!(slots.take_surplus(4).is_none());
+        let (_two_again, _) = slots.take_surplus(2).unwrap();
+        assert!(is_evicted(&mut two_lost), "its newer connection takes its place");
+        assert!(slots.take_surplus(4).is_none());
     }
 
     #[test]

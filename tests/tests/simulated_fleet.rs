@@ -1,8 +1,9 @@
-//! Tests of a fleet of simulated devices in one process: each has its own identity, executes runs and delivers every byte.
+//! Tests of a fleet of simulated devices in one process: each has its own identity, executes runs and delivers every byte. A fleet with
+//! more devices than the lab may connect keeps those that it has.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{collections::BTreeMap, fs, path::Path, process::Command, time::Duration};
 
 use regatta_tests::{Broker, Lab, Process, agent, eventually, succeed_output};
 
@@ -27,6 +28,53 @@ fn simulate(lab: &Lab, words: &[&str]) -> Command {
     command
 }
 
+/// Enrolls and starts the devices.
+fn enroll(lab: &Lab) -> Process {
+    let count = DEVICES.to_string();
+    let tokens = succeed_output(
+        lab.regatta()
+            .args(["device", "add", "boat-sim", "--count", &count]),
+    );
+    let path = lab.scratch().join("tokens");
+    fs::write(&path, &tokens.stdout).expect("the tokens");
+    let path = path.to_string_lossy().into_owned();
+    let words = ["--devices", &count, "--tokens", &path, "--concurrent-runs", "1"];
+    Process::start(&mut simulate(lab, &words), &lab.scratch().join("fleet.log"))
+}
+
+/// Returns the names of the devices that are online.
+fn online(lab: &Lab) -> Vec<String> {
+    let listed = lab.json(&["device", "list"])["devices"].clone();
+    let devices = listed.as_array().cloned().unwrap_or_default();
+    let online = devices.iter().filter(|device| device["online"] == true);
+    online.map(|device| device["name"].to_string()).collect()
+}
+
+#[test]
+fn a_fleet_that_is_too_large_keeps_its_connections_and_says_what_to_do() {
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    let config = lab.workspace().join("regatta.toml");
+    let settings = fs::read_to_string(&config).expect("regatta.toml");
+    fs::write(&config, format!("max_devices = {}\n{settings}", DEVICES - 1)).expect("regatta.toml");
+    lab.start_coordinator();
+    let _fleet = enroll(&lab);
+    eventually("as many devices as may connect", 60, || {
+        online(&lab).len() == DEVICES - 1
+    });
+    let log = || fs::read_to_string(lab.scratch().join("fleet.log")).expect("the devices' log");
+    eventually("the refusal of another device", 30, || {
+        log().contains("it serves as many devices as it may; hint: raise `max_devices`")
+    });
+    let connected = online(&lab);
+    // A device that took another's place would do so within a few seconds.
+    for _ in 0..10 {
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(online(&lab), connected);
+    }
+}
+
 #[test]
 fn simulated_devices_execute_runs_at_once_and_deliver_every_byte() {
     let Some(mut lab) = Lab::secure(Broker::Embedded) else {
@@ -41,20 +89,8 @@ fn simulated_devices_execute_runs_at_once_and_deliver_every_byte() {
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(text.contains("3 of 3 devices are not enrolled"), "{text}");
 
-    let tokens = succeed_output(
-        lab.regatta()
-            .args(["device", "add", "boat-sim", "--count", &count]),
-    );
-    let path = lab.scratch().join("tokens");
-    fs::write(&path, &tokens.stdout).expect("the tokens");
-    let path = path.to_string_lossy().into_owned();
-    let words = ["--devices", &count, "--tokens", &path, "--concurrent-runs", "1"];
-    let mut fleet = Process::start(&mut simulate(&lab, &words), &lab.scratch().join("fleet.log"));
-    let online = || {
-        let listed = lab.json(&["device", "list"])["devices"].clone();
-        let devices = listed.as_array().cloned().unwrap_or_default();
-        devices.iter().filter(|device| device["online"] == true).count()
-    };
+    let mut fleet = enroll(&lab);
+    let online = || online(&lab).len();
     eventually("the simulated devices", 60, || online() == DEVICES);
 
     let requested = lab.json(&[

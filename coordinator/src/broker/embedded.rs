@@ -208,7 +208,10 @@ impl Shared {
             let transport = BrokerTransport::tls(TlsStreamWrapper::new(stream));
             return self.run(transport, from, peer, Some(handshake_slot)).await;
         };
-        let (_slot, mut lost) = self.devices.take(id.clone());
+        let Some((_slot, mut lost)) = self.devices.take_surplus(id.clone()) else {
+            let transport = BrokerTransport::tls(TlsStreamWrapper::new(stream));
+            return self.refuse(transport, from, peer, handshake_slot).await;
+        };
         let live = self.live.add(id.clone(), stream.get_ref().0)?;
         let transport = BrokerTransport::tls(TlsStreamWrapper::new(stream));
         let run = self.run(transport, from, peer, Some(handshake_slot));
@@ -243,14 +246,41 @@ impl Shared {
         peer: Peer,
         handshake_slot: Option<Slot>,
     ) -> anyhow::Result<()> {
+        let rights = self.rights(peer, handshake_slot);
+        // The library's future is large, so it is boxed.
+        Ok(Box::pin(self.handler(transport, from, rights).run()).await?)
+    }
+
+    /// Answers a device's CONNECT that there is no free connection, so that it waits before it tries again.
+    async fn refuse(
+        &self,
+        transport: BrokerTransport,
+        from: SocketAddr,
+        peer: Peer,
+        handshake_slot: Slot,
+    ) -> anyhow::Result<()> {
+        if self.refusals.try_take(()) {
+            tracing::warn!(
+                %from,
+                "a device was refused, because all connections for devices are in use; hint: raise `max_devices` in regatta.toml, \
+                 and the limit of open files where `regatta serve` warned of it"
+            );
+        }
         let rights = Rights {
+            is_full: true,
+            ..self.rights(peer, Some(handshake_slot))
+        };
+        Ok(Box::pin(self.handler(transport, from, rights).run()).await?)
+    }
+
+    fn rights(&self, peer: Peer, handshake_slot: Option<Slot>) -> Rights {
+        Rights {
             peer,
             admission: Arc::clone(&self.admission),
             pace: Arc::clone(&self.pace),
+            is_full: false,
             handshake_slot: Mutex::new(handshake_slot),
-        };
-        // The library's future is large, so it is boxed.
-        Ok(Box::pin(self.handler(transport, from, rights).run()).await?)
+        }
     }
 
     fn handler(&self, transport: BrokerTransport, from: SocketAddr, rights: Rights) -> ClientHandler {

@@ -38,6 +38,8 @@ pub(super) struct Rights {
     pub(super) peer: Peer,
     pub(super) admission: Arc<Admission>,
     pub(super) pace: Arc<Pace>,
+    /// Whether all connections for devices are in use, so that this one is refused.
+    pub(super) is_full: bool,
     /// The connection's slot of the handshake limiter, until its CONNECT is accepted.
     pub(super) handshake_slot: Mutex<Option<Slot>>,
 }
@@ -104,6 +106,8 @@ impl AuthProvider for Rights {
             let may = self.may_connect(&connect.client_id, will_topic);
             Ok(if !may {
                 AuthResult::fail(ReasonCode::NotAuthorized)
+            } else if self.is_full {
+                AuthResult::fail(ReasonCode::QuotaExceeded)
             } else if self.ends_handshake() {
                 AuthResult::success()
             } else {
@@ -136,6 +140,7 @@ mod tests {
             peer,
             admission,
             pace: Arc::default(),
+            is_full: false,
             handshake_slot: Mutex::default(),
         }
     }

@@ -17,6 +17,7 @@ pub(super) fn describe(error: &ConnectionError, was_connected: bool, broker: &st
         return format!("lost the coordinator at {broker}; trying again");
     }
     let why = match (error, io_error(error)) {
+        _ if is_full(error) => "it serves as many devices as it may; hint: raise `max_devices` there".to_owned(),
         (ConnectionError::ConnectionRefused(code), _) => format!("it answers {code:?}"),
         (ConnectionError::Timeout(_), _) => "no answer in time".to_owned(),
         (_, Some(error)) => match rustls_error(error) {
@@ -42,6 +43,14 @@ fn is_refused(error: &ConnectionError) -> bool {
     ) || matches!(
         alert,
         Some(AlertDescription::CertificateRevoked | AlertDescription::AccessDenied)
+    )
+}
+
+/// Returns whether the broker has no free connection for another device.
+pub(super) fn is_full(error: &ConnectionError) -> bool {
+    matches!(
+        error,
+        ConnectionError::ConnectionRefused(ConnectReturnCode::QuotaExceeded)
     )
 }
 
@@ -91,6 +100,12 @@ mod tests {
         assert_eq!(
             describe(&refused, false, "lab:8883"),
             "no connection to the coordinator at lab:8883: Connection refused (os error 111); trying again"
+        );
+        let full = ConnectionError::ConnectionRefused(ConnectReturnCode::QuotaExceeded);
+        assert_eq!(
+            describe(&full, false, "lab:8883"),
+            "no connection to the coordinator at lab:8883: it serves as many devices as it may; hint: raise `max_devices` there; \
+             trying again"
         );
         let expired = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
         let sentence = describe(&ConnectionError::Io(io::Error::other(expired)), false, "lab:8883");

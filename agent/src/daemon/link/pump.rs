@@ -32,6 +32,8 @@ use super::{
 /// Pause before the first reconnect. It doubles up to `LONGEST_PAUSE` while the broker is unreachable. Each pause is shortened at random.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The pause while the coordinator has no free connection: each attempt costs it a TLS handshake.
+const FULL_PAUSE: Duration = Duration::from_secs(60);
 /// Silence after which publications request an acknowledgement. After twice this time the connection is dropped.
 const SILENCE: Duration = Duration::from_secs(KEEP_ALIVE_S as u64);
 
@@ -93,7 +95,9 @@ impl Pump {
             match self.connect_once(connection).await {
                 End::Closed => return,
                 End::Lost { error, was_connected } => {
-                    if was_connected {
+                    if connection_failure::is_full(&error) {
+                        pause = FULL_PAUSE;
+                    } else if was_connected {
                         pause = FIRST_PAUSE;
                         reported.clear();
                         if self.events.send(Incoming::Disconnected).await.is_err() {
