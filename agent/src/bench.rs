@@ -27,9 +27,9 @@ use self::{board::Origin, choice::Named, report::Report};
 use crate::{
     cli::BenchArgs,
     exit::{self, Failure},
-    harness::IssueLog,
     run_process::prepared_run::{PreparedRun, RunPlan, ended_well},
 };
+use regatta_harness::IssueLog;
 
 /// Runs one benchmark. The exit code is 0 if the run is valid.
 ///

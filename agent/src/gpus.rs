@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_cuda::{Device, Driver, DriverOpenError};
+use regatta_cuda::{Device, devices};
 use regatta_types::documents::GpuFacts;
 use rustix::io::ioctl_fionbio;
 
@@ -48,27 +48,9 @@ enum ProbeError {
     Garbled(#[source] serde_json::Error),
 }
 
-/// Returns the GPUs in the driver's order. Empty if there is no driver or it finds none.
-///
-/// # Errors
-/// [`DriverOpenError`] when there is a driver that does not work.
-fn devices() -> Result<Vec<Device>, DriverOpenError> {
-    match Driver::open() {
-        Ok(driver) => driver.devices(),
-        Err(DriverOpenError::NotFound { .. }) => Ok(Vec::new()),
-        Err(DriverOpenError::Init(error)) if error.is_no_device() => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Returns the GPUs. Logs an error of the driver and then returns none.
-pub(crate) fn devices_here() -> Vec<Device> {
-    devices().unwrap_or_else(unknown)
-}
-
 /// Returns the facts of the GPUs, queried in this process.
 pub(crate) fn read_gpus() -> Vec<GpuFacts> {
-    devices_here().iter().map(facts).collect()
+    devices().unwrap_or_else(unknown).iter().map(facts).collect()
 }
 
 /// Logs why the GPUs are unknown, and returns none.

@@ -4,23 +4,16 @@
 mod assets;
 mod bench;
 mod build_info;
-mod chip;
 mod cli;
 mod config;
 mod config_file;
-#[cfg(test)]
-mod counting_allocator;
 mod daemon;
 mod doctor;
 mod engine_command;
-mod engines;
 mod enrollment;
 mod exit;
 mod gpus;
-mod harness;
 mod identity;
-mod npy_header;
-mod panics;
 mod run_process;
 mod thread_counters;
 mod timing_cpu;

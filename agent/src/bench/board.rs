@@ -6,7 +6,9 @@ use anyhow::{Context as _, anyhow};
 use regatta_schedule::board_model::BoardModel;
 use regatta_types::{Scenario, documents::EngineKind};
 
-use crate::{engines::Description, exit::Failure};
+use regatta_engines::Description;
+
+use crate::exit::Failure;
 
 /// The origin of a board file.
 pub(super) struct Origin<'a> {
@@ -73,7 +75,7 @@ fn text(board: &BoardModel, engine: &Description, origin: &Origin<'_>, now: jiff
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::sim::SimModel;
+    use regatta_engines::sim::SimModel;
 
     #[test]
     fn a_boards_file_says_where_it_comes_from_and_reads_as_the_board() {

@@ -17,10 +17,10 @@ use serde::Serialize;
 
 use crate::{
     cli::{BenchArgs, Format},
-    engines::{Description, EngineError},
     exit::Failure,
-    harness::SetUpError,
 };
+use regatta_engines::{Description, EngineError};
+use regatta_harness::SetUpError;
 
 /// The result of a `bench`.
 #[derive(Debug, Serialize)]

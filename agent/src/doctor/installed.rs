@@ -11,7 +11,7 @@ use regatta_tensorrt::{EngineCache, ShimDirectories};
 use regatta_text::{ErrorChain, Escaped};
 use serde::Serialize;
 
-use crate::harness::engine_cache;
+use regatta_harness::engine_cache;
 
 /// The most engines that are listed. A report travels in one message.
 const MOST_ENGINES: usize = 64;

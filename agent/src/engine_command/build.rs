@@ -23,11 +23,11 @@ use super::{
     watch::watched,
 };
 use crate::{
-    chip::this_chip,
     cli::{EngineBuildArgs, EnginePrecision},
-    engines::tensorrt::calibration::{OnDevice, Samples},
     exit::{self, Failure},
 };
+use regatta_engines::chip::this_chip;
+use regatta_engines::tensorrt::calibration::{OnDevice, Samples};
 
 pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let mut settings = settings(args)?;
@@ -72,7 +72,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     };
     let mut on_device = None;
     if settings.calibration_cache.is_empty() {
-        say(&calibrating(samples.len(), settings.batch as usize));
+        say(&calibrating(samples.count(), settings.batch as usize));
         on_device = Some(OnDevice::new(samples, settings.batch as usize).map_err(Failure::could_not)?);
     } else {
         say(&format!("calibration scales found in {}", kept.display()));
@@ -122,10 +122,10 @@ fn calibration_samples(args: &EngineBuildArgs, version: Version) -> Result<Optio
         return Err(Failure::usage(reason));
     }
     let samples = Samples::find(path, args.calibration_list.as_deref()).map_err(Failure::usage)?;
-    if samples.len() < args.batch as usize {
+    if samples.count() < args.batch as usize {
         let reason = anyhow::anyhow!(
             "{} calibration samples do not fill one batch of {}",
-            samples.len(),
+            samples.count(),
             args.batch
         );
         return Err(Failure::usage(reason));

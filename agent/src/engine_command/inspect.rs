@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::{installation::open, print};
 use crate::{
-    chip::this_chip,
     cli::EngineInspectArgs,
     exit::{self, Failure},
 };
+use regatta_engines::chip::this_chip;
 
 #[derive(Serialize)]
 struct Inspected<'a> {

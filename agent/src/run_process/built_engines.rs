@@ -14,11 +14,9 @@ use regatta_tensorrt::{CacheEntry, EngineCache, Model};
 use serde_json::Value;
 
 use super::{prepared_run::RunPlan, run_dir::RunDir};
-use crate::{
-    engines::tensorrt::calibration,
-    exit::Failure,
-    harness::{HarnessSettings, calibration_path, engine_cache, plugin_libraries},
-};
+use crate::exit::Failure;
+use regatta_engines::tensorrt::calibration;
+use regatta_harness::{HarnessSettings, calibration_path, engine_cache, plugin_libraries};
 
 /// The descriptions of the engines.
 const DESCRIPTIONS: &str = "engines.json";

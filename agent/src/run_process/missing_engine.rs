@@ -12,11 +12,9 @@ use anyhow::{Context as _, anyhow};
 use regatta_config::engine_settings::EngineBuild;
 
 use super::prepared_run::{PreparedRun, RunPlan};
-use crate::{
-    engines::{EngineError, tensorrt::BuildCommand},
-    exit::Failure,
-    harness::{HarnessSettings, SetUpError},
-};
+use crate::exit::Failure;
+use regatta_engines::{EngineError, tensorrt::BuildCommand};
+use regatta_harness::{HarnessSettings, SetUpError};
 
 /// The builds for one run: one for each kind of unit.
 const MOST_BUILDS: usize = 2;

@@ -23,10 +23,8 @@ use regatta_types::{
 };
 
 use super::loadgens::{self, ChosenLoadgen};
-use crate::{
-    exit::Failure,
-    harness::{Harness, HarnessSettings, SetUpError},
-};
+use crate::exit::Failure;
+use regatta_harness::{Harness, HarnessSettings, SetUpError};
 
 /// The inputs of a run.
 #[derive(Debug, Clone)]

@@ -46,8 +46,8 @@ use crate::{
     cli::TuneArgs,
     exit::{self, Failure},
     gpus,
-    harness::{HarnessSettings, engine_cache},
 };
+use regatta_harness::{HarnessSettings, engine_cache};
 
 /// Samples of a MultiStream query, in every round since v2.0.
 const MULTI_STREAM_SAMPLES: usize = 8;

@@ -25,6 +25,19 @@ pub struct Device {
     pub(crate) raw: CUdevice,
 }
 
+/// Returns the GPUs in the driver's order. Empty if there is no driver or it finds none.
+///
+/// # Errors
+/// [`DriverOpenError`] when there is a driver that does not work.
+pub fn devices() -> Result<Vec<Device>, DriverOpenError> {
+    match Driver::open() {
+        Ok(driver) => driver.devices(),
+        Err(DriverOpenError::NotFound { .. }) => Ok(Vec::new()),
+        Err(DriverOpenError::Init(error)) if error.is_no_device() => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 impl Driver {
     /// Returns all devices in the driver's order.
     ///

@@ -15,7 +15,7 @@ mod memory;
 mod stream;
 
 pub use context::Context;
-pub use device::Device;
+pub use device::{Device, devices};
 pub use driver::Driver;
 pub use error::{CudaError, DriverOpenError};
 pub use graph::Graph;

@@ -8,6 +8,7 @@
 )]
 
 mod corpus;
+pub mod counting_allocator;
 pub mod edit;
 pub mod fake_tensorrt;
 pub mod fixture;

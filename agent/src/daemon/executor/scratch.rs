@@ -6,8 +6,8 @@ use crate::{
     assets::{AssetStore, view},
     config::AgentConfig,
     daemon::runs::run_dir::RunDir,
-    harness::ENGINES,
 };
+use regatta_harness::ENGINES;
 
 /// Returns the scratch directory for a run's process.
 ///

@@ -12,7 +12,9 @@ use regatta_types::{
 };
 
 use super::*;
-use crate::{harness::HarnessSettings, tune::space::Machine};
+use regatta_harness::HarnessSettings;
+
+use crate::tune::space::Machine;
 
 /// A board whose trials take virtual time and give noisy figures.
 struct Virtual {

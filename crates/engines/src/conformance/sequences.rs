@@ -1,0 +1,195 @@
+//! Tests of sequences that are computed at several lengths: every engine's answers, and those of a network like BERT beside ONNX Runtime.
+
+use std::sync::Arc;
+
+use regatta_test_support::fixture::{self, Fixture};
+
+use super::answers_to;
+use crate::SequenceBuckets;
+use crate::subjects::subjects;
+
+const LENGTHS: [usize; 3] = [16, 40, 64];
+
+fn buckets() -> SequenceBuckets {
+    SequenceBuckets::new(
+        LENGTHS.to_vec(),
+        (0..fixture::TOTAL).map(fixture::sequence_tokens),
+    )
+}
+
+/// A batch is computed at the length of its longest sample; each answer ends where the sample's own length does.
+#[test]
+fn an_answer_is_the_same_in_every_batch_and_has_the_full_shape() {
+    let fixture = Fixture::new();
+    fixture.take_sequences();
+    for subject in subjects().into_iter().filter(|subject| subject.has_lengths()) {
+        for several in [false, true] {
+            let sequences = Arc::new(if several {
+                buckets()
+            } else {
+                SequenceBuckets::default()
+            });
+            let loaded = subject.load_of_sequences(&fixture, &[1, 4], 2, Arc::clone(&sequences));
+            let mut loaded = loaded.unwrap();
+            for engine in &mut loaded.engines {
+                for start in 0..fixture::TOTAL {
+                    let size = 1 + start % 4;
+                    let indices: Vec<usize> = (0..size).map(|i| (start + i * 7) % fixture::TOTAL).collect();
+                    let got = answers_to(engine.as_mut(), &indices, &fixture::sequence_bytes);
+                    let expected: Vec<_> = indices
+                        .iter()
+                        .map(|&index| fixture::sequence_answer(index, sequences.tokens(index, 64)))
+                        .collect();
+                    assert_eq!(got, expected, "{subject} {indices:?} {several}");
+                }
+            }
+            drop(loaded);
+            assert_eq!(subject.live_on_device(), 0, "{subject}");
+        }
+    }
+}
+
+#[test]
+fn an_engine_without_the_lengths_is_refused_with_the_command_that_builds_one() {
+    let fixture = Fixture::new();
+    fixture.take_sequences();
+    let one = SequenceBuckets::default();
+    let subjects = subjects();
+    let subject = subjects.iter().find(|subject| subject.has_types()).unwrap();
+    let request = subject.request_of_sequences(&fixture, 4, 1, &one);
+    let benchmark = fixture.benchmark();
+    let loaded = crate::load(&crate::LoadRequest {
+        kind: subject.kind,
+        benchmark: &benchmark,
+        model_file: fixture.path(&benchmark.model.file),
+        image_sizes: Arc::default(),
+        volumes: Arc::default(),
+        sequences: Arc::new(SequenceBuckets::new(vec![16, 64], std::iter::empty())),
+        batch_sizes: &[4],
+        batch_size_is_request: true,
+        takes_any_batch: false,
+        streams: 1,
+        sim: &crate::sim::SimModel::default(),
+        tensorrt: &request,
+    });
+    let error = loaded.err().unwrap().to_string();
+    for words in [
+        "1 engine of this model is for other sequences than lengths 16, 64, which sequence_lengths requests",
+        " --input-shape input_ids=16 --input-shape input_mask=16 --input-shape segment_ids=16 --input-shape input_ids=64 ",
+    ] {
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[cfg(feature = "tract")]
+mod beside_onnx_runtime {
+    use std::{fs, path::PathBuf};
+
+    use regatta_test_support::{oracle, small_bert};
+    use regatta_types::{benchmark::Benchmark, documents::EngineKind};
+
+    use super::*;
+    use crate::{LoadRequest, load, sim::SimModel};
+
+    const VOCABULARY: usize = 50;
+    const FULL: usize = 384;
+    const SAMPLES: usize = 12;
+
+    fn tokens(index: usize) -> usize {
+        [384, 20, 128, 129, 192, 300, 64, 250, 193, 256, 257, 1][index]
+    }
+
+    /// Returns the three inputs of a sample one after another, as `prep` writes them: zeros behind the tokens.
+    fn sample(index: usize) -> Vec<u8> {
+        let (tokens, question) = (tokens(index), tokens(index) / 4);
+        let token =
+            |place: usize, number: usize| i32::try_from(if place < tokens { number } else { 0 }).unwrap();
+        let ids = (0..FULL).map(|place| token(place, (place * 31 + index * 7) % VOCABULARY));
+        let mask = (0..FULL).map(|place| token(place, 1));
+        let segments = (0..FULL).map(|place| token(place, usize::from(place >= question)));
+        ids.chain(mask)
+            .chain(segments)
+            .flat_map(i32::to_le_bytes)
+            .collect()
+    }
+
+    /// Returns the logits of all samples, in batches of up to 4.
+    fn logits(benchmark: &Benchmark, model_file: PathBuf, sequences: Arc<SequenceBuckets>) -> Vec<Vec<f32>> {
+        let fixture = Fixture::new();
+        let request = subjects()[0].engine_request(&fixture, "fp32", 1, 1);
+        let mut loaded = load(&LoadRequest {
+            kind: EngineKind::Tract,
+            benchmark,
+            model_file,
+            image_sizes: Arc::default(),
+            volumes: Arc::default(),
+            sequences,
+            batch_sizes: &[4],
+            batch_size_is_request: true,
+            takes_any_batch: false,
+            streams: 1,
+            sim: &SimModel::default(),
+            tensorrt: &request,
+        })
+        .unwrap();
+        let indices: Vec<usize> = (0..SAMPLES).collect();
+        let batches = indices.chunks(4);
+        let answers = batches.flat_map(|batch| answers_to(loaded.engines[0].as_mut(), batch, &sample));
+        let numbers = |answer: Vec<u8>| {
+            let (numbers, _) = answer.as_chunks::<4>();
+            numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
+        };
+        answers.map(numbers).collect()
+    }
+
+    /// The logits of tokens differ by rounding: sums over another number of zeros are grouped in other ways.
+    #[test]
+    fn berts_logits_are_those_of_the_full_length_and_of_onnx_runtime() {
+        let text = include_str!("../../../../configs/benchmarks/bert-99.toml");
+        let benchmark = Benchmark::from_toml(text).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let network = directory.path().join("model.onnx");
+        fs::write(&network, small_bert::model(VOCABULARY)).unwrap();
+        let lengths = vec![128, 192, 256, FULL];
+        let buckets = Arc::new(SequenceBuckets::new(lengths, (0..SAMPLES).map(tokens)));
+        let full = logits(&benchmark, network.clone(), Arc::default());
+        let short = logits(&benchmark, network.clone(), Arc::clone(&buckets));
+        for index in 0..SAMPLES {
+            let (full, short) = (&full[index], &short[index]);
+            assert_eq!(short.len(), 2 * FULL);
+            let own = 2 * buckets.tokens(index, FULL);
+            for (place, (full, short)) in full.iter().zip(short).enumerate() {
+                if place >= own {
+                    assert_eq!(*short, -10_000.0, "sample {index}, {place}");
+                } else {
+                    assert!(
+                        (full - short).abs() <= 2e-5 * full.abs().max(1.0),
+                        "sample {index}, {place}: {full} {short}"
+                    );
+                }
+            }
+        }
+        let Some(python) = oracle::onnxruntime() else {
+            return;
+        };
+        let samples = directory.path().join("samples");
+        fs::write(&samples, (0..SAMPLES).flat_map(sample).collect::<Vec<_>>()).unwrap();
+        let printed = oracle::run(
+            &python,
+            "onnxruntime",
+            "bert.py",
+            &[network.as_os_str(), samples.as_os_str()],
+        );
+        let theirs: Vec<Vec<f32>> = serde_json::from_str(&printed).unwrap();
+        for (index, (ours, theirs)) in short.iter().zip(&theirs).enumerate() {
+            let own = 2 * tokens(index);
+            for (place, (ours, theirs)) in ours.iter().zip(theirs).take(own).enumerate() {
+                let bound = 2e-5 * theirs.abs().max(1.0);
+                assert!(
+                    (ours - theirs).abs() <= bound,
+                    "sample {index}, {place}: {ours} {theirs}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What tests of engines for speech share: waveforms and networks that oracles make, and samples of a batch.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use npyz::NpyFile;
+use regatta_test_support::{fixture::Fixture, oracle};
+use regatta_types::{benchmark::Benchmark, documents::EngineKind};
+
+use super::samples;
+use crate::subjects::Subject;
+use crate::{Answers, Batch, Engine, EngineError, Input};
+
+/// Waveforms and networks of a benchmark of speech.
+pub(super) struct Speech {
+    pub(super) fixture: Fixture,
+    pub(super) benchmark: Benchmark,
+    python: PathBuf,
+    /// The directory of the oracle's scripts.
+    oracle: &'static str,
+    /// Padded waveforms, one after the other.
+    pub(super) waveforms: Vec<f32>,
+    pub(super) lengths: Vec<i32>,
+}
+
+impl Speech {
+    /// Makes the oracle's waveforms with its program `script`. `None` without the oracle's libraries.
+    pub(super) fn make(benchmark: &str, oracle: &'static str, script: &str) -> Option<Self> {
+        let mut speech = Self {
+            fixture: Fixture::new(),
+            benchmark: Benchmark::from_toml(benchmark).unwrap(),
+            python: oracle::librispeech()?,
+            oracle,
+            waveforms: Vec::new(),
+            lengths: Vec::new(),
+        };
+        let place = speech.place();
+        speech.run(script, &["waveforms".as_ref(), place.as_os_str()]);
+        speech.waveforms = array(&place.join("waveform.npy"));
+        speech.lengths = array(&place.join("length.npy"));
+        Some(speech)
+    }
+
+    /// Returns the directory of what the oracle writes.
+    pub(super) fn place(&self) -> PathBuf {
+        self.fixture.path("")
+    }
+
+    /// Returns the directory of the networks.
+    pub(super) fn networks(&self) -> PathBuf {
+        let encoder = self.fixture.path(&self.benchmark.model.file);
+        encoder.parent().unwrap().to_owned()
+    }
+
+    pub(super) fn run(&self, script: &str, words: &[&OsStr]) -> String {
+        oracle::run(&self.python, self.oracle, script, words)
+    }
+
+    /// Returns the values of a padded waveform.
+    pub(super) fn longest(&self) -> usize {
+        self.benchmark.model.input_shape[0]
+    }
+
+    /// Returns the values of a sample, with its padding.
+    pub(super) fn waveform(&self, index: usize) -> &[f32] {
+        &self.waveforms[index * self.longest()..][..self.longest()]
+    }
+
+    /// Returns samples as a batch has them: waveform and length, one after the other.
+    pub(super) fn arena(&self, indices: &[usize]) -> Vec<u8> {
+        let sample = |&index: &usize| {
+            let values = self.waveform(index).iter().flat_map(|value| value.to_le_bytes());
+            values
+                .chain(self.lengths[index].to_le_bytes())
+                .collect::<Vec<u8>>()
+        };
+        indices.iter().flat_map(sample).collect()
+    }
+
+    pub(super) fn load(&self, batch: usize) -> Result<Vec<Box<dyn Engine>>, EngineError> {
+        self.load_on(EngineKind::Tract, batch)
+    }
+
+    pub(super) fn load_on(
+        &self,
+        kind: EngineKind,
+        batch: usize,
+    ) -> Result<Vec<Box<dyn Engine>>, EngineError> {
+        let subject = Subject::of(kind);
+        let loaded = subject.load_for(&self.benchmark, &self.fixture, "fp32", &[batch], 1);
+        loaded.map(|loaded| loaded.engines)
+    }
+
+    /// Checks that the engine refuses a waveform of this length beside a good one, with `expected` in its error.
+    pub(super) fn check_refused_length(&mut self, engine: &mut dyn Engine, length: i32, expected: &str) {
+        let error = self.infer_length(engine, length).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    /// Computes a waveform of this length after one of its own length.
+    pub(super) fn infer_length(&mut self, engine: &mut dyn Engine, length: i32) -> Result<(), String> {
+        self.lengths[1] = length;
+        let (arena, samples) = (self.arena(&[0, 1]), samples(&[0, 1]));
+        let batch = Batch {
+            samples: &samples,
+            input: Input::Contiguous(&arena),
+        };
+        let inferred = engine.infer(&batch, &mut Answers::default());
+        inferred.map_err(|error| format!("{:#}", anyhow::Error::from(error)))
+    }
+
+    /// Checks that the changed benchmark is refused, with `expected` in the error.
+    pub(super) fn check_refused(&mut self, change: impl FnOnce(&mut Benchmark), expected: &str) {
+        let whole = self.benchmark.clone();
+        change(&mut self.benchmark);
+        let error = self.load(1).err().unwrap();
+        let error = format!("{:#}", anyhow::Error::from(error));
+        assert!(error.contains(expected), "{error}");
+        self.benchmark = whole;
+    }
+}
+
+pub(crate) fn array<T: npyz::Deserialize>(path: &Path) -> Vec<T> {
+    NpyFile::new(&fs::read(path).unwrap()[..])
+        .unwrap()
+        .into_vec()
+        .unwrap()
+}
+
+/// Returns the answers to a batch, with their numbers of tokens.
+pub(super) fn infer(engine: &mut dyn Engine, indices: &[usize], arena: &[u8]) -> Vec<(Vec<u8>, i64)> {
+    let mut answers = Answers::default();
+    let batch = Batch {
+        samples: &samples(indices),
+        input: Input::Contiguous(arena),
+    };
+    engine.infer(&batch, &mut answers).unwrap();
+    let texts = answers.iter().map(<[u8]>::to_vec);
+    texts.zip(answers.token_counts()).collect()
+}

@@ -1,0 +1,172 @@
+//! Errors of engines. Each message describes its own layer only. Causes are available as sources.
+
+use std::{error::Error, io, path::PathBuf};
+
+use regatta_types::documents::EngineKind;
+
+use super::tensorrt::BuildCommand;
+
+/// Why an engine cannot be loaded or cannot compute.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// This build does not contain the engine.
+    #[cfg(not(feature = "tract"))]
+    #[error("this agent was built without the {engine} engine; it has {instead}")]
+    NotBuiltIn {
+        /// The requested engine.
+        engine: EngineKind,
+        /// The engines of this build.
+        instead: &'static str,
+    },
+    /// No engine computes such responses.
+    #[error(
+        "no engine computes the responses of benchmark {benchmark} yet; null and sim run without a model"
+    )]
+    NoResponses {
+        /// The benchmark's name.
+        benchmark: String,
+    },
+    /// Hardware or software that the engine needs is missing or does not work.
+    #[error("the {engine} engine cannot be used here")]
+    Unavailable {
+        /// The engine.
+        engine: EngineKind,
+        /// The cause.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The calibration that the settings name is missing or damaged.
+    #[error(
+        "the requested calibration cannot be used; hint: the setting `calibration` names samples or scales below the scratch directory"
+    )]
+    Calibration(#[source] Box<dyn Error + Send + Sync>),
+    /// A stream of a unit cannot be created.
+    #[error(
+        "stream {stream} of {unit} cannot be created: without its tensors it needs {} KiB of the device's memory, of which {} KiB are free; hint: use fewer streams or a smaller batch",
+        needed / 1024,
+        free / 1024
+    )]
+    Stream {
+        /// Number of the stream, from 1.
+        stream: usize,
+        /// The unit's name.
+        unit: String,
+        /// Bytes that its context needs.
+        needed: u64,
+        /// Free bytes.
+        free: u64,
+        /// The library's or the driver's error.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// No built engine is suitable for the run.
+    #[error("the {engine} engine finds no engine in {}: {reason}; hint: {command}", cache.display())]
+    NoPlan {
+        /// The engine.
+        engine: EngineKind,
+        /// The cache that was searched.
+        cache: PathBuf,
+        /// Why no engine in it is suitable.
+        reason: String,
+        /// The command that builds a suitable engine.
+        command: BuildCommand,
+    },
+    /// The engine does not compute the benchmark's transcripts.
+    #[error(
+        "the {engine} engine does not compute the transcripts of {benchmark}; hint: docs/benchmarks.md says which engine does"
+    )]
+    NoTranscripts {
+        /// The engine.
+        engine: EngineKind,
+        /// The benchmark's name.
+        benchmark: String,
+    },
+    /// The model file cannot be read.
+    #[error("the model {} cannot be read; hint: put it there, or name its scratch directory with --scratch", file.display())]
+    ModelUnreadable {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The model file differs from the benchmark's.
+    #[error("the model {} is not the benchmark's: its SHA-256 is {found}, expected {expected}", file.display())]
+    ModelDiffers {
+        /// The file.
+        file: PathBuf,
+        /// SHA-256 of the file, hexadecimal.
+        found: String,
+        /// SHA-256 in the benchmark's description, hexadecimal.
+        expected: String,
+    },
+    /// The engine's library rejects the model.
+    #[error("{engine} cannot load the model {}", file.display())]
+    ModelRefused {
+        /// The engine.
+        engine: EngineKind,
+        /// The model file.
+        file: PathBuf,
+        /// The library's error.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The model's inputs or outputs do not match the benchmark.
+    #[error("the model {} does not fit the benchmark {benchmark}: {reason}", file.display())]
+    ModelUnfit {
+        /// The model file.
+        file: PathBuf,
+        /// The benchmark's name.
+        benchmark: String,
+        /// A text with the model's outputs and the benchmark's requirements.
+        reason: String,
+    },
+    /// The batch size is outside the engine's limits.
+    #[error("the batch has {size} samples, but the engine accepts 1 to {max}")]
+    BatchSize {
+        /// Samples in the batch.
+        size: usize,
+        /// Most samples in a batch.
+        max: usize,
+    },
+    /// The size of the batch's input does not match its samples.
+    #[error("a batch of {samples} samples has {size} bytes of input instead of {expected}")]
+    InputSize {
+        /// Samples in the batch.
+        samples: usize,
+        /// Actual bytes.
+        size: usize,
+        /// Expected bytes.
+        expected: usize,
+    },
+    /// A sample cannot be computed.
+    #[cfg(feature = "tract")]
+    #[error("a sample of the batch cannot be computed; hint: make the samples again with `regatta prep`")]
+    Sample(#[source] Box<dyn Error + Send + Sync>),
+    /// The engine failed during a computation.
+    #[error("{engine} failed while it computed a batch of {samples} samples")]
+    Compute {
+        /// The engine.
+        engine: EngineKind,
+        /// Samples in the batch.
+        samples: usize,
+        /// The library's error.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl EngineError {
+    /// Returns the error for a calibration that cannot be used.
+    pub(super) fn calibration(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Calibration(source.into())
+    }
+
+    /// Returns the error that CUDA or TensorRT cannot be used on this machine.
+    pub(super) fn tensorrt_unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Unavailable {
+            engine: EngineKind::Tensorrt,
+            source: source.into(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Engines, which compute the answers: their common interface, and the function that loads one by kind.
+//!
+//! An engine belongs to one thread at a time. It does not know LoadGen's scenarios, queues or logs.
+
+pub mod chip;
+#[cfg(test)]
+mod conformance;
+mod detections;
+#[cfg(feature = "tract")]
+mod encoder_decoder;
+mod engine;
+mod error;
+mod exchange;
+mod load_request;
+#[cfg(feature = "tract")]
+mod log_mel;
+mod model_file;
+#[cfg(feature = "tract")]
+mod network;
+#[cfg(feature = "tract")]
+mod network_loader;
+pub mod npy_header;
+mod null;
+mod numbers;
+pub mod panics;
+mod sequences;
+pub mod sim;
+#[cfg(any(test, feature = "subjects"))]
+#[expect(
+    clippy::unwrap_used,
+    reason = "what cannot be set up fails the test that wanted it"
+)]
+pub mod subjects;
+pub mod tensorrt;
+#[cfg(feature = "tract")]
+mod tract;
+#[cfg(feature = "tract")]
+mod transducer;
+#[cfg(feature = "tract")]
+mod waveform;
+mod windows;
+
+use detections::DetectionDecoder;
+pub use engine::{Description, Engine, Loaded};
+pub use error::EngineError;
+pub use exchange::{Answers, Batch, Input};
+pub use load_request::LoadRequest;
+use regatta_types::{benchmark::Response, documents::EngineKind};
+pub use sequences::SequenceBuckets;
+
+/// Tests count allocations.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: regatta_test_support::counting_allocator::CountingAllocator =
+    regatta_test_support::counting_allocator::CountingAllocator;
+
+/// Loads the requested engines.
+///
+/// # Errors
+/// [`EngineError`] when this build lacks the engine, or the model is missing, damaged, or does not match the samples.
+pub fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+    let model = &request.benchmark.model;
+    if request.kind.computes() && !model.has_engine() {
+        return Err(EngineError::NoResponses {
+            benchmark: request.benchmark.name.clone(),
+        });
+    }
+    match request.kind {
+        kind if !kind.computes() => load_kind(request),
+        kind => match (&model.windows, &model.transducer, &model.encoder_decoder) {
+            (Some(windows), ..) => windows::load(request, windows, load_kind),
+            #[cfg(feature = "tract")]
+            (_, Some(transducer), _) if kind == EngineKind::Tract => {
+                transducer::load(request, transducer, load_kind)
+            }
+            #[cfg(feature = "tract")]
+            (_, _, Some(networks)) if kind == EngineKind::Tract => {
+                encoder_decoder::load(request, networks, load_kind)
+            }
+            // A build without tract says that itself.
+            _ if model.response == Response::Transcript
+                && (cfg!(feature = "tract") || kind != EngineKind::Tract) =>
+            {
+                Err(EngineError::NoTranscripts {
+                    engine: kind,
+                    benchmark: request.benchmark.name.clone(),
+                })
+            }
+            _ => load_kind(request),
+        },
+    }
+}
+
+fn load_kind(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+    match request.kind {
+        EngineKind::Null => Ok(null::load(request)),
+        EngineKind::Sim => Ok(sim::load(request)),
+        #[cfg(feature = "tract")]
+        EngineKind::Tract => tract::load(request),
+        #[cfg(not(feature = "tract"))]
+        EngineKind::Tract => Err(EngineError::NotBuiltIn {
+            engine: request.kind,
+            instead: "null, tensorrt, sim",
+        }),
+        EngineKind::Tensorrt => tensorrt::load(request),
+    }
+}

@@ -1,0 +1,372 @@
+//! The engines under test, and how each is loaded.
+
+pub mod fake_engine;
+
+use std::{fmt, sync::Arc};
+
+use regatta_config::engine_settings::{EngineSettings, GpuSelection};
+use regatta_cuda::WaitMode;
+use regatta_schedule::board_model::UnitModel;
+use regatta_test_support::fixture::Fixture;
+use regatta_types::{
+    benchmark::{Benchmark, Dtype},
+    documents::EngineKind,
+};
+
+use self::fake_engine::{EngineForm, FakePlan, build, fake_device, installation};
+use crate::{
+    EngineError, LoadRequest, Loaded, SequenceBuckets, load,
+    sim::SimModel,
+    tensorrt::{EngineRequest, Graphs, UnitRequest},
+};
+
+/// An engine with one kind of device use.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject {
+    /// The engine.
+    pub kind: EngineKind,
+    way: DeviceUse,
+}
+
+/// How the device is used. Engines without a device have only one variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DeviceUse {
+    /// Variable batch, copies to and from the device, and one stream for the work of all contexts.
+    Copies,
+    /// The device works in host memory, with graphs, and threads spin.
+    HostMemory,
+    /// An engine with a fixed batch size, which is padded, as a graph.
+    FixedBatch,
+    /// Two DLA cores, each with two batches of its engine in a row.
+    LoopedDla,
+    /// Two GPUs with separate memory.
+    TwoGpus,
+}
+
+impl DeviceUse {
+    const ALL: [Self; 5] = [
+        Self::Copies,
+        Self::HostMemory,
+        Self::FixedBatch,
+        Self::LoopedDla,
+        Self::TwoGpus,
+    ];
+
+    const fn loops(self) -> usize {
+        match self {
+            Self::LoopedDla => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Returns all subjects of this build.
+pub fn subjects() -> Vec<Subject> {
+    let mut subjects = vec![Subject::of(EngineKind::Null), Subject::of(EngineKind::Sim)];
+    if cfg!(feature = "tract") {
+        subjects.push(Subject::of(EngineKind::Tract));
+    }
+    subjects.extend(DeviceUse::ALL.map(|way| Subject {
+        kind: EngineKind::Tensorrt,
+        way,
+    }));
+    subjects
+}
+
+impl Subject {
+    /// Returns an engine without a device, or with copies to and from it.
+    pub const fn of(kind: EngineKind) -> Self {
+        Self {
+            kind,
+            way: DeviceUse::Copies,
+        }
+    }
+
+    /// Returns the number of units. Each has the requested number of streams.
+    pub const fn units(&self) -> usize {
+        match self.way {
+            DeviceUse::LoopedDla | DeviceUse::TwoGpus => 2,
+            DeviceUse::Copies | DeviceUse::HostMemory | DeviceUse::FixedBatch => 1,
+        }
+    }
+
+    /// Returns the largest batch for a requested size, rounded up to whole loops.
+    pub const fn most(&self, requested: usize) -> usize {
+        requested.next_multiple_of(self.way.loops())
+    }
+
+    /// Returns whether networks with several input types exist for the engine. Other computing engines only have fp32
+    /// networks.
+    pub const fn has_types(&self) -> bool {
+        matches!(self.kind, EngineKind::Tensorrt)
+    }
+
+    /// Loads the engine for the fixture's benchmark.
+    ///
+    /// # Panics
+    /// Panics when it cannot be loaded.
+    pub fn load(&self, fixture: &Fixture, batch_sizes: &[usize], streams: usize) -> Loaded {
+        self.try_load(fixture, batch_sizes, streams).unwrap()
+    }
+
+    /// Loads the engine for the fixture's benchmark.
+    ///
+    /// # Errors
+    /// [`EngineError`] of the engine.
+    pub fn try_load(
+        &self,
+        fixture: &Fixture,
+        batch_sizes: &[usize],
+        streams: usize,
+    ) -> Result<Loaded, EngineError> {
+        self.load_for(&fixture.benchmark(), fixture, "fp32", batch_sizes, streams)
+    }
+
+    /// Loads the engine for samples of type `dtype` and, where the engine has types, a network with input type
+    /// `element`.
+    pub fn load_typed(&self, fixture: &Fixture, dtype: Dtype, element: &str) -> Result<Loaded, EngineError> {
+        let mut benchmark = fixture.benchmark();
+        benchmark.model.input_dtype = dtype;
+        self.load_for(&benchmark, fixture, element, &[4], 1)
+    }
+
+    /// Loads the engine for a benchmark with the fixture's files. `element` is the type of the network's input.
+    pub fn load_for(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch_sizes: &[usize],
+        streams: usize,
+    ) -> Result<Loaded, EngineError> {
+        self.load_of_images(benchmark, fixture, element, batch_sizes, streams, Arc::default())
+    }
+
+    /// As [`load_for`](Self::load_for), with the width and height of each sample's image.
+    pub fn load_of_images(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch_sizes: &[usize],
+        streams: usize,
+        image_sizes: Arc<[[u32; 2]]>,
+    ) -> Result<Loaded, EngineError> {
+        let largest = batch_sizes.iter().copied().max().unwrap();
+        let engine_request = self.engine_request(fixture, element, largest, streams);
+        load(&LoadRequest {
+            image_sizes,
+            ..self.load_request(benchmark, fixture, batch_sizes, (&quick_sim(), &engine_request))
+        })
+    }
+
+    /// Returns whether sequences can have several lengths.
+    pub const fn has_lengths(&self) -> bool {
+        self.kind.computes() && !matches!(self.way, DeviceUse::LoopedDla)
+    }
+
+    /// Loads the engine for the fixture's sequences.
+    pub fn load_of_sequences(
+        &self,
+        fixture: &Fixture,
+        batch_sizes: &[usize],
+        streams: usize,
+        sequences: Arc<SequenceBuckets>,
+    ) -> Result<Loaded, EngineError> {
+        let benchmark = fixture.benchmark();
+        let largest = batch_sizes.iter().copied().max().unwrap();
+        let engine_request = self.request_of_sequences(fixture, largest, streams, &sequences);
+        load(&LoadRequest {
+            sequences,
+            ..self.load_request(&benchmark, fixture, batch_sizes, (&quick_sim(), &engine_request))
+        })
+    }
+
+    /// As [`engine_request`](Self::engine_request), for the fixture's sequences.
+    pub fn request_of_sequences(
+        &self,
+        fixture: &Fixture,
+        batch: usize,
+        streams: usize,
+        sequences: &SequenceBuckets,
+    ) -> EngineRequest {
+        let lengths = match sequences.lengths() {
+            [] => &[64],
+            lengths => lengths,
+        };
+        self.engine_request_at(&fixture.benchmark(), fixture, "int32", batch, streams, lengths)
+    }
+
+    /// Loads the engine for a benchmark with sliding windows and samples of these sizes. `batch_sizes` are of windows.
+    pub fn load_of_volumes(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch_sizes: &[usize],
+        volumes: Arc<[[usize; 3]]>,
+    ) -> Result<Loaded, EngineError> {
+        let engine_request = self.engine_request_for(benchmark, fixture, element, batch_sizes[0], 1);
+        load(&LoadRequest {
+            volumes,
+            ..self.load_request(benchmark, fixture, batch_sizes, (&quick_sim(), &engine_request))
+        })
+    }
+
+    /// Returns the request for samples that need no further description.
+    fn load_request<'a>(
+        &self,
+        benchmark: &'a Benchmark,
+        fixture: &Fixture,
+        batch_sizes: &'a [usize],
+        (sim, tensorrt): (&'a SimModel, &'a EngineRequest),
+    ) -> LoadRequest<'a> {
+        LoadRequest {
+            kind: self.kind,
+            benchmark,
+            model_file: fixture.path(&benchmark.model.file),
+            image_sizes: Arc::default(),
+            volumes: Arc::default(),
+            sequences: Arc::default(),
+            batch_sizes,
+            batch_size_is_request: true,
+            takes_any_batch: false,
+            streams: tensorrt.gpu.streams.max(tensorrt.dla.streams),
+            sim,
+            tensorrt,
+        }
+    }
+
+    /// Returns the request to TensorRT, after an engine for it was stored in the fixture's cache.
+    pub fn engine_request(
+        &self,
+        fixture: &Fixture,
+        element: &str,
+        batch: usize,
+        streams: usize,
+    ) -> EngineRequest {
+        self.engine_request_for(&fixture.benchmark(), fixture, element, batch, streams)
+    }
+
+    /// As [`engine_request`](Self::engine_request), for a benchmark with the fixture's files.
+    fn engine_request_for(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch: usize,
+        streams: usize,
+    ) -> EngineRequest {
+        self.engine_request_at(benchmark, fixture, element, batch, streams, &[])
+    }
+
+    /// As [`engine_request_for`](Self::engine_request_for), with an answer for each token at `lengths`.
+    fn engine_request_at(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch: usize,
+        streams: usize,
+        lengths: &[usize],
+    ) -> EngineRequest {
+        let (way, cache) = (self.way, fixture.path("engines"));
+        let part = batch.div_ceil(way.loops());
+        if self.kind == EngineKind::Tensorrt {
+            let plan = FakePlan {
+                benchmark,
+                element,
+                lengths,
+            };
+            let form = EngineForm {
+                batch: part,
+                profiles: streams,
+                has_fixed_batch: matches!(way, DeviceUse::FixedBatch | DeviceUse::LoopedDla),
+                is_for_dla: way == DeviceUse::LoopedDla,
+            };
+            build(&plan, &form, fixture, &cache);
+        }
+        let shares_a_stream = matches!(way, DeviceUse::Copies | DeviceUse::TwoGpus);
+        let unit = UnitRequest {
+            engine: None,
+            batch: Some(part),
+            streams,
+            inference_streams: usize::from(shares_a_stream),
+        };
+        let (gpu, dla, dla_cores) = match way {
+            DeviceUse::LoopedDla => (UnitRequest::default(), unit, vec![0, 1]),
+            _ => (unit, UnitRequest::default(), Vec::new()),
+        };
+        let direct = matches!(way, DeviceUse::HostMemory | DeviceUse::LoopedDla);
+        EngineRequest {
+            installation: installation(),
+            cache,
+            plugins: Vec::new(),
+            calibration: None,
+            precision: None,
+            workspace_bytes: None,
+            exact_batch: false,
+            input_dtype: None,
+            input_format: None,
+            gpus: match way {
+                DeviceUse::TwoGpus => GpuSelection::Named(vec![0, 1]),
+                _ => GpuSelection::All.first(),
+            },
+            gpu,
+            dla,
+            dla_cores,
+            dla_loops: way.loops(),
+            graphs: match way {
+                DeviceUse::HostMemory | DeviceUse::FixedBatch => Graphs::Requested,
+                DeviceUse::Copies | DeviceUse::LoopedDla | DeviceUse::TwoGpus => Graphs::Never,
+            },
+            direct_host_access: Some(direct),
+            wait: if direct { WaitMode::Spin } else { WaitMode::Block },
+        }
+    }
+
+    /// Returns the number of live allocations on the device.
+    pub fn live_on_device(&self) -> i64 {
+        self.query_driver(b"fake_cuda_live")
+    }
+
+    /// Returns the number of all allocations on the device so far.
+    pub fn allocations_on_device(&self) -> i64 {
+        self.query_driver(b"fake_cuda_allocations")
+    }
+
+    fn query_driver(&self, question: &[u8]) -> i64 {
+        if self.kind != EngineKind::Tensorrt {
+            return 0;
+        }
+        let driver = &fake_device().driver;
+        // SAFETY: the fake of CUDA's driver exports these functions with this type.
+        unsafe { driver.get::<extern "C" fn() -> i64>(question).unwrap()() }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        if self.kind == EngineKind::Tensorrt {
+            write!(f, " ({:?})", self.way)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a modelled accelerator that does not slow down the tests.
+fn quick_sim() -> SimModel {
+    let mut model = SimModel::default();
+    model.board.units = units_of("gpu=5+1,dla=7+2");
+    model.board.jitter = 0.1;
+    model.seed = 7;
+    model
+}
+
+/// Returns the modelled units of the text of `sim_units`.
+pub fn units_of(text: &str) -> Vec<UnitModel> {
+    let value = [("sim_units".to_owned(), text.to_owned())].into();
+    let settings = EngineSettings::read(EngineKind::Sim, &value).unwrap();
+    SimModel::units(&settings.sim_units.unwrap())
+}

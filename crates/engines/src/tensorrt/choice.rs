@@ -1,0 +1,349 @@
+//! Selection of an engine from the cache: the named engine, or the best one that is compatible. If several are equally
+//! good, the selection fails.
+
+use std::path::{Path, PathBuf};
+
+use regatta_tensorrt::{CacheEntry, EngineCache, Precision, Version};
+use regatta_types::documents::EngineKind;
+
+use super::{BuildCommand, UnitRequest, inputs, profiles, sequences};
+use crate::{EngineError, LoadRequest};
+
+/// The model and the machine that an engine must have been built for.
+pub(super) struct Here {
+    /// The model's SHA-256, hexadecimal.
+    pub(super) onnx_sha256: String,
+    /// The SHA-256 of each library with plug-ins, hexadecimal.
+    pub(super) plugins: Vec<String>,
+    /// The SHA-256 of the requested calibration, hexadecimal. `None` accepts any engine.
+    pub(super) calibration: Option<String>,
+    /// The installed TensorRT.
+    pub(super) tensorrt: Version,
+    /// This machine's chip.
+    pub(super) chip: String,
+}
+
+/// An engine of the cache: its directory and its entry.
+type Found = (PathBuf, CacheEntry);
+
+/// The requirements for the engine of one unit.
+struct EngineQuery<'a> {
+    request: &'a LoadRequest<'a>,
+    here: &'a Here,
+    unit_request: &'a UnitRequest,
+    dla: bool,
+    /// The largest batch that the run gives to the unit.
+    batch: usize,
+}
+
+/// Returns the selected engine and its plan.
+///
+/// # Errors
+/// [`EngineError::NoPlan`] when no engine or more than one is suitable. It states the differences and the command that
+/// builds an engine.
+pub(super) fn choose(
+    request: &LoadRequest<'_>,
+    here: &Here,
+    unit_request: &UnitRequest,
+    dla: bool,
+) -> Result<(CacheEntry, Vec<u8>), EngineError> {
+    let query = EngineQuery {
+        request,
+        here,
+        unit_request,
+        dla,
+        batch: unit_request.batch.unwrap_or(requested_batch(request)),
+    };
+    match &unit_request.engine {
+        Some(named) => query.named(Path::new(named)),
+        None => query.best(query.candidates()?),
+    }
+}
+
+impl EngineQuery<'_> {
+    /// Returns the engine with a key or directory, if it meets the requirements.
+    fn named(&self, name: &Path) -> Result<(CacheEntry, Vec<u8>), EngineError> {
+        let place = if name.is_dir() {
+            name.to_owned()
+        } else {
+            self.request.tensorrt.cache.join(name)
+        };
+        let (entry, plan) = CacheEntry::read(&place).map_err(EngineError::tensorrt_unavailable)?;
+        let manifest = &entry.manifest;
+        manifest
+            .check_compatible(self.here.tensorrt, &self.here.chip)
+            .map_err(|refusal| self.none(refusal.to_string()))?;
+        let differs = if manifest.onnx_sha256 != self.here.onnx_sha256 {
+            "was built from another model".to_owned()
+        } else if manifest.dla.is_some() != self.dla {
+            format!("was built for {}", unit(!self.dla))
+        } else if let Some(requested) = self.other_precision(&entry) {
+            format!(
+                "is in {}, but {} was requested",
+                precision(manifest.precision),
+                precision(requested)
+            )
+        } else if !inputs::are_requested(&entry, self.request.tensorrt, self.dla) {
+            "does not accept the input that the settings request".to_owned()
+        } else if manifest.plugins_sha256 != self.here.plugins {
+            "was built with other plug-in libraries than the run has".to_owned()
+        } else if !self.has_lengths(&entry) {
+            "was built for other lengths of sequences than sequence_lengths requests".to_owned()
+        } else if !self.has_calibration(&entry) {
+            "was built without the calibration that the settings request".to_owned()
+        } else if !self.request.tensorrt.has_workspace(manifest) {
+            "was built with another workspace_size than the settings request".to_owned()
+        } else {
+            return Ok((entry, plan));
+        };
+        Err(self.none(format!("{} {differs}", place.display())))
+    }
+
+    /// Returns all suitable engines of the cache.
+    fn candidates(&self) -> Result<Vec<Found>, EngineError> {
+        let cache = EngineCache::new(self.request.tensorrt.cache.clone());
+        let mut filter = EngineFilter::default();
+        for (place, entry) in cache.list().map_err(EngineError::tensorrt_unavailable)? {
+            match entry {
+                Ok(entry) => filter.entries.push((place, entry)),
+                // The damaged entry may be the required one.
+                Err(damaged) => filter.causes.push(format!("{:#}", anyhow::Error::from(damaged))),
+            }
+        }
+        // Engines of other models are not reported, because the cache holds the engines of all benchmarks.
+        let of_model = |(_, entry): &Found| entry.manifest.onnx_sha256 == self.here.onnx_sha256;
+        filter.entries.retain(of_model);
+        filter.keep(
+            |entry| entry.manifest.dla.is_some() == self.dla,
+            |of_model| {
+                let (other, requested) = (unit(!self.dla), unit(self.dla));
+                format!("{of_model} for {other}, but {requested} was requested")
+            },
+        );
+        if let Some(requested) = self.request.tensorrt.precision {
+            for other in [Precision::AsInNetwork, Precision::Fp16, Precision::Int8] {
+                filter.keep(
+                    |entry| entry.manifest.precision == requested || entry.manifest.precision != other,
+                    |of_model| {
+                        let (other, requested) = (precision(other), precision(requested));
+                        format!("{of_model} in {other}, but {requested} was requested")
+                    },
+                );
+            }
+        }
+        filter.keep(
+            |entry| inputs::are_requested(entry, self.request.tensorrt, self.dla),
+            |of_model| {
+                let requested = inputs::in_words(self.request.tensorrt);
+                format!("{of_model} for other inputs than {requested}, which the settings request")
+            },
+        );
+        filter.keep(
+            |entry| self.has_calibration(entry),
+            |of_model| format!("{of_model} without the calibration that the settings request"),
+        );
+        filter.keep(
+            |entry| self.request.tensorrt.has_workspace(&entry.manifest),
+            |of_model| format!("{of_model} of another workspace_size than the settings request"),
+        );
+        filter.keep(
+            |entry| self.has_lengths(entry),
+            |of_model| {
+                let requested = sequences::in_words(&self.request.sequences);
+                format!("{of_model} for other sequences than {requested}, which sequence_lengths requests")
+            },
+        );
+        filter.keep(
+            |entry| entry.manifest.plugins_sha256 == self.here.plugins,
+            |of_model| format!("{of_model} built with other plug-in libraries than the run has"),
+        );
+        // Prefer engines for these samples over engines for others. If there are only others, loading one fails with an
+        // error that names both types.
+        let (model, sequences) = (&self.request.benchmark.model, &self.request.sequences);
+        let takes = |(_, entry): &Found| inputs::take_samples(entry, model, sequences);
+        if filter.entries.iter().any(takes) {
+            filter.entries.retain(takes);
+        }
+        filter.keep_compatible(self.here);
+        match filter {
+            EngineFilter { entries, .. } if !entries.is_empty() => Ok(entries),
+            EngineFilter { causes, .. } if !causes.is_empty() => Err(self.none(causes.join("; "))),
+            _ => Err(self.none(format!("there is none for this model on {}", unit(self.dla)))),
+        }
+    }
+
+    /// Returns the suitable engine with the best batch size.
+    fn best(&self, mut matching: Vec<Found>) -> Result<(CacheEntry, Vec<u8>), EngineError> {
+        let size = |entry: &CacheEntry| entry.manifest.batch as usize;
+        let sizes = matching.iter().map(|(_, entry)| size(entry));
+        // A DLA core may take a smaller batch, because the rest becomes the next batch of it or of the GPU.
+        let free = self.unit_request.batch.is_none() && (self.dla || self.request.takes_any_batch);
+        let best = if free {
+            sizes.max()
+        } else {
+            sizes.filter(|&size| self.takes(size)).min()
+        };
+        let Some(best) = best else {
+            let reason = format!("none of {} has a batch of {}", matching.len(), self.batch);
+            return Err(self.none(reason));
+        };
+        matching.retain(|(_, entry)| size(entry) == best);
+        profiles::keep_just_enough(&mut matching, self.unit_request.streams);
+        match matching.as_slice() {
+            [(place, _)] => CacheEntry::read(place).map_err(EngineError::tensorrt_unavailable),
+            several => {
+                let keys: Vec<_> = several.iter().map(|(_, entry)| entry.manifest.key()).collect();
+                let name = if self.dla { "dla_engine" } else { "gpu_engine" };
+                Err(self.none(format!(
+                    "{} match; hint: name one of them with the setting {name}, or remove the others",
+                    keys.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// Returns whether an engine with this batch size accepts the run's batch.
+    fn takes(&self, size: usize) -> bool {
+        size == self.batch || (size > self.batch && !self.request.tensorrt.exact_batch)
+    }
+
+    /// Returns whether an engine was built for the run's lengths of sequences.
+    fn has_lengths(&self, entry: &CacheEntry) -> bool {
+        let model = &self.request.benchmark.model;
+        sequences::has_lengths(entry, model, &self.request.sequences)
+    }
+
+    /// Returns whether an engine was built with the requested calibration, if there is one.
+    fn has_calibration(&self, entry: &CacheEntry) -> bool {
+        self.here.calibration.is_none() || entry.manifest.calibration_sha256 == self.here.calibration
+    }
+
+    /// Returns the requested precision, if the engine's differs.
+    fn other_precision(&self, entry: &CacheEntry) -> Option<Precision> {
+        let requested = self.request.tensorrt.precision;
+        requested.filter(|&requested| requested != entry.manifest.precision)
+    }
+
+    fn none(&self, reason: String) -> EngineError {
+        let flags = self.here.tensorrt.has_precision_flags();
+        no_plan(
+            self.request,
+            reason,
+            self.batch,
+            self.unit_request.streams,
+            self.dla,
+            flags,
+        )
+    }
+}
+
+/// The remaining candidates, and the reasons against other engines.
+#[derive(Default)]
+struct EngineFilter {
+    entries: Vec<Found>,
+    causes: Vec<String>,
+}
+
+impl EngineFilter {
+    /// Keeps the engines that match, and records how many others there are and how they differ.
+    fn keep(&mut self, matches: impl Fn(&CacheEntry) -> bool, cause: impl Fn(&str) -> String) {
+        let before = self.entries.len();
+        self.entries.retain(|(_, entry)| matches(entry));
+        match before - self.entries.len() {
+            0 => {}
+            1 => self.causes.push(cause("1 engine of this model is")),
+            several => self
+                .causes
+                .push(cause(&format!("{several} engines of this model are"))),
+        }
+    }
+
+    /// Keeps the engines for this chip and this TensorRT.
+    fn keep_compatible(&mut self, here: &Here) {
+        let Self { entries, causes } = self;
+        entries.retain(|(_, entry)| {
+            let fits = entry.manifest.check_compatible(here.tensorrt, &here.chip);
+            if let Err(refusal) = &fits
+                && !causes.contains(&refusal.to_string())
+            {
+                causes.push(refusal.to_string());
+            }
+            fits.is_ok()
+        });
+    }
+}
+
+const fn unit(dla: bool) -> &'static str {
+    if dla { "DLA" } else { "the GPU" }
+}
+
+const fn precision(precision: Precision) -> &'static str {
+    match precision {
+        Precision::AsInNetwork => "the network's own precision",
+        Precision::Fp16 => "fp16",
+        Precision::Int8 => "int8",
+    }
+}
+
+/// Returns the error for an engine with fewer profiles than streams.
+pub(super) fn too_few_profiles(
+    request: &LoadRequest<'_>,
+    entry: &CacheEntry,
+    streams: usize,
+    profiles: usize,
+) -> EngineError {
+    let manifest = &entry.manifest;
+    let reason = format!(
+        "{} has {profiles} optimisation profile(s), but {streams} contexts must run at the same time",
+        manifest.key()
+    );
+    no_plan(
+        request,
+        reason,
+        manifest.batch as usize,
+        streams,
+        manifest.dla.is_some(),
+        manifest.tensorrt.has_precision_flags(),
+    )
+}
+
+fn requested_batch(request: &LoadRequest<'_>) -> usize {
+    request.batch_sizes.iter().copied().fold(1, usize::max)
+}
+
+fn no_plan(
+    request: &LoadRequest<'_>,
+    reason: String,
+    batch: usize,
+    streams: usize,
+    dla: bool,
+    has_precision_flags: bool,
+) -> EngineError {
+    let precision = match request.tensorrt.precision {
+        Some(Precision::Fp16) => " --precision fp16",
+        Some(Precision::Int8) => " --precision int8",
+        // Without a precision, DLA cannot compute any layer of a network of 32-bit floats.
+        None if dla && has_precision_flags => " --precision fp16",
+        Some(Precision::AsInNetwork) | None => "",
+    };
+    let profiles = if streams > 1 && !dla {
+        format!(" --profiles {streams}")
+    } else {
+        String::new()
+    };
+    let shapes = inputs::shape_flags(&request.benchmark.model, &request.sequences);
+    let input = inputs::flags(request.tensorrt, dla);
+    let workspace = request.tensorrt.workspace_flag();
+    let core = if dla { " --dla-core 0" } else { "" };
+    EngineError::NoPlan {
+        engine: EngineKind::Tensorrt,
+        cache: request.tensorrt.cache.clone(),
+        reason,
+        command: BuildCommand::new(
+            &request.model_file,
+            &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}"),
+            request.tensorrt.file_flags(),
+            &request.tensorrt.cache,
+        ),
+    }
+}

@@ -1,0 +1,215 @@
+//! The request of a run to TensorRT, and the location of NVIDIA's libraries.
+
+use std::path::{Path, PathBuf};
+
+use regatta_config::engine_settings::GpuSelection;
+use regatta_cuda::{Driver, WaitMode};
+use regatta_tensorrt::{
+    ElementType, EngineManifest, InstalledTensorRt, Precision, ShimDirectories, TensorRt,
+};
+use regatta_types::layout::Layout;
+
+use super::{calibration::has_scales, gpus};
+use crate::EngineError;
+
+/// Shift between bytes and MiB, the unit of `engine build` for workspaces.
+const MIB: u32 = 20;
+
+/// The location of NVIDIA's libraries. `None` is the system's default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installation {
+    /// The file of the CUDA driver.
+    pub cuda: Option<PathBuf>,
+    /// TensorRT's directory.
+    pub tensorrt: Option<PathBuf>,
+    /// The directories of the shims.
+    pub shims: ShimDirectories,
+}
+
+impl Installation {
+    /// Returns the locations from the environment.
+    pub fn of_this_machine() -> Self {
+        Self {
+            cuda: None,
+            tensorrt: None,
+            shims: ShimDirectories::from_environment(),
+        }
+    }
+
+    /// Opens CUDA.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] with what is missing.
+    pub(super) fn driver(&self) -> Result<Driver, EngineError> {
+        let driver = match &self.cuda {
+            None => Driver::open(),
+            Some(file) => Driver::open_file(file),
+        };
+        driver.map_err(EngineError::tensorrt_unavailable)
+    }
+
+    /// Opens TensorRT.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] with what is missing.
+    pub(super) fn tensorrt(&self) -> Result<TensorRt, EngineError> {
+        let installed =
+            InstalledTensorRt::find(self.tensorrt.as_deref()).map_err(EngineError::tensorrt_unavailable)?;
+        TensorRt::open(&installed, &self.shims).map_err(EngineError::tensorrt_unavailable)
+    }
+}
+
+/// The request of a run to TensorRT.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineRequest {
+    /// The location of NVIDIA's libraries.
+    pub installation: Installation,
+    /// The directory of built engines.
+    pub cache: PathBuf,
+    /// Libraries with plug-ins that the engines need.
+    pub plugins: Vec<PathBuf>,
+    /// Precision that the engines were built with. `None` accepts any.
+    pub precision: Option<Precision>,
+    /// Calibration samples or scales that int8 engines must have been built with. `None` accepts any.
+    pub calibration: Option<PathBuf>,
+    /// Workspace that the engines were built with, compared in MiB. `None` accepts any.
+    pub workspace_bytes: Option<u64>,
+    /// Whether an engine's batch size must equal the requested one. Otherwise it may be larger.
+    pub exact_batch: bool,
+    /// Required type of the input. `None` accepts any.
+    pub input_dtype: Option<ElementType>,
+    /// Required layout of the input. `None` accepts any.
+    pub input_format: Option<Layout>,
+    /// The GPUs to use.
+    pub gpus: GpuSelection,
+    /// The request for each GPU.
+    pub gpu: UnitRequest,
+    /// The request for each DLA core.
+    pub dla: UnitRequest,
+    /// The DLA cores to use.
+    pub dla_cores: Vec<u32>,
+    /// Batches that a DLA core receives at once and computes in a row.
+    pub dla_loops: usize,
+    /// Whether to use CUDA graphs for the GPU's usual batch sizes. With `Usual`, a failed capture is not an error.
+    pub graphs: Graphs,
+    /// Whether the device works in host memory. `None` does so on integrated GPUs, which share it.
+    pub direct_host_access: Option<bool>,
+    /// How a thread waits for its unit.
+    pub wait: WaitMode,
+}
+
+/// Whether to use CUDA graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Graphs {
+    /// Do not use graphs.
+    Never,
+    /// Use graphs if possible.
+    Usual,
+    /// Use graphs, and fail if that is not possible.
+    Requested,
+}
+
+/// The request for one kind of unit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UnitRequest {
+    /// The engine's key or directory. `None` searches the cache.
+    pub engine: Option<String>,
+    /// Most samples in a batch, if the user set it.
+    pub batch: Option<usize>,
+    /// Contexts, each with one batch in flight. 0 excludes the unit.
+    pub streams: usize,
+    /// Streams that the contexts compute on. 0 gives each context its own.
+    pub inference_streams: usize,
+}
+
+/// A unit of the machine, by CUDA's or TensorRT's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Gpu(u32),
+    Dla(u32),
+}
+
+impl EngineRequest {
+    /// Returns the request with GPU numbers instead of "all". Queries CUDA only if no GPU was named.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] without a driver.
+    pub fn on_this_machine(&self) -> Result<Self, EngineError> {
+        let mut known = self.clone();
+        if self.gpus == GpuSelection::All {
+            let devices = self
+                .installation
+                .driver()?
+                .devices()
+                .map_err(EngineError::tensorrt_unavailable)?;
+            known.gpus = GpuSelection::Named(gpus::alike(&devices));
+        }
+        Ok(known)
+    }
+
+    /// Returns whether an engine was built with the requested workspace.
+    pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
+        let requested = self.workspace_bytes;
+        requested.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
+    }
+
+    /// Returns the flags of `engine build` for plug-in libraries and the requested calibration, each with its path.
+    pub(super) fn file_flags(&self) -> Vec<[String; 2]> {
+        let flag = |flag: &str, path: &Path| [flag.to_owned(), path.display().to_string()];
+        let plugins = self.plugins.iter().map(|path| flag("--plugins", path));
+        let calibration = self.calibration.as_deref().map(|path| {
+            let name = if has_scales(path) {
+                "--calibration-cache"
+            } else {
+                "--calibration-samples"
+            };
+            flag(name, path)
+        });
+        plugins.chain(calibration).collect()
+    }
+
+    /// Returns the flag of `engine build` for the requested workspace.
+    pub(super) fn workspace_flag(&self) -> String {
+        let requested = self.workspace_bytes;
+        requested.map_or_else(String::new, |bytes| format!(" --workspace {}", bytes >> MIB))
+    }
+
+    /// Returns the units, GPUs first.
+    pub(super) fn units(&self) -> Vec<Unit> {
+        let gpus = if self.gpu.streams > 0 {
+            self.gpus.numbers()
+        } else {
+            &[]
+        };
+        let gpus = gpus.iter().map(|&number| Unit::Gpu(number));
+        gpus.chain(self.dla_cores.iter().map(|&core| Unit::Dla(core)))
+            .collect()
+    }
+
+    /// Returns a unit's name for the evidence.
+    pub(super) fn name_of(&self, unit: Unit) -> String {
+        match unit {
+            Unit::Gpu(_) if self.gpus.numbers().len() == 1 => "gpu".to_owned(),
+            Unit::Gpu(number) => format!("gpu{number}"),
+            Unit::Dla(core) => format!("dla{core}"),
+        }
+    }
+
+    /// Returns the request for a unit.
+    pub(super) fn of(&self, unit: Unit) -> &UnitRequest {
+        match unit {
+            Unit::Gpu(_) => &self.gpu,
+            Unit::Dla(_) => &self.dla,
+        }
+    }
+
+    /// Returns the number of streams of all units.
+    pub fn streams(&self) -> usize {
+        self.units().iter().map(|&unit| self.of(unit).streams).sum()
+    }
+
+    /// Returns the number of units.
+    pub fn unit_count(&self) -> usize {
+        self.units().len()
+    }
+}

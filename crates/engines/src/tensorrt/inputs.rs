@@ -1,0 +1,123 @@
+//! The settings `input_dtype` and `input_format`: their check against the samples, and their requirements for engines.
+//! `tensors` describes the memory layout of samples.
+
+use regatta_tensorrt::{CacheEntry, InputShape};
+use regatta_types::{benchmark::Model, layout::Layout};
+
+use super::{
+    convert::{Conversion, Element},
+    engine_request::EngineRequest,
+    sequences,
+};
+use crate::{EngineError, LoadRequest, SequenceBuckets};
+
+/// Rejects an input type that the samples cannot be converted to.
+///
+/// # Errors
+/// [`EngineError::ModelUnfit`].
+pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError> {
+    let Some(requested) = request.tensorrt.input_dtype else {
+        return Ok(());
+    };
+    let samples = request.benchmark.model.input_dtype;
+    let element = Element::named(&requested.to_string());
+    if element.is_some_and(|element| Conversion::between(samples, element).is_some()) {
+        return Ok(());
+    }
+    Err(EngineError::ModelUnfit {
+        file: request.model_file.clone(),
+        benchmark: request.benchmark.name.clone(),
+        reason: format!(
+            "the setting input_dtype requests {requested}, but its samples are {}, and the conversion needs a scale; hint: prepare them as {requested}, or change the setting",
+            samples.word()
+        ),
+    })
+}
+
+/// Returns whether an engine's inputs match the settings. For an engine that was never loaded, its build settings are
+/// compared.
+pub(super) fn are_requested(entry: &CacheEntry, engine_request: &EngineRequest, dla: bool) -> bool {
+    let inputs: Vec<_> = entry.tensors.iter().filter(|tensor| tensor.input).collect();
+    let built = entry.manifest.input;
+    let element = engine_request.input_dtype.is_none_or(|requested| {
+        if inputs.is_empty() {
+            return built.element == Some(requested);
+        }
+        inputs.iter().all(|input| input.kind == requested.to_string())
+    });
+    let format = engine_request.input_format.is_none_or(|requested| {
+        let same = |found: Layout| found == requested || (dla && found == on_dla(requested));
+        if inputs.is_empty() {
+            return same(built.format.unwrap_or(Layout::Linear));
+        }
+        inputs.iter().all(|input| input.format.parse().is_ok_and(same))
+    });
+    element && format
+}
+
+/// Describes the settings for inputs.
+pub(super) fn in_words(engine_request: &EngineRequest) -> String {
+    let element = engine_request.input_dtype.map(|requested| requested.to_string());
+    let format = engine_request.input_format.map(|requested| requested.to_string());
+    let words: Vec<_> = element.into_iter().chain(format).collect();
+    words.join(" ")
+}
+
+/// Returns whether an engine's inputs accept the model's samples, as far as is known before it is loaded.
+pub(super) fn take_samples(entry: &CacheEntry, model: &Model, sequences: &SequenceBuckets) -> bool {
+    let samples = model.input_dtype;
+    let takes = |kind: &str| {
+        Element::named(kind).is_some_and(|element| Conversion::between(samples, element).is_some())
+    };
+    let built = entry.manifest.input.element;
+    let known = entry.tensors.iter().filter(|tensor| tensor.input);
+    known.clone().all(|input| takes(&input.kind))
+        && (known.count() > 0 || built.is_none_or(|element| takes(&element.to_string())))
+        && has_shapes(&entry.manifest.input_shapes, model, sequences)
+}
+
+/// Returns whether the input shapes that an engine was built with, if any, are those of the samples.
+fn has_shapes(built: &[InputShape], model: &Model, sequences: &SequenceBuckets) -> bool {
+    let of_samples = sequences::input_shapes(model, sequences);
+    let is_of_samples = |shape: &InputShape| {
+        let mut inputs = of_samples.iter();
+        inputs.any(|input| (shape.name.is_none() || shape.name == input.name) && shape.dims == input.dims)
+    };
+    built.iter().all(is_of_samples)
+}
+
+/// Returns the flags of `engine build` for the input shapes of a model with several inputs. Models with one input
+/// rarely have free dimensions, and then the build reports it.
+pub(super) fn shape_flags(model: &Model, sequences: &SequenceBuckets) -> String {
+    if model.further_inputs.is_empty() {
+        return String::new();
+    }
+    let shapes = sequences::input_shapes(model, sequences);
+    shapes
+        .iter()
+        .map(|shape| format!(" --input-shape {shape}"))
+        .collect()
+}
+
+/// Returns the flags of `engine build` for the requested input type and format.
+pub(super) fn flags(engine_request: &EngineRequest, dla: bool) -> String {
+    let element = engine_request
+        .input_dtype
+        .map(|requested| format!(" --input-dtype {requested}"));
+    let format = engine_request
+        .input_format
+        .filter(|&requested| requested != Layout::Linear);
+    let format = format.map(|requested| {
+        let requested = if dla { on_dla(requested) } else { requested };
+        format!(" --input-format {requested}")
+    });
+    element.into_iter().chain(format).collect()
+}
+
+/// Returns DLA's name of a layout. `chw4` and `dla_hwc4` are the same in memory, so both units accept the same samples.
+const fn on_dla(format: Layout) -> Layout {
+    match format {
+        Layout::Chw4 => Layout::DlaHwc4,
+        other => other,
+    }
+}

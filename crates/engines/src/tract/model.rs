@@ -1,0 +1,371 @@
+//! Creates plans from an ONNX file: reads the model, checks its inputs and outputs against the benchmark, and fixes the
+//! batch size and the length of sequences. This module does not run models.
+
+mod plan_input;
+mod sequences;
+
+use std::{error::Error, ops::Range, sync::Arc};
+
+use regatta_types::{
+    benchmark::{Dtype, ModelInput, Response},
+    documents::EngineKind,
+};
+use tract_onnx::{
+    prelude::{
+        DatumType, Framework, InferenceModel, InferenceModelExt, IntoRunnable, TractResult, TypedFact,
+        TypedModel, TypedRunnableModel,
+    },
+    tract_core::{
+        internal::DimLike,
+        ops::{gru_seq::GruSeq, scan::Scan},
+    },
+    tract_hir::infer::{Factoid, InferenceFact},
+};
+
+use self::plan_input::PlanInput;
+use crate::{DetectionDecoder, EngineError, LoadRequest, model_file};
+
+/// A plan for one batch size and one length of sequences.
+pub(super) struct Plan {
+    pub(super) batch_size: usize,
+    /// The number of the length.
+    pub(super) bucket: usize,
+    pub(super) sample_bytes: usize,
+    pub(super) inputs: Vec<PlanInput>,
+    /// Elements of each output for a sample.
+    pub(super) rows: Vec<usize>,
+    pub(super) runnable: Arc<TypedRunnableModel>,
+}
+
+/// Returns one plan per length of sequences and requested batch size, both in ascending order.
+pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError> {
+    model_file::checked_hash(request)?;
+    let (onnx, inputs) = read(request)?;
+    let sizes = batch_sizes(request, &onnx)?;
+    let full = request.benchmark.model.sequence_length();
+    let inputs = sequences::at_each_length(inputs, full, request.sequences.lengths())
+        .map_err(|reason| unfit(request, reason))?;
+    let mut plans = Vec::new();
+    for (bucket, inputs) in inputs.into_iter().enumerate() {
+        for &batch_size in &sizes {
+            plans.push(plan(request, &onnx, &inputs, batch_size, bucket)?);
+        }
+    }
+    Ok(plans)
+}
+
+fn plan(
+    request: &LoadRequest<'_>,
+    onnx: &InferenceModel,
+    inputs: &[PlanInput],
+    batch_size: usize,
+    bucket: usize,
+) -> Result<Plan, EngineError> {
+    let model = fix_batch_size(onnx, batch_size, inputs).map_err(|source| refused(request, source.into()))?;
+    let rows = check_outputs(&model, batch_size, request)?;
+    if let Some(&length) = request.sequences.lengths().get(bucket) {
+        let datum = model
+            .output_fact(0)
+            .map_err(|source| refused(request, source.into()))?
+            .datum_type;
+        // Stacked outputs have one type and shape.
+        sequences::check_logits(rows[0], datum, length).map_err(|reason| unfit(request, reason))?;
+    }
+    let runnable = model
+        .into_runnable()
+        .map_err(|source| refused(request, source.into()))?;
+    Ok(Plan {
+        batch_size,
+        bucket,
+        sample_bytes: request.benchmark.model.sample_bytes().unwrap_or(0),
+        inputs: inputs.to_vec(),
+        rows,
+        runnable,
+    })
+}
+
+/// Returns the error that tract rejects the model.
+pub(super) fn refused(request: &LoadRequest<'_>, source: Box<dyn Error + Send + Sync>) -> EngineError {
+    EngineError::ModelRefused {
+        engine: EngineKind::Tract,
+        file: request.model_file.clone(),
+        source,
+    }
+}
+
+fn unfit(request: &LoadRequest<'_>, reason: String) -> EngineError {
+    EngineError::ModelUnfit {
+        file: request.model_file.clone(),
+        benchmark: request.benchmark.name.clone(),
+        reason,
+    }
+}
+
+/// Reads the model, selects the outputs for the answer, and checks that the inputs accept the samples. Returns the
+/// inputs in the network's order.
+fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), EngineError> {
+    let refuse = |source: tract_onnx::prelude::TractError| refused(request, source.into());
+    let mut onnx = tract_onnx::onnx()
+        .model_for_path(&request.model_file)
+        .map_err(refuse)?;
+    let inputs = onnx.input_outlets().map_err(refuse)?.to_vec();
+    let outputs = onnx.output_outlets().map_err(refuse)?.to_vec();
+    let model = &request.benchmark.model;
+    let sample_inputs: Vec<(ModelInput<'_>, Range<usize>)> = model
+        .inputs()
+        .scan(0, |end, input| {
+            let begin = *end;
+            *end += input.bytes().unwrap_or(0);
+            Some((input, begin..*end))
+        })
+        .collect();
+    let Some(&first_output) = outputs.first().filter(|_| inputs.len() == sample_inputs.len()) else {
+        let (found, needed) = (inputs.len(), sample_inputs.len());
+        let inputs = if needed == 1 {
+            "one input".to_owned()
+        } else {
+            format!("{needed} inputs")
+        };
+        let reason = format!(
+            "it has {found} inputs and {} outputs; {inputs} and one output are needed",
+            outputs.len()
+        );
+        return Err(unfit(request, reason));
+    };
+    if !matches!(
+        model.response,
+        Response::Stacked | Response::Detections | Response::AllOutputs
+    ) {
+        onnx.select_output_outlets(&[first_output]).map_err(refuse)?;
+    }
+    let mut taken = Vec::new();
+    for (number, outlet) in inputs.iter().enumerate() {
+        let declared = onnx.input_fact(number).map_err(refuse)?;
+        let name = &onnx.node(outlet.node).name;
+        let named = sample_inputs
+            .iter()
+            .find(|(input, _)| input.name.is_none_or(|own| own == name));
+        let Some((input, part)) = named else {
+            let names: Vec<_> = sample_inputs.iter().filter_map(|(input, _)| input.name).collect();
+            let reason = format!("it has an input `{name}`, but a sample has {}", names.join(", "));
+            return Err(unfit(request, reason));
+        };
+        if !fits(declared, input) {
+            let dims = std::iter::once("N".to_owned()).chain(input.shape.iter().map(usize::to_string));
+            let reason = format!(
+                "it accepts {}, but its samples are {} {}",
+                describe(declared),
+                dtype_name(datum_type(input.dtype)),
+                shape_name(dims)
+            );
+            return Err(unfit(request, reason));
+        }
+        if !input.layout.is_linear() {
+            let reason = format!("tract needs samples in linear layout, but they are {input}");
+            return Err(unfit(request, reason));
+        }
+        let datum = declared_type(declared, input);
+        taken.push(PlanInput {
+            datum,
+            is_widened: datum != datum_type(input.dtype),
+            shape: input.shape.to_vec(),
+            declared_length: declared
+                .shape
+                .dim(1)
+                .and_then(|dim| dim.concretize())
+                .and_then(|dim| dim.to_usize().ok()),
+            part: part.clone(),
+        });
+    }
+    Ok((onnx, taken))
+}
+
+/// Returns the type that the network declares, or the samples' type if it declares none.
+fn declared_type(declared: &InferenceFact, sample_input: &ModelInput<'_>) -> DatumType {
+    let own = declared.datum_type.concretize();
+    own.unwrap_or_else(|| datum_type(sample_input.dtype))
+}
+
+/// Returns whether a declared input accepts the benchmark's samples, in all dimensions but the first.
+fn fits(input: &InferenceFact, sample_input: &ModelInput<'_>) -> bool {
+    let declared_type = declared_type(input, sample_input);
+    let is_wider = (sample_input.dtype, declared_type) == (Dtype::Int32, DatumType::I64);
+    let right_type = declared_type == datum_type(sample_input.dtype) || is_wider;
+    let declared: Vec<_> = input.shape.dims().collect();
+    let right_rank = declared.len() == sample_input.shape.len() + 1;
+    let right_rank = right_rank || (input.shape.is_open() && declared.len() <= sample_input.shape.len());
+    let right_dims = declared
+        .iter()
+        .skip(1)
+        .zip(sample_input.shape)
+        .all(|(declared, &dim_of_sample)| {
+            declared
+                .concretize()
+                .and_then(|dim| dim.to_usize().ok())
+                .is_none_or(|dim| dim == dim_of_sample)
+        });
+    right_type && right_rank && right_dims
+}
+
+/// Returns the batch sizes to create plans for, ascending and unique: the requested sizes, or the model's fixed size.
+fn batch_sizes(request: &LoadRequest<'_>, onnx: &InferenceModel) -> Result<Vec<usize>, EngineError> {
+    let mut sizes = request.batch_sizes.to_vec();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let input = onnx
+        .input_fact(0)
+        .map_err(|source| refused(request, source.into()))?;
+    let bound = input
+        .shape
+        .dim(0)
+        .and_then(|dim| dim.concretize())
+        .and_then(|dim| dim.to_usize().ok());
+    match (bound, sizes.last()) {
+        (Some(bound), Some(&largest)) if request.batch_size_is_request && largest > bound => {
+            let reason = format!("its batch dimension is fixed at {bound}, but batch_size is {largest}");
+            Err(unfit(request, reason))
+        }
+        (Some(bound), _) => Ok(vec![bound]),
+        (None, _) => Ok(sizes),
+    }
+}
+
+/// Returns the optimised model for one batch size.
+fn fix_batch_size(onnx: &InferenceModel, batch_size: usize, inputs: &[PlanInput]) -> TractResult<TypedModel> {
+    let mut model = onnx.clone();
+    for (number, input) in inputs.iter().enumerate() {
+        let shape = input.batch_shape(batch_size);
+        model.set_input_fact(number, InferenceFact::dt_shape(input.datum, &*shape))?;
+    }
+    let mut model = model.into_typed()?;
+    for node in &mut model.nodes {
+        // Otherwise a recurrent network would continue where the last batch ended.
+        if let Some(scan) = node.op_as_mut::<Scan>() {
+            scan.reset_every_turn = true;
+        } else if let Some(recurrent) = node.op_as_mut::<GruSeq>() {
+            recurrent.reset_every_turn = true;
+        }
+    }
+    model.into_optimized()
+}
+
+/// Checks that outputs have one row per sample, and that stacked outputs have the same type and shape. Returns the elements of each row.
+fn check_outputs(
+    model: &TypedModel,
+    batch_size: usize,
+    request: &LoadRequest<'_>,
+) -> Result<Vec<usize>, EngineError> {
+    let refuse = |source: tract_onnx::prelude::TractError| refused(request, source.into());
+    let response = request.benchmark.model.response;
+    let mut rows = Vec::new();
+    let first = model.output_fact(0).map_err(refuse)?;
+    for number in 0..model.output_outlets().map_err(refuse)?.len() {
+        let output = model.output_fact(number).map_err(refuse)?;
+        check_output(output, batch_size, request)?;
+        let shape = output.shape.as_concrete().unwrap_or_default();
+        rows.push(shape.iter().skip(1).product());
+        if response == Response::Detections {
+            if output.datum_type != DatumType::F32 {
+                let reason = format!(
+                    "detections are read from float32, but an output is {}",
+                    dtype_name(output.datum_type)
+                );
+                return Err(unfit(request, reason));
+            }
+        } else if response != Response::AllOutputs
+            && (output.datum_type != first.datum_type || output.shape != first.shape)
+        {
+            let reason = "its outputs have different types or shapes, and cannot be stacked".to_owned();
+            return Err(unfit(request, reason));
+        }
+    }
+    decoder(request, &rows)?;
+    Ok(rows)
+}
+
+/// Returns the decoder of detections for outputs with these rows, if the benchmark has such a response.
+pub(super) fn decoder(
+    request: &LoadRequest<'_>,
+    rows: &[usize],
+) -> Result<Option<DetectionDecoder>, EngineError> {
+    DetectionDecoder::of(&request.benchmark.model, rows, &request.image_sizes)
+        .map_err(|reason| unfit(request, reason))
+}
+
+/// Checks that an output has one row per sample. An argmax needs several scores or one integer per sample.
+fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>) -> Result<(), EngineError> {
+    let Some(shape) = output.shape.as_concrete() else {
+        return Err(unfit(
+            request,
+            format!("its output has no fixed shape for a batch of {batch_size}"),
+        ));
+    };
+    let named = || {
+        format!(
+            "{} {}",
+            dtype_name(output.datum_type),
+            shape_name(shape.iter().map(usize::to_string))
+        )
+    };
+    if shape.first() != Some(&batch_size) {
+        return Err(unfit(
+            request,
+            format!(
+                "its output for a batch of {batch_size} is {}, not one row per sample",
+                named()
+            ),
+        ));
+    }
+    let row: usize = shape.iter().skip(1).product();
+    let is_class = row == 1 && matches!(output.datum_type, DatumType::I32 | DatumType::I64);
+    if request.benchmark.model.response == Response::ArgmaxInt32 && row < 2 && !is_class {
+        let reason = format!("its output is {}, which has no largest value", named());
+        return Err(unfit(request, reason));
+    }
+    Ok(())
+}
+
+const fn datum_type(dtype: Dtype) -> DatumType {
+    match dtype {
+        Dtype::Float32 => DatumType::F32,
+        Dtype::Float16 => DatumType::F16,
+        Dtype::Int8 => DatumType::I8,
+        Dtype::Int32 => DatumType::I32,
+        Dtype::Int64 => DatumType::I64,
+    }
+}
+
+/// Formats a declared input as `float32 [N, 1, 8, 8]`, with `?` for free dimensions.
+fn describe(input: &InferenceFact) -> String {
+    let dtype = input
+        .datum_type
+        .concretize()
+        .map_or_else(|| "any type".to_owned(), dtype_name);
+    let dims = input
+        .shape
+        .dims()
+        .map(|dim| {
+            dim.concretize()
+                .map_or_else(|| "?".to_owned(), |dim| dim.to_string())
+        })
+        .chain(input.shape.is_open().then(|| "...".to_owned()));
+    format!("{dtype} {}", shape_name(dims))
+}
+
+fn shape_name(dims: impl Iterator<Item = String>) -> String {
+    format!("[{}]", dims.collect::<Vec<_>>().join(", "))
+}
+
+/// Returns NumPy's name of a type if there is one, otherwise tract's name.
+fn dtype_name(dtype: DatumType) -> String {
+    match dtype {
+        DatumType::F64 => "float64".to_owned(),
+        DatumType::F32 => "float32".to_owned(),
+        DatumType::F16 => "float16".to_owned(),
+        DatumType::I8 => "int8".to_owned(),
+        DatumType::U8 => "uint8".to_owned(),
+        DatumType::I32 => "int32".to_owned(),
+        DatumType::I64 => "int64".to_owned(),
+        other => format!("{other:?}"),
+    }
+}

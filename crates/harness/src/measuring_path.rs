@@ -1,0 +1,150 @@
+//! Tests of the path between a query's issue and its answer. LoadGen, harness and engine on one thread must not
+//! allocate. With workers, the issuing thread must not allocate.
+
+use std::cell::Cell;
+
+use regatta_conf::TestSettings;
+use regatta_config::engine_settings::EngineSettings;
+use regatta_loadgen::{
+    NativeLoadGen,
+    load_gen::{LoadGen as _, NoObserver},
+    request::{ConfText, RunRequest},
+    sut::{Completer, Query, SutError, SystemUnderTest},
+};
+use regatta_test_support::fixture::Fixture;
+use regatta_types::{Mode, Scenario, documents::EngineKind};
+
+use super::*;
+use regatta_engines::subjects::{Subject, subjects, units_of};
+use regatta_test_support::counting_allocator::allocations;
+
+/// Returns the number of queries after which all buffers have their size. Offline has one query, so buffers must be
+/// ready before it.
+const fn warm_after(scenario: Scenario) -> u64 {
+    match scenario {
+        Scenario::Offline => 0,
+        Scenario::SingleStream | Scenario::MultiStream | Scenario::Server => 3,
+    }
+}
+
+thread_local! {
+    /// The issuing thread's allocations when warm and after its last query, and the number of queries.
+    static SEEN: Cell<(u64, u64, u64)> = const { Cell::new((0, 0, 0)) };
+}
+
+/// A SUT that reads the allocation counter before the first counted query and after every query.
+struct Watched<'a> {
+    sut: &'a dyn SystemUnderTest,
+    warm_after: u64,
+}
+
+impl SystemUnderTest for Watched<'_> {
+    fn name(&self) -> &str {
+        self.sut.name()
+    }
+
+    fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
+        let (warm, _, queries) = SEEN.get();
+        let warm = if queries == self.warm_after {
+            allocations()
+        } else {
+            warm
+        };
+        let issued = self.sut.issue_query(query, completer);
+        SEEN.set((warm, allocations(), queries + 1));
+        issued
+    }
+
+    fn flush_queries(&self) -> Result<(), SutError> {
+        self.sut.flush_queries()
+    }
+}
+
+fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSettings) -> (u64, u64) {
+    let (fixture, logs) = (Fixture::new(), tempfile::tempdir().unwrap());
+    let batch = if scenario == Scenario::MultiStream { 8 } else { 1 };
+    let engine_request = match &settings.engine.sequence_lengths {
+        None => subject.engine_request(&fixture, "fp32", batch, 1),
+        Some(lengths) => {
+            fixture.take_sequences();
+            let sequences = SequenceBuckets::new(lengths.tokens().to_vec(), std::iter::empty());
+            subject.request_of_sequences(&fixture, batch, 1, &sequences)
+        }
+    };
+    let mut request = RunRequest::new("pixels", scenario, Mode::PerformanceOnly, logs.path());
+    let conf = "*.*.min_query_count = 500\n*.*.max_query_count = 500\n*.*.min_duration = 0\n\
+                *.Server.target_qps = 5000\n";
+    request.user_conf = Some(ConfText::new("user.conf", conf));
+    let test = TestSettings::new(scenario, Mode::PerformanceOnly);
+    let harness = Harness::with_request(
+        &fixture.benchmark(),
+        subject.kind,
+        settings,
+        &test,
+        Some(fixture.scratch()),
+        &engine_request,
+    )
+    .unwrap();
+    SEEN.set((0, 0, 0));
+    let watched = Watched {
+        sut: harness.sut(),
+        warm_after: warm_after(scenario),
+    };
+    NativeLoadGen
+        .run(&watched, harness.library(), &request, &NoObserver)
+        .unwrap();
+    let (warm, last, queries) = SEEN.get();
+    (last - warm, queries)
+}
+
+#[test]
+fn the_measuring_path_allocates_nothing() {
+    let mut settings = HarnessSettings {
+        // For an Offline query on the issuing thread, the warm-up sizes the answer buffer.
+        engine: EngineSettings {
+            warmup_duration: Some(Duration::from_millis(1)),
+            ..EngineSettings::default()
+        },
+        ..HarnessSettings::default()
+    };
+    for units in ["gpu=20+0", "gpu=20+0,dla0=30+0"] {
+        settings.sim.board.units = units_of(units);
+        let several = settings.sim.board.units.len() > 1;
+        let judged = |subject: &&Subject| {
+            subject.kind == EngineKind::Sim || !(several || subject.kind == EngineKind::Tract)
+        };
+        for subject in subjects().iter().filter(judged) {
+            for scenario in Scenario::ALL {
+                let (allocations, queries) = allocations_of(subject, scenario, &settings);
+                let expected = if scenario == Scenario::Offline { 1 } else { 500 };
+                assert_eq!(
+                    (allocations, queries),
+                    (0, expected),
+                    "{subject} {scenario} on {units}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn sequences_of_several_lengths_allocate_nothing() {
+    let settings = HarnessSettings {
+        engine: EngineSettings {
+            warmup_duration: Some(Duration::from_millis(1)),
+            sequence_lengths: "16,40,64".parse().ok(),
+            // The issuing thread computes, so that its allocations are all there are.
+            dispatch: Some(Dispatch::Direct),
+            ..EngineSettings::default()
+        },
+        ..HarnessSettings::default()
+    };
+    let judged = |subject: &&Subject| subject.has_lengths() && subject.has_types() && subject.units() == 1;
+    for subject in subjects().iter().filter(judged) {
+        for scenario in Scenario::ALL {
+            let (allocations, queries) = allocations_of(subject, scenario, &settings);
+            let expected = if scenario == Scenario::Offline { 1 } else { 500 };
+            assert_eq!((allocations, queries), (0, expected), "{subject} {scenario}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The request of a run to TensorRT, derived from settings, scenario and directories.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use regatta_config::engine_settings::{EnginePrecision, EngineSettings};
+use regatta_cuda::WaitMode;
+use regatta_tensorrt::Precision;
+use regatta_types::{Scenario, benchmark::Model};
+
+use regatta_engines::tensorrt::{EngineRequest, Graphs, Installation, UnitRequest};
+
+/// Default directory of `engine build`.
+pub const ENGINES: &str = "engines";
+/// Number of DLA cores when a setting mentions DLA without a number: the most that any Jetson has.
+const ALL_DLAS: usize = 2;
+
+/// Returns the request of a run. If the model sees samples in sliding windows, batches are of windows.
+pub(crate) fn engine_request(
+    settings: &EngineSettings,
+    scenario: Scenario,
+    model: &Model,
+    scratch: Option<&Path>,
+) -> EngineRequest {
+    let has_windows = model.windows.is_some();
+    let gpus = settings.gpus.clone().unwrap_or_default();
+    let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
+    let dla_cores = match scenario {
+        // SingleStream runs on the GPU, unless a DLA core is named.
+        Scenario::SingleStream if settings.dla_core.is_none() => Vec::new(),
+        _ => dla_cores(settings),
+    };
+    // A named DLA core works alone, as in NVIDIA's harness.
+    let gpu_streams = if settings.dla_core.is_some() { 0 } else { 1 };
+    // A calibration without a precision is one of int8 engines.
+    let of_calibration = settings.calibration.as_ref().map(|_| EnginePrecision::Int8);
+    let precision = settings.precision.or(of_calibration);
+    EngineRequest {
+        installation: Installation::of_this_machine(),
+        cache: engine_cache(scratch),
+        plugins: plugin_libraries(settings, model, scratch),
+        precision: precision.map(|precision| match precision {
+            EnginePrecision::Fp32 => Precision::AsInNetwork,
+            EnginePrecision::Fp16 => Precision::Fp16,
+            EnginePrecision::Int8 => Precision::Int8,
+        }),
+        calibration: calibration_path(settings, scratch).filter(|_| precision == Some(EnginePrecision::Int8)),
+        workspace_bytes: settings.workspace_size,
+        exact_batch: settings.exact_batch == Some(true),
+        // Each value of the setting is a value of that type.
+        input_dtype: settings.input_dtype.and_then(|dtype| dtype.as_str().parse().ok()),
+        input_format: settings.input_format,
+        gpus: match scenario {
+            // SingleStream uses one GPU.
+            Scenario::SingleStream => gpus.first(),
+            _ => gpus,
+        },
+        gpu: unit_request(
+            &UnitSettings::of_gpu(settings),
+            settings,
+            gpu_streams,
+            scenario,
+            has_windows,
+        ),
+        dla: unit_request(
+            &UnitSettings::of_dla(settings),
+            settings,
+            1,
+            scenario,
+            has_windows,
+        ),
+        dla_cores,
+        dla_loops: settings.dla_loop_count.unwrap_or(1),
+        graphs: match settings.use_graphs {
+            Some(true) => Graphs::Requested,
+            Some(false) => Graphs::Never,
+            None if latency => Graphs::Usual,
+            None => Graphs::Never,
+        },
+        direct_host_access: settings.use_direct_host_access,
+        wait: if settings.use_spin_wait == Some(true) {
+            WaitMode::Spin
+        } else {
+            WaitMode::Block
+        },
+    }
+}
+
+/// Returns the calibration samples or scales that the settings name.
+pub fn calibration_path(settings: &EngineSettings, scratch: Option<&Path>) -> Option<PathBuf> {
+    let path = &settings.calibration.as_ref()?.0;
+    Some(scratch.unwrap_or(Path::new("")).join(path))
+}
+
+/// Returns the libraries with TensorRT plug-ins that the benchmark's model and the settings name.
+pub fn plugin_libraries(settings: &EngineSettings, model: &Model, scratch: Option<&Path>) -> Vec<PathBuf> {
+    let further = settings.tensorrt_plugins.iter().flat_map(|paths| &paths.0);
+    let plugins = model.tensorrt_plugins.iter().chain(further);
+    plugins
+        .map(|path| scratch.unwrap_or(Path::new("")).join(path))
+        .collect()
+}
+
+/// The settings of one kind of unit.
+struct UnitSettings<'a> {
+    engine: Option<&'a str>,
+    batch_size: Option<usize>,
+    copy_streams: Option<usize>,
+    inference_streams: Option<usize>,
+}
+
+impl<'a> UnitSettings<'a> {
+    fn of_gpu(settings: &'a EngineSettings) -> Self {
+        Self {
+            engine: settings.gpu_engine.as_deref(),
+            batch_size: settings.gpu_batch_size,
+            copy_streams: settings.gpu_copy_streams,
+            inference_streams: settings.gpu_inference_streams,
+        }
+    }
+
+    fn of_dla(settings: &'a EngineSettings) -> Self {
+        Self {
+            engine: settings.dla_engine.as_deref(),
+            batch_size: settings.dla_batch_size,
+            copy_streams: settings.dla_copy_streams,
+            inference_streams: settings.dla_inference_streams,
+        }
+    }
+}
+
+/// Returns the request for one kind of unit. `usual` is the default number of streams.
+fn unit_request(
+    unit: &UnitSettings<'_>,
+    settings: &EngineSettings,
+    usual: usize,
+    scenario: Scenario,
+    has_windows: bool,
+) -> UnitRequest {
+    let streams = unit.copy_streams.or(settings.inference_streams).unwrap_or(1);
+    UnitRequest {
+        engine: unit.engine.map(str::to_owned),
+        batch: match scenario {
+            // Also a single sample has many windows.
+            _ if has_windows => unit.batch_size.or(settings.window_batch),
+            Scenario::SingleStream => Some(1),
+            _ => unit.batch_size.or(settings.batch_size),
+        },
+        streams: match scenario {
+            // A query of these scenarios has no successor for a second stream.
+            Scenario::SingleStream | Scenario::MultiStream => usual,
+            Scenario::Server | Scenario::Offline => usual * streams,
+        },
+        inference_streams: if settings.run_infer_on_copy_streams == Some(true) {
+            0
+        } else {
+            unit.inference_streams.unwrap_or(0)
+        },
+    }
+}
+
+/// Returns the DLA cores that the settings mention. Empty if no setting mentions DLA.
+fn dla_cores(settings: &EngineSettings) -> Vec<u32> {
+    let spoken_of = settings.dla_batch_size.is_some() || settings.dla_engine.is_some();
+    let count = settings.max_dlas.unwrap_or(if spoken_of { ALL_DLAS } else { 0 });
+    let number = |core: usize| u32::try_from(core).unwrap_or(u32::MAX);
+    match settings.dla_core {
+        Some(core) => vec![number(core)],
+        None => (0..count).map(number).collect(),
+    }
+}
+
+/// Returns `REGATTA_ENGINES`, or `engines` in the current directory if it exists, otherwise `engines` below the scratch
+/// directory.
+pub fn engine_cache(scratch: Option<&Path>) -> PathBuf {
+    let named = env::var_os("REGATTA_ENGINES").filter(|value| !value.is_empty());
+    let here = || Some(PathBuf::from(ENGINES)).filter(|place| place.is_dir());
+    named
+        .map(PathBuf::from)
+        .or_else(here)
+        .unwrap_or_else(|| scratch.unwrap_or(Path::new("")).join(ENGINES))
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_test_support::fixture::Fixture;
+
+    use super::*;
+
+    fn of(settings: EngineSettings, scenario: Scenario) -> EngineRequest {
+        engine_request(&settings, scenario, &Fixture::new().benchmark().model, None)
+    }
+
+    #[test]
+    fn the_gpu_works_alone_unless_a_setting_speaks_of_dla() {
+        let dla = EngineSettings {
+            max_dlas: Some(2),
+            ..EngineSettings::default()
+        };
+        for (scenario, alone, with_dla) in [
+            (Scenario::SingleStream, 1, 1),
+            (Scenario::MultiStream, 1, 3),
+            (Scenario::Offline, 1, 3),
+            (Scenario::Server, 1, 3),
+        ] {
+            assert_eq!(of(EngineSettings::default(), scenario).streams(), alone);
+            assert_eq!(of(dla.clone(), scenario).streams(), with_dla, "{scenario}");
+        }
+        let named = EngineSettings {
+            dla_core: Some(1),
+            ..EngineSettings::default()
+        };
+        let request = of(named, Scenario::SingleStream);
+        assert_eq!((request.gpu.streams, request.dla_cores.as_slice()), (0, &[1][..]));
+    }
+}
