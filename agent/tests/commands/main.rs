@@ -13,6 +13,8 @@ mod engine;
 mod exec;
 mod inputs;
 mod lean_runtime;
+#[cfg(feature = "tract")]
+mod light_resnet50;
 mod settings;
 mod support;
 mod tensorrt;
