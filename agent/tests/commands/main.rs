@@ -19,3 +19,5 @@ mod settings;
 mod support;
 mod tensorrt;
 mod tune;
+#[cfg(feature = "tract")]
+mod waveforms;
