@@ -4,6 +4,7 @@
 mod abandoned;
 mod cached;
 mod models;
+mod plugins;
 mod resnet50;
 mod versions;
 

@@ -13,7 +13,11 @@ mod engine;
 mod exec;
 mod inputs;
 mod lean_runtime;
+#[cfg(feature = "tract")]
+mod light_resnet50;
 mod settings;
 mod support;
 mod tensorrt;
 mod tune;
+#[cfg(feature = "tract")]
+mod waveforms;

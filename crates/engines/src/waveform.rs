@@ -31,7 +31,7 @@ impl WaveformReader {
     }
 
     /// Calls `take` with the place and the waveform of each sample in the batch. A length of 0 is that of a blank sample in the warm-up, which is
-    /// read like the longest.
+    /// read like the longest; datasets with such a length are refused.
     ///
     /// # Errors
     /// [`EngineError`] when the batch has no such samples, or a waveform has no valid length.

@@ -56,6 +56,12 @@ impl ArraySet {
         Ok(())
     }
 
+    /// Returns the file of an input.
+    pub(crate) fn path(&self, input: &str) -> Option<&Path> {
+        let array = self.0.iter().find(|array| array.name == input);
+        array.map(|array| array.path.as_path())
+    }
+
     /// Returns what `map` makes of each sample's row of an input, in the order of the samples. Empty without such an input.
     ///
     /// # Errors

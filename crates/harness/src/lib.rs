@@ -27,6 +27,7 @@ mod unit_log;
 mod units;
 mod volumes;
 mod warm_up;
+mod waveforms;
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 

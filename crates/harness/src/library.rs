@@ -27,6 +27,7 @@ use super::{
     npy::{SampleError, read_sample},
     sequences::{SequenceError, read_buckets},
     volumes::read_volumes,
+    waveforms::check_lengths,
 };
 use regatta_engines::{SequenceBuckets, tensorrt::SharedSamples};
 
@@ -179,7 +180,8 @@ impl Library {
         let files = if model.further_inputs.is_empty() {
             Files::OneEach(sample_files(benchmark, scratch, &directory, sample_bytes)?)
         } else {
-            let arrays = ArraySet::open(&directory, model, dataset.total_samples);
+            let arrays = ArraySet::open(&directory, model, dataset.total_samples)
+                .and_then(|arrays| check_lengths(model, &arrays).map(|()| arrays));
             Files::PerInput(arrays.map_err(|source| LibraryError::Sample {
                 benchmark: benchmark.name.clone(),
                 source,

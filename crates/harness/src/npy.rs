@@ -51,6 +51,18 @@ pub enum SampleError {
         /// Bytes that the shape needs.
         expected: usize,
     },
+    /// A waveform's number of values is not possible.
+    #[error("{} has the length {length} for sample {index}, expected 1 to {longest}; hint: `regatta prep --verify` finds damaged samples", path.display())]
+    WaveformLength {
+        /// The file of the lengths.
+        path: PathBuf,
+        /// The sample.
+        index: usize,
+        /// Its length in the file.
+        length: i32,
+        /// The values of a padded waveform.
+        longest: usize,
+    },
 }
 
 /// Reads the sample at `path` into `place`, which has the length of this array of elements of `dtype`.

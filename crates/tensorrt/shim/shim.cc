@@ -4,6 +4,7 @@
 #include "regatta_trt.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cstring>
@@ -498,15 +499,24 @@ int32_t guarded(Call call) {
 using InitPlugins = bool (*)(void*, char const*);
 using PluginRegistry = nvinfer1::IPluginRegistry* (*)();
 
+// A function of the library itself, or nothing: dlsym also searches the libraries that it needs.
+void* own_symbol(void* library, char const* name) {
+    void* const found = dlsym(library, name);
+    Dl_info info;
+    link_map *own = nullptr, *of_found = nullptr;
+    bool const is_known = found && !dlinfo(library, RTLD_DI_LINKMAP, &own) && dladdr1(found, &info, reinterpret_cast<void**>(&of_found), RTLD_DL_LINKMAP);
+    return is_known && own == of_found ? found : nullptr;
+}
+
 // A library registers its plug-ins when it is loaded, as those of REGISTER_TENSORRT_PLUGIN; or by the function of NVIDIA's own library; or
 // it exports their creators, and TensorRT's registry loads it.
 int32_t load_plugins(regatta_trt_library& library, char const* path) {
     void* const opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!opened) return fail(REGATTA_TRT_LIBRARY, dlerror());
     library.log.errors("");
-    if (auto const init = reinterpret_cast<InitPlugins>(dlsym(opened, "initLibNvInferPlugins"))) {
+    if (auto const init = reinterpret_cast<InitPlugins>(own_symbol(opened, "initLibNvInferPlugins"))) {
         if (!init(&library.log, "")) return fail(REGATTA_TRT_LIBRARY, library.log.errors("its initLibNvInferPlugins failed"));
-    } else if (dlsym(opened, "getCreators") || dlsym(opened, "getPluginCreators")) {
+    } else if (own_symbol(opened, "getCreators") || own_symbol(opened, "getPluginCreators")) {
 #if REGATTA_LOADS_PLUGINS
         auto const registry = library.infer.symbol<PluginRegistry>("getPluginRegistry");
         if (!registry || !registry() || !registry()->loadLibrary(path)) return fail(REGATTA_TRT_LIBRARY, library.log.errors("TensorRT's plug-in registry does not take it"));

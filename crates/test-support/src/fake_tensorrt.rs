@@ -108,6 +108,11 @@ impl FakeTensorrt {
     }
 }
 
+/// Compiles a library that registers plug-ins with the real TensorRT in the ways that the macros in `flags` select (fakes/trt_registration.c).
+pub fn compile_registration(library: &Path, flags: &[&str]) {
+    compile("trt_registration", library, flags);
+}
+
 /// Compiles one of `crates/test-support/fakes`. A board needs no compiler: with `REGATTA_FAKES` set, the compiled library is copied from
 /// there. Its name consists of the source's name and the macros (cross/test-archive.sh).
 fn compile(fake: &str, library: &Path, flags: &[&str]) {
