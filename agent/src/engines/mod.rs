@@ -5,18 +5,15 @@
 #[cfg(test)]
 pub(crate) mod conformance;
 mod detections;
-#[cfg(feature = "tract")]
 mod encoder_decoder;
 mod engine;
 mod error;
 mod exchange;
+mod host_network;
 mod load_request;
-#[cfg(feature = "tract")]
 mod log_mel;
 mod model_file;
-#[cfg(feature = "tract")]
 mod network;
-#[cfg(feature = "tract")]
 mod network_loader;
 mod null;
 mod numbers;
@@ -25,9 +22,7 @@ pub(crate) mod sim;
 pub(crate) mod tensorrt;
 #[cfg(feature = "tract")]
 mod tract;
-#[cfg(feature = "tract")]
 mod transducer;
-#[cfg(feature = "tract")]
 mod waveform;
 mod windows;
 
@@ -35,8 +30,9 @@ use detections::DetectionDecoder;
 pub(crate) use engine::{Description, Engine, Loaded};
 pub(crate) use error::EngineError;
 pub(crate) use exchange::{Answers, Batch, Input};
+use host_network::HostNetworks;
 pub(crate) use load_request::LoadRequest;
-use regatta_types::{benchmark::Response, documents::EngineKind};
+use regatta_types::documents::EngineKind;
 pub(crate) use sequences::SequenceBuckets;
 
 /// Loads the requested engines.
@@ -50,29 +46,24 @@ pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
             benchmark: request.benchmark.name.clone(),
         });
     }
-    match request.kind {
-        kind if !kind.computes() => load_kind(request),
-        kind => match (&model.windows, &model.transducer, &model.encoder_decoder) {
-            (Some(windows), ..) => windows::load(request, windows, load_kind),
-            #[cfg(feature = "tract")]
-            (_, Some(transducer), _) if kind == EngineKind::Tract => {
-                transducer::load(request, transducer, load_kind)
-            }
-            #[cfg(feature = "tract")]
-            (_, _, Some(networks)) if kind == EngineKind::Tract => {
-                encoder_decoder::load(request, networks, load_kind)
-            }
-            // A build without tract says that itself.
-            _ if model.response == Response::Transcript
-                && (cfg!(feature = "tract") || kind != EngineKind::Tract) =>
-            {
-                Err(EngineError::NoTranscripts {
-                    engine: kind,
-                    benchmark: request.benchmark.name.clone(),
-                })
-            }
-            _ => load_kind(request),
-        },
+    if !request.kind.computes() {
+        return load_kind(request);
+    }
+    match (&model.windows, &model.transducer, &model.encoder_decoder) {
+        (Some(windows), ..) => windows::load(request, windows, load_kind),
+        (_, Some(transducer), _) if request.kind == EngineKind::Tensorrt => {
+            transducer::load(request, transducer, &tensorrt::networks(request)?)
+        }
+        (_, Some(transducer), _) => {
+            transducer::load(request, transducer, &HostNetworks { load: load_kind })
+        }
+        (_, _, Some(networks)) if request.kind == EngineKind::Tensorrt => {
+            encoder_decoder::load(request, networks, &tensorrt::networks(request)?)
+        }
+        (_, _, Some(networks)) => {
+            encoder_decoder::load(request, networks, &HostNetworks { load: load_kind })
+        }
+        _ => load_kind(request),
     }
 }
 
