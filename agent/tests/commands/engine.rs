@@ -5,6 +5,7 @@ mod abandoned;
 mod cached;
 mod models;
 mod resnet50;
+mod speech;
 mod versions;
 
 use std::{
