@@ -7,7 +7,6 @@ mod batches;
 mod default_boxes;
 #[cfg(feature = "tract")]
 mod detections;
-#[cfg(feature = "tract")]
 mod encoder_decoder;
 mod errors;
 pub(crate) mod fake_engine;
@@ -18,10 +17,8 @@ mod predictions;
 mod resources;
 mod samples;
 mod sequences;
-#[cfg(feature = "tract")]
 pub(super) mod speech;
 pub(crate) mod subjects;
-#[cfg(feature = "tract")]
 mod transducer;
 #[cfg(feature = "tract")]
 mod volumes;

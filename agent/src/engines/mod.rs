@@ -54,15 +54,11 @@ pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
         (_, Some(transducer), _) if request.kind == EngineKind::Tensorrt => {
             transducer::load(request, transducer, &tensorrt::networks(request)?)
         }
-        (_, Some(transducer), _) => {
-            transducer::load(request, transducer, &HostNetworks { load: load_kind })
-        }
+        (_, Some(transducer), _) => transducer::load(request, transducer, &HostNetworks { load: load_kind }),
         (_, _, Some(networks)) if request.kind == EngineKind::Tensorrt => {
             encoder_decoder::load(request, networks, &tensorrt::networks(request)?)
         }
-        (_, _, Some(networks)) => {
-            encoder_decoder::load(request, networks, &HostNetworks { load: load_kind })
-        }
+        (_, _, Some(networks)) => encoder_decoder::load(request, networks, &HostNetworks { load: load_kind }),
         _ => load_kind(request),
     }
 }

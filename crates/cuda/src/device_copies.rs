@@ -125,8 +125,7 @@ impl Stream {
             Height: rows.rows,
         };
         // SAFETY: the caller guarantees the memories, both are long enough, and `copy` outlives the call.
-        let result =
-            unsafe { (self.context().functions().cuMemcpy2DAsync_v2)(&raw const copy, self.raw()) };
+        let result = unsafe { (self.context().functions().cuMemcpy2DAsync_v2)(&raw const copy, self.raw()) };
         self.context().check("cuMemcpy2DAsync", result)
     }
 }

@@ -76,9 +76,9 @@ impl MessageKind {
             (Self::Attribute, 6 | 11) => Self::Graph,
             (Self::Model, 25) => Self::Function,
             (Self::Network | Self::Graph, 1) | (Self::Function, 7) => Self::Node,
-            (Self::Network | Self::Graph, 5)
-            | (Self::Attribute, 5 | 10)
-            | (Self::SparseTensor, 1 | 2) => Self::Tensor,
+            (Self::Network | Self::Graph, 5) | (Self::Attribute, 5 | 10) | (Self::SparseTensor, 1 | 2) => {
+                Self::Tensor
+            }
             (Self::Network | Self::Graph, 15) | (Self::Attribute, 22 | 23) => Self::SparseTensor,
             (Self::Network, 12) => Self::Output,
             (Self::Node, 5) => Self::Attribute,

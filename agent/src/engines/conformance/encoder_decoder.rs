@@ -115,6 +115,7 @@ fn transcripts_are_those_of_the_reference_in_every_batch() {
     }
 }
 
+#[cfg(feature = "tract")]
 #[test]
 fn suppressed_tokens_are_never_generated() {
     let Some(mut speech) = whisper() else { return };
@@ -128,6 +129,7 @@ fn suppressed_tokens_are_never_generated() {
     assert_eq!(ours[0].0, theirs[3].0);
 }
 
+#[cfg(feature = "tract")]
 #[test]
 fn what_is_no_encoder_and_decoder_or_waveform_is_refused() {
     let Some(mut speech) = whisper() else { return };

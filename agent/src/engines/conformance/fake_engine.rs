@@ -11,8 +11,8 @@ use libloading::Library;
 use regatta_cuda::Driver;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_tensorrt::{
-    BuildOutput, BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InputShape, InstalledTensorRt,
-    IoFormat, Precision, ShimDirectories, TensorRt,
+    BuildOutput, BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InputShape,
+    InstalledTensorRt, IoFormat, Precision, ShimDirectories, TensorRt,
 };
 use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture};
 use regatta_types::benchmark::Benchmark;

@@ -2,10 +2,9 @@
 
 use std::fs;
 
-use regatta_types::{
-    benchmark::{Dtype, NetworkState, Transducer},
-    documents::EngineKind,
-};
+#[cfg(feature = "tract")]
+use regatta_types::benchmark::{Dtype, Transducer};
+use regatta_types::{benchmark::NetworkState, documents::EngineKind};
 
 use super::{
     speech::{Speech, infer},
@@ -100,6 +99,7 @@ fn transcripts_are_those_of_the_reference_in_every_batch() {
     }
 }
 
+#[cfg(feature = "tract")]
 #[test]
 fn halves_make_the_transcript_of_their_values() {
     let Some(mut speech) = rnnt() else { return };
@@ -117,6 +117,7 @@ fn halves_make_the_transcript_of_their_values() {
     assert!(of_floats[0].0.len() > 10, "{of_floats:?}");
 }
 
+#[cfg(feature = "tract")]
 #[test]
 fn what_is_no_transducer_or_waveform_is_refused() {
     let Some(mut speech) = rnnt() else { return };
@@ -193,9 +194,9 @@ fn what_tensorrt_cannot_run_as_a_transducer_is_refused() {
         |benchmark| benchmark.model.transducer.as_mut().unwrap().joint = "other.onnx".to_owned(),
         "other.onnx cannot be read",
     );
-    let on_dla = subjects().into_iter().find(|subject| {
-        subject.kind == EngineKind::Tensorrt && !subject.has_networks()
-    });
+    let on_dla = subjects()
+        .into_iter()
+        .find(|subject| subject.kind == EngineKind::Tensorrt && !subject.has_networks());
     speech.check_refused_on(
         &on_dla.unwrap(),
         |_| {},

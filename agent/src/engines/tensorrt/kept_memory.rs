@@ -4,6 +4,9 @@
 //! A state has two memories. A computation reads one and writes the other, so that nothing is copied while all streams are computed each
 //! time. The states of a stream that is left out are moved before they would be overwritten.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 use regatta_cuda::{Context, CudaError, DeviceMemory, RowCopy, Stream};
@@ -150,7 +153,10 @@ impl KeptMemory {
         let side = Side::from(on(0) > on(1));
         let mut row = 0;
         while row < rows {
-            let end = row + (row..rows).take_while(|&row| self.is_elsewhere(row, side)).count();
+            let end = row
+                + (row..rows)
+                    .take_while(|&row| self.is_elsewhere(row, side))
+                    .count();
             if end > row {
                 for kept in self.inputs.iter().filter(|kept| kept.is_state()) {
                     let (to, from) = (kept.side(side), kept.side(1 - side));

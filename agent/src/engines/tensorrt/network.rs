@@ -354,7 +354,9 @@ impl Network for DeviceNetwork {
     fn result(&self, stream: usize) -> &[u8] {
         let bytes = self.setup.tensors.result.bytes();
         let result = self.result.as_ref().map_or(&[][..], Buffer::bytes);
-        result.get(stream * bytes..(stream + 1) * bytes).unwrap_or_default()
+        result
+            .get(stream * bytes..(stream + 1) * bytes)
+            .unwrap_or_default()
     }
 
     fn probe(&mut self) -> Result<Result<usize, usize>, EngineError> {

@@ -14,7 +14,9 @@ use super::{
     network_tensors::NetworkTensors,
     tensors::Tensors,
 };
-use crate::engines::{Description, EngineError, LoadRequest, network::NetworkLayout, network_loader::NetworkSource};
+use crate::engines::{
+    Description, EngineError, LoadRequest, network::NetworkLayout, network_loader::NetworkSource,
+};
 
 /// The networks of a model on the GPUs of a run.
 pub(in crate::engines) struct DeviceNetworks {

@@ -74,11 +74,7 @@ impl NetworkTensors {
 }
 
 impl KeptTensor {
-    fn of(
-        kept: &KeptInput,
-        input: &Row,
-        outputs: &mut impl Iterator<Item = Row>,
-    ) -> Result<Self, String> {
+    fn of(kept: &KeptInput, input: &Row, outputs: &mut impl Iterator<Item = Row>) -> Result<Self, String> {
         let output = has_output(kept).then(|| outputs.next()).flatten();
         let (_, floats) = kept.floats();
         if let Some(output) = &output
@@ -112,7 +108,9 @@ fn has_output(kept: &KeptInput) -> bool {
 /// Returns outputs in the order of their names.
 fn in_order(outputs: &[Row], names: &[String]) -> Result<Vec<Row>, String> {
     let named = |name: &String| {
-        let found = outputs.iter().find(|output| output.name.to_bytes() == name.as_bytes());
+        let found = outputs
+            .iter()
+            .find(|output| output.name.to_bytes() == name.as_bytes());
         found
             .cloned()
             .ok_or_else(|| format!("its engine has no output {name}, which its file has"))

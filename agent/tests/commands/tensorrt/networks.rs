@@ -135,7 +135,10 @@ fn what_is_for_one_network_is_refused_for_several() {
     ];
     let ended = place.agent(&build.concat(), &COMPUTES);
     assert!(
-        ended.code == 2 && ended.stderr.contains("its model has several networks; hint: use --input-shape"),
+        ended.code == 2
+            && ended
+                .stderr
+                .contains("its model has several networks; hint: use --input-shape"),
         "{ended:?}"
     );
 }
