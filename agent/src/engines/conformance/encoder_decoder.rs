@@ -74,8 +74,8 @@ fn reference(speech: &Speech) -> Vec<(Vec<u8>, Vec<usize>)> {
     (0..speech.lengths.len()).map(of).collect()
 }
 
-#[test]
-fn transcripts_are_those_of_the_reference_in_every_batch() {
+/// Compares the symbols and the numbers of tokens with the reference's, on engines of this kind.
+fn compare_on(kind: EngineKind) {
     let Some(speech) = whisper() else { return };
     let theirs = reference(&speech);
     // Otherwise the test would show little.
@@ -83,7 +83,8 @@ fn transcripts_are_those_of_the_reference_in_every_batch() {
     let kinds: BTreeSet<usize> = theirs.iter().flat_map(|(_, tokens)| tokens).copied().collect();
     assert!(lengths.len() > 3 && kinds.len() > 12, "{theirs:?}");
     let all: Vec<usize> = (0..theirs.len()).collect();
-    for subject in subjects().into_iter().filter(Subject::has_networks) {
+    let of_kind = |subject: &Subject| subject.kind == kind && subject.has_networks();
+    for subject in subjects().into_iter().filter(of_kind) {
         for &batch in subject.network_batches() {
             let engines = speech.load_on(&subject, batch, 1).map_err(anyhow::Error::from);
             let mut engines = engines.unwrap_or_else(|error| panic!("{subject}: {error:#}"));
@@ -113,6 +114,17 @@ fn transcripts_are_those_of_the_reference_in_every_batch() {
             assert_eq!(subject.live_on_device(), 0, "{subject}");
         }
     }
+}
+
+#[cfg(feature = "tract")]
+#[test]
+fn transcripts_on_the_cpu_are_those_of_the_reference_in_every_batch() {
+    compare_on(EngineKind::Tract);
+}
+
+#[test]
+fn transcripts_on_tensorrt_are_those_of_the_reference_in_every_batch() {
+    compare_on(EngineKind::Tensorrt);
 }
 
 #[cfg(feature = "tract")]

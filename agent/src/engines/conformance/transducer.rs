@@ -42,9 +42,8 @@ fn resize(states: &mut [NetworkState], features: usize) {
     }
 }
 
-#[test]
-fn transcripts_are_those_of_the_reference_in_every_batch() {
-    let Some(speech) = rnnt() else { return };
+/// Returns the symbols of each waveform that the reference finds.
+fn reference(speech: &Speech) -> Vec<Vec<u8>> {
     let place = speech.place();
     let [weights, waveforms, lengths] =
         ["weights.npz", "waveform.npy", "length.npy"].map(|name| place.join(name));
@@ -69,7 +68,16 @@ fn transcripts_are_those_of_the_reference_in_every_batch() {
     kinds.sort_unstable();
     kinds.dedup();
     assert!(kinds.len() > 8, "{kinds:?}");
-    for subject in subjects().into_iter().filter(Subject::has_networks) {
+    theirs
+}
+
+/// Compares the symbols with the reference's, on engines of this kind.
+fn compare_on(kind: EngineKind) {
+    let Some(speech) = rnnt() else { return };
+    let theirs = reference(&speech);
+    let all: Vec<usize> = (0..theirs.len()).collect();
+    let of_kind = |subject: &Subject| subject.kind == kind && subject.has_networks();
+    for subject in subjects().into_iter().filter(of_kind) {
         for &batch in subject.network_batches() {
             let engines = speech.load_on(&subject, batch, 2).map_err(anyhow::Error::from);
             let mut engines = engines.unwrap_or_else(|error| panic!("{subject}: {error:#}"));
@@ -97,6 +105,17 @@ fn transcripts_are_those_of_the_reference_in_every_batch() {
             assert_eq!(subject.live_on_device(), 0, "{subject}");
         }
     }
+}
+
+#[cfg(feature = "tract")]
+#[test]
+fn transcripts_on_the_cpu_are_those_of_the_reference_in_every_batch() {
+    compare_on(EngineKind::Tract);
+}
+
+#[test]
+fn transcripts_on_tensorrt_are_those_of_the_reference_in_every_batch() {
+    compare_on(EngineKind::Tensorrt);
 }
 
 #[cfg(feature = "tract")]
