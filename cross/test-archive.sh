@@ -71,7 +71,7 @@ rm -rf "$place/fakes"
 mkdir -p "$place/fakes"
 fake() {
     "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -shared -fPIC -pthread -I "$source/crates/tensorrt/shim" -o "$place/fakes/$1$2.so" \
-        ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" || could_not "the fake $1 cannot be compiled"
+        ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" -lm || could_not "the fake $1 cannot be compiled"
 }
 fake version ""
 fake trt_plugin ""

@@ -78,6 +78,12 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
         return Ok(args.input_shapes.clone());
     };
     let model = BenchmarkCatalogue::read_file(file)?.model;
+    if model.networks().len() > 1 {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "{} has the shapes of samples, and its model has several networks; hint: use --input-shape for what a network leaves dynamic",
+            file.display()
+        )));
+    }
     let shapes = model.inputs().map(|input| {
         let dims: Vec<String> = input.shape.iter().map(ToString::to_string).collect();
         let name = input.name.map(|name| format!("{name}=")).unwrap_or_default();

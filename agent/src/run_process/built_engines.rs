@@ -79,12 +79,16 @@ pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     write(&run_dir.files().join(DESCRIPTIONS), &text)
 }
 
-/// Returns the cache, and the directories and entries of the model's engines in it. Damaged engines are left out.
+/// Returns the cache, and the directories and entries of the engines of the model's networks in it. Damaged engines are left out.
 fn engines_of_model(plan: &RunPlan) -> Result<(PathBuf, Vec<(PathBuf, CacheEntry)>), Failure> {
     let scratch = plan.scratch.as_deref();
-    let file = scratch.unwrap_or(Path::new("")).join(&plan.benchmark.model.file);
-    let model = Model::read(&file).map_err(Failure::could_not)?;
-    let sha256 = model.sha256().map_err(Failure::could_not)?;
+    let networks = plan.benchmark.model.networks().into_iter().map(|network| {
+        let model = Model::read(&scratch.unwrap_or(Path::new("")).join(network));
+        model.and_then(|model| model.sha256())
+    });
+    let networks = networks
+        .collect::<Result<Vec<String>, _>>()
+        .map_err(Failure::could_not)?;
     let cache = engine_cache(scratch);
     let listed = EngineCache::new(cache.clone())
         .list()
@@ -92,7 +96,7 @@ fn engines_of_model(plan: &RunPlan) -> Result<(PathBuf, Vec<(PathBuf, CacheEntry
     let engines = listed
         .into_iter()
         .filter_map(|(directory, entry)| Some((directory, entry.ok()?)))
-        .filter(|(_, entry)| entry.manifest.onnx_sha256 == sha256);
+        .filter(|(_, entry)| networks.contains(&entry.manifest.onnx_sha256));
     Ok((cache, engines.collect()))
 }
 

@@ -16,8 +16,8 @@ use crate::exit::Failure;
 use regatta_engines::{EngineError, tensorrt::BuildCommand};
 use regatta_harness::{HarnessSettings, SetUpError};
 
-/// The builds for one run: one for each kind of unit.
-const MOST_BUILDS: usize = 2;
+/// The builds for one run: one for each kind of unit, or for each of three networks.
+const MOST_BUILDS: usize = 3;
 /// The least interval between two reports. A report is a message and a write to disk.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 

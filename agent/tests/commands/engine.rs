@@ -6,6 +6,7 @@ mod cached;
 mod models;
 mod plugins;
 mod resnet50;
+mod speech;
 mod versions;
 
 use std::{

@@ -6,6 +6,7 @@ mod choice;
 mod faults;
 mod gpus;
 mod making;
+mod networks;
 mod plugins;
 mod sequences;
 

@@ -7,6 +7,7 @@
 
 mod context;
 mod device;
+mod device_copies;
 mod driver;
 mod error;
 mod functions;
@@ -16,6 +17,7 @@ mod stream;
 
 pub use context::Context;
 pub use device::{Device, devices};
+pub use device_copies::RowCopy;
 pub use driver::Driver;
 pub use error::{CudaError, DriverOpenError};
 pub use graph::Graph;

@@ -11,7 +11,8 @@ use std::{
 
 use libloading::Library;
 use regatta_cuda::{
-    Context, CudaError, DeviceMemory, Driver, DriverOpenError, Event, Graph, HostMemory, Stream, WaitMode,
+    Context, CudaError, DeviceMemory, Driver, DriverOpenError, Event, Graph, HostMemory, RowCopy, Stream,
+    WaitMode,
 };
 use tempfile::TempDir;
 
@@ -167,6 +168,49 @@ fn streams_execute_their_work_in_order() {
     let before = fake.live();
     drop((stream, other, event, from, to, device, context));
     assert_eq!((before, fake.live()), (7, 0));
+}
+
+#[test]
+fn memory_is_cleared_and_copied_on_the_device() {
+    let fake = FakeDriver::new("");
+    let context = fake.context();
+    let stream = Stream::new(&context).unwrap();
+    let (mut from, to) = (
+        HostMemory::new(&context, 12).unwrap(),
+        HostMemory::new(&context, 12).unwrap(),
+    );
+    let (one, other) = (
+        DeviceMemory::new(&context, 12).unwrap(),
+        DeviceMemory::new(&context, 12).unwrap(),
+    );
+    from.bytes_mut()
+        .copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    // Two rows of two bytes, behind the first byte of each six.
+    let rows = RowCopy {
+        width: 2,
+        rows: 2,
+        source_pitch: 3,
+        target_offset: 1,
+        target_pitch: 6,
+    };
+    // SAFETY: all memories exist until the wait below, and nothing accesses them before.
+    unsafe {
+        stream.copy_to_device(&one, &from, 12).unwrap();
+        stream.clear(&other, 0..12).unwrap();
+        stream.copy_rows(&other, &one, &rows).unwrap();
+        stream.copy_on_device(&other, &one, 10..12).unwrap();
+        stream.clear(&other, 11..12).unwrap();
+        stream.copy_to_host(&to, &other, 12).unwrap();
+    }
+    stream.synchronize().unwrap();
+    assert_eq!(to.bytes(), [0, 1, 2, 0, 0, 0, 0, 4, 5, 0, 11, 0]);
+    for range in [8..13, 13..13] {
+        let beyond = std::panic::AssertUnwindSafe(|| {
+            // SAFETY: nothing is copied.
+            let _ = unsafe { stream.copy_on_device(&other, &one, range.clone()) };
+        });
+        assert!(std::panic::catch_unwind(beyond).is_err());
+    }
 }
 
 #[test]

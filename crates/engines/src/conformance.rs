@@ -7,7 +7,6 @@ mod batches;
 mod default_boxes;
 #[cfg(feature = "tract")]
 mod detections;
-#[cfg(feature = "tract")]
 mod encoder_decoder;
 mod errors;
 #[cfg(feature = "tract")]
@@ -17,9 +16,7 @@ mod predictions;
 mod resources;
 mod samples;
 mod sequences;
-#[cfg(feature = "tract")]
 pub(crate) mod speech;
-#[cfg(feature = "tract")]
 mod transducer;
 #[cfg(feature = "tract")]
 mod volumes;

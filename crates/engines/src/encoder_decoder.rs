@@ -2,7 +2,7 @@
 //! the CPU; the encoder computes them once; then the decoder finds token after token until each stream of the batch has reached its end.
 //! The answer is the symbols of the tokens' text.
 //!
-//! `tract` is the only engine that is loaded so. Everything is allocated when the networks are loaded.
+//! Everything is allocated when the networks are loaded.
 
 mod features;
 mod greedy;
@@ -11,25 +11,25 @@ mod token_stream;
 
 use std::sync::Arc;
 
-use regatta_types::benchmark::{EncoderDecoder, NetworkState};
+use regatta_types::benchmark::EncoderDecoder;
 
 use self::{greedy::EncoderDecoderEngine, texts::TokenTexts};
 use super::{
     Engine, EngineError, LoadRequest, Loaded,
-    network_loader::{NetworkInputs, NetworkLoader, decoder_batch_sizes, floats, integer},
+    network::{KeptUpdate, Network as _, NetworkLayout},
+    network_loader::{NetworkLoader, NetworkSource, floats, integer, joined, kept},
     waveform::inputs_fault,
 };
 
 const SECTION: &str = "[model.encoder_decoder]";
-const NO_STATES: &[NetworkState] = &[];
 
-/// Loads the engines of both networks with `load`, and joins them stream by stream.
-pub(super) fn load(
+/// Loads both networks from `source`, and joins them stream by stream.
+pub(super) fn load<S: NetworkSource>(
     request: &LoadRequest<'_>,
     networks: &EncoderDecoder,
-    load: impl Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>,
+    source: &S,
 ) -> Result<Loaded, EngineError> {
-    let loader = NetworkLoader { request, load };
+    let loader = NetworkLoader { request, source };
     let model = &request.benchmark.model;
     if let Some(fault) = inputs_fault(model, SECTION) {
         return Err(loader.unfit(fault));
@@ -42,11 +42,12 @@ pub(super) fn load(
     let texts = TokenTexts::read(&texts, networks.vocabulary).map_err(|error| error.of(texts, request))?;
     let texts = Arc::new(texts);
     let frames = values / networks.features.hop;
-    let of_encoder = NetworkInputs {
-        inputs: &[floats("features", vec![networks.features.bands, frames])],
-        states: NO_STATES,
+    let of_encoder = NetworkLayout {
+        written: &[floats("features", vec![networks.features.bands, frames])],
+        kept: &[],
+        is_for_network: true,
     };
-    let (description, mut encoders) = loader.network(0, &of_encoder, request.batch_sizes)?;
+    let (of_encoders, mut encoders) = loader.encoder(&of_encoder)?;
     let steps = frames / networks.frames_per_step;
     let keys = 2 * networks.layers;
     let found = loader.probe(&mut encoders, steps, "encoder")?;
@@ -56,24 +57,24 @@ pub(super) fn load(
             format!("its encoder has {found} values, but keys and values of {steps} steps have {needed}");
         return Err(loader.unfit(reason));
     }
-    let most = encoders.first().map_or(1, |encoder| encoder.engine().max_batch());
+    let streams = encoders.first().map_or(1, |encoder| encoder.max_batch());
     let shape = |positions: usize| vec![networks.layers, 2, positions, networks.width];
-    let of_decoder = NetworkInputs {
-        inputs: &[
-            integer("token"),
-            integer("position"),
-            floats("cache", shape(networks.positions())),
-            floats("cross", shape(steps)),
+    let of_decoder = NetworkLayout {
+        written: &[integer("token"), integer("position")],
+        kept: &[
+            kept("cache", shape(networks.positions()), KeptUpdate::Row),
+            kept("cross", shape(steps), KeptUpdate::Result),
         ],
-        states: NO_STATES,
+        is_for_network: false,
     };
-    let (_, mut decoders) = loader.network(1, &of_decoder, &decoder_batch_sizes(most))?;
+    let (of_decoders, mut decoders) = loader.decoder(1, &of_decoder, streams)?;
     let found = loader.probe(&mut decoders, 1, "decoder")?;
-    let needed = networks.vocabulary + keys * networks.width;
-    if found != needed {
+    if found != networks.vocabulary {
         let reason = format!(
-            "its decoder has {found} values, but scores of {} tokens and the keys and values of a position have {needed}",
-            networks.vocabulary
+            "its decoder has {} values, but scores of {} tokens and the keys and values of a position have {}",
+            found + keys * networks.width,
+            networks.vocabulary,
+            networks.vocabulary + keys * networks.width
         );
         return Err(loader.unfit(reason));
     }
@@ -82,7 +83,7 @@ pub(super) fn load(
         Box::new(engine) as Box<dyn Engine>
     });
     Ok(Loaded {
-        description,
+        description: joined(of_encoders, [of_decoders]),
         engines: engines.collect(),
         // The engines read features, not samples.
         shared: None,

@@ -71,16 +71,6 @@ pub enum EngineError {
         /// The command that builds a suitable engine.
         command: BuildCommand,
     },
-    /// The engine does not compute the benchmark's transcripts.
-    #[error(
-        "the {engine} engine does not compute the transcripts of {benchmark}; hint: docs/benchmarks.md says which engine does"
-    )]
-    NoTranscripts {
-        /// The engine.
-        engine: EngineKind,
-        /// The benchmark's name.
-        benchmark: String,
-    },
     /// The model file cannot be read.
     #[error("the model {} cannot be read; hint: put it there, or name its scratch directory with --scratch", file.display())]
     ModelUnreadable {
@@ -140,7 +130,6 @@ pub enum EngineError {
         expected: usize,
     },
     /// A sample cannot be computed.
-    #[cfg(feature = "tract")]
     #[error("a sample of the batch cannot be computed; hint: make the samples again with `regatta prep`")]
     Sample(#[source] Box<dyn Error + Send + Sync>),
     /// The engine failed during a computation.

@@ -235,6 +235,13 @@ impl Answers {
         begins.zip(ends).map(|(begin, end)| &self.bytes[begin..end])
     }
 
+    /// Returns an answer by its number.
+    pub(crate) fn get(&self, number: usize) -> Option<&[u8]> {
+        let end = self.ends.get(number)?.place;
+        let before = number.checked_sub(1).and_then(|before| self.ends.get(before));
+        self.bytes.get(before.map_or(0, |before| before.place)..end)
+    }
+
     /// Returns the number of tokens that were generated for each answer, in order; 0 for models without tokens.
     pub fn token_counts(&self) -> impl Iterator<Item = i64> {
         self.ends.iter().map(|end| end.tokens)

@@ -6,18 +6,15 @@ pub mod chip;
 #[cfg(test)]
 mod conformance;
 mod detections;
-#[cfg(feature = "tract")]
 mod encoder_decoder;
 mod engine;
 mod error;
 mod exchange;
+mod host_network;
 mod load_request;
-#[cfg(feature = "tract")]
 mod log_mel;
 mod model_file;
-#[cfg(feature = "tract")]
 mod network;
-#[cfg(feature = "tract")]
 mod network_loader;
 pub mod npy_header;
 mod null;
@@ -34,9 +31,7 @@ pub mod subjects;
 pub mod tensorrt;
 #[cfg(feature = "tract")]
 mod tract;
-#[cfg(feature = "tract")]
 mod transducer;
-#[cfg(feature = "tract")]
 mod waveform;
 mod windows;
 
@@ -45,7 +40,8 @@ pub use engine::{Description, Engine, Loaded};
 pub use error::EngineError;
 pub use exchange::{Answers, Batch, Input};
 pub use load_request::LoadRequest;
-use regatta_types::{benchmark::Response, documents::EngineKind};
+use host_network::HostNetworks;
+use regatta_types::documents::EngineKind;
 pub use sequences::SequenceBuckets;
 
 /// Tests count allocations.
@@ -65,29 +61,20 @@ pub fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
             benchmark: request.benchmark.name.clone(),
         });
     }
-    match request.kind {
-        kind if !kind.computes() => load_kind(request),
-        kind => match (&model.windows, &model.transducer, &model.encoder_decoder) {
-            (Some(windows), ..) => windows::load(request, windows, load_kind),
-            #[cfg(feature = "tract")]
-            (_, Some(transducer), _) if kind == EngineKind::Tract => {
-                transducer::load(request, transducer, load_kind)
-            }
-            #[cfg(feature = "tract")]
-            (_, _, Some(networks)) if kind == EngineKind::Tract => {
-                encoder_decoder::load(request, networks, load_kind)
-            }
-            // A build without tract says that itself.
-            _ if model.response == Response::Transcript
-                && (cfg!(feature = "tract") || kind != EngineKind::Tract) =>
-            {
-                Err(EngineError::NoTranscripts {
-                    engine: kind,
-                    benchmark: request.benchmark.name.clone(),
-                })
-            }
-            _ => load_kind(request),
-        },
+    if !request.kind.computes() {
+        return load_kind(request);
+    }
+    match (&model.windows, &model.transducer, &model.encoder_decoder) {
+        (Some(windows), ..) => windows::load(request, windows, load_kind),
+        (_, Some(transducer), _) if request.kind == EngineKind::Tensorrt => {
+            transducer::load(request, transducer, &tensorrt::networks(request)?)
+        }
+        (_, Some(transducer), _) => transducer::load(request, transducer, &HostNetworks { load: load_kind }),
+        (_, _, Some(networks)) if request.kind == EngineKind::Tensorrt => {
+            encoder_decoder::load(request, networks, &tensorrt::networks(request)?)
+        }
+        (_, _, Some(networks)) => encoder_decoder::load(request, networks, &HostNetworks { load: load_kind }),
+        _ => load_kind(request),
     }
 }
 

@@ -1,130 +1,113 @@
-//! One network of a loop: an engine, with the inputs of all streams and the outputs of the streams that it has computed last. A stream's states
-//! stay in its inputs from one computation to the next.
+//! One network of a loop, with the inputs and states of all streams. The loops write inputs, compute streams and read their results; what a
+//! network keeps from one computation to the next stays where it is computed. Loads nothing.
 
-use std::ops::Range;
+use regatta_types::benchmark::FurtherInput;
 
-use regatta_loadgen::sut::{QuerySample, ResponseId};
-use regatta_types::benchmark::{Benchmark, NetworkState};
-
-use super::{Answers, Batch, Engine, EngineError, Input};
+use super::EngineError;
 
 /// The bytes of a float.
 pub(super) const FLOAT: usize = size_of::<f32>();
 
-/// A network with memory for its inputs.
-pub(super) struct Network {
-    engine: Box<dyn Engine>,
-    /// The bytes of a stream's inputs.
-    row: usize,
-    /// The states in a stream's inputs.
-    states: Range<usize>,
-    inputs: Vec<u8>,
-    /// As many samples as a batch can have. The engine does not read them.
-    samples: Vec<QuerySample>,
-    outputs: Answers,
+/// The inputs and outputs of a network. Its first output is the result; one for each kept input that has one follows, in the same order.
+pub(super) struct NetworkLayout<'a> {
+    /// The inputs that are written before a computation.
+    pub(super) written: &'a [FurtherInput],
+    /// The inputs that are kept from one computation to the next, behind the written ones.
+    pub(super) kept: &'a [KeptInput],
+    /// Whether the result is only an input of another network, and not read.
+    pub(super) is_for_network: bool,
 }
 
-impl Network {
-    /// Allocates the memory for `streams` streams, whose inputs are zeros. `benchmark` is the one that the engine was loaded with, and
-    /// `states` its last inputs.
-    pub(super) fn new(
-        engine: Box<dyn Engine>,
-        benchmark: &Benchmark,
-        states: &[NetworkState],
-        streams: usize,
-    ) -> Self {
-        let row = benchmark.model.sample_bytes().unwrap_or(0);
-        let of_states: usize = states
-            .iter()
-            .map(|state| state.shape.iter().product::<usize>() * FLOAT)
-            .sum();
-        let blank = QuerySample {
-            id: ResponseId(0),
-            index: 0,
+/// An input that is kept from one computation to the next, of float32.
+#[derive(Debug, Clone)]
+pub(super) struct KeptInput {
+    pub(super) input: FurtherInput,
+    pub(super) update: KeptUpdate,
+}
+
+/// How a kept input changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeptUpdate {
+    /// An output replaces it.
+    Whole,
+    /// An output becomes its row at the position of the computation. Rows are along the last dimension but one.
+    Row,
+    /// The result of another network replaces it.
+    Result,
+}
+
+impl KeptInput {
+    /// Returns the floats of the input, and those of the output that updates it.
+    pub(super) fn floats(&self) -> (usize, usize) {
+        let shape = &self.input.shape;
+        let floats = shape.iter().product::<usize>();
+        let updated = match self.update {
+            KeptUpdate::Whole => floats,
+            KeptUpdate::Row => floats / self.positions(),
+            KeptUpdate::Result => 0,
         };
-        Self {
-            samples: vec![blank; engine.max_batch().min(streams)],
-            engine,
-            row,
-            states: row - of_states..row,
-            inputs: vec![0; row * streams],
-            outputs: Answers::default(),
-        }
+        (floats, updated)
     }
 
-    pub(super) fn engine(&self) -> &dyn Engine {
-        self.engine.as_ref()
+    /// Returns the number of rows along the last dimension but one.
+    pub(super) fn positions(&self) -> usize {
+        self.input.shape.iter().rev().nth(1).copied().unwrap_or(1).max(1)
     }
 
-    /// Returns a stream's inputs, one after the other.
-    pub(super) fn inputs(&mut self, stream: usize) -> &mut [u8] {
-        &mut self.inputs[stream * self.row..][..self.row]
+    /// Returns the floats of a row.
+    pub(super) fn width(&self) -> usize {
+        self.input.shape.last().copied().unwrap_or(1)
     }
+}
 
-    /// Sets a stream's states to zero.
-    pub(super) fn reset(&mut self, stream: usize) {
-        let states = self.states.clone();
-        self.inputs(stream)[states].fill(0);
-    }
+/// A network with memory for the inputs of all streams.
+pub(super) trait Network: Send + Sized + 'static {
+    /// Returns the most streams.
+    fn max_batch(&self) -> usize;
 
-    /// Computes the streams in `streams`, and keeps their next states.
-    pub(super) fn compute(&mut self, streams: &[usize]) -> Result<(), EngineError> {
-        let states = self.states.clone();
-        self.compute_and_update(streams, |_, inputs, output| {
-            inputs[states.clone()].copy_from_slice(&output[output.len() - states.len()..]);
-        })
-    }
+    /// Returns the number of the chip's unit that computes the network, from 0.
+    fn unit(&self) -> usize;
 
-    /// Computes the streams in `streams`, and calls `update` with each stream, its inputs and its outputs.
-    pub(super) fn compute_and_update(
-        &mut self,
-        streams: &[usize],
-        mut update: impl FnMut(usize, &mut [u8], &[u8]),
-    ) -> Result<(), EngineError> {
-        self.outputs.clear();
-        for slots in streams.chunks(self.samples.len()) {
-            let batch = Batch {
-                samples: &self.samples[..slots.len()],
-                input: Input::Scattered {
-                    arena: &self.inputs,
-                    slots,
-                },
-            };
-            self.engine.infer(&batch, &mut self.outputs)?;
-        }
-        for (&stream, output) in streams.iter().zip(self.outputs.iter()) {
-            update(stream, &mut self.inputs[stream * self.row..][..self.row], output);
-        }
-        Ok(())
-    }
+    /// Returns that unit's name.
+    fn unit_name(&self) -> String;
 
-    /// Returns the results of the streams that were computed last, without states, in the order of these streams.
-    pub(super) fn results(&self) -> impl Iterator<Item = &[u8]> {
-        let states = self.states.len();
-        self.outputs
-            .iter()
-            .map(move |output| &output[..output.len() - states])
-    }
+    /// Returns written input `number` of a stream.
+    fn input(&mut self, number: usize, stream: usize) -> &mut [u8];
+
+    /// Sets the kept inputs of the first `streams` streams to zero. Those of other streams are not needed any more.
+    ///
+    /// # Errors
+    /// [`EngineError::Compute`] when the unit fails.
+    fn reset(&mut self, streams: usize) -> Result<(), EngineError>;
+
+    /// Declares that the kept inputs of a stream are not needed any more.
+    fn release(&mut self, stream: usize);
+
+    /// Computes the streams in `streams`, at least one and in ascending order, and updates their kept inputs. `position` is that of new rows;
+    /// streams that have rows and are left out were released.
+    ///
+    /// # Errors
+    /// [`EngineError::Compute`] when the unit fails.
+    fn compute(&mut self, streams: &[usize], position: usize) -> Result<(), EngineError>;
+
+    /// Computes the streams in `streams`, at least one and in ascending order. Their results become kept inputs of `other`.
+    ///
+    /// # Errors
+    /// [`EngineError::Compute`] when the unit fails.
+    fn compute_into(&mut self, streams: &[usize], other: &mut Self) -> Result<(), EngineError>;
+
+    /// Returns the result of a stream in the last computation.
+    fn result(&self, stream: usize) -> &[u8];
+
+    /// Computes one stream of zeros, which gives the engine its buffers, and returns the bytes of a result as float32. `Err` with the number of
+    /// found bytes when there are not enough for the kept inputs.
+    ///
+    /// # Errors
+    /// [`EngineError::Compute`] when the unit fails.
+    fn probe(&mut self) -> Result<Result<usize, usize>, EngineError>;
 
     /// Reserves memory for results of `bytes` bytes of all streams.
-    pub(super) fn reserve(&mut self, bytes: usize) {
-        let streams = self.inputs.len() / self.row;
-        self.outputs.clear();
-        self.outputs.reserve(streams, bytes + self.states.len());
-    }
-
-    /// Computes one stream of zeros, which gives the engine its buffers, and returns the bytes of a result. `Err` with the number of found
-    /// bytes when there are not enough for the states.
-    pub(super) fn probe(&mut self) -> Result<Result<usize, usize>, EngineError> {
-        self.outputs.clear();
-        let batch = Batch {
-            samples: &self.samples[..1],
-            input: Input::Contiguous(&self.inputs[..self.row]),
-        };
-        self.engine.infer(&batch, &mut self.outputs)?;
-        let found = self.outputs.iter().next().map_or(0, <[u8]>::len);
-        Ok(found.checked_sub(self.states.len()).ok_or(found))
-    }
+    fn reserve(&mut self, bytes: usize);
 }
 
 /// Writes floats to the beginning of an input, and zeros behind them.

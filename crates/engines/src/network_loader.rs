@@ -5,26 +5,35 @@ use std::{path::PathBuf, sync::Arc};
 use regatta_types::benchmark::{Benchmark, Dtype, FurtherInput, NetworkState, Response};
 
 use super::{
-    Description, Engine, EngineError, LoadRequest, Loaded,
-    network::{FLOAT, Network},
+    Description, EngineError, LoadRequest,
+    network::{FLOAT, KeptInput, KeptUpdate, Network, NetworkLayout},
 };
 
+/// Loads single networks on one kind of engine.
+pub(super) trait NetworkSource {
+    /// The networks.
+    type Network: Network;
+
+    /// Loads the network of a request, once for each stream of the request. `streams` is the number of streams in the other networks of the
+    /// model, which this one must serve too; `None` for the first network.
+    ///
+    /// # Errors
+    /// [`EngineError`] as that of [`super::load`].
+    fn load(
+        &self,
+        request: &LoadRequest<'_>,
+        layout: &NetworkLayout<'_>,
+        streams: Option<usize>,
+    ) -> Result<(Description, Vec<Self::Network>), EngineError>;
+}
+
 /// Loads networks for a request.
-pub(super) struct NetworkLoader<'a, F> {
+pub(super) struct NetworkLoader<'a, S> {
     pub(super) request: &'a LoadRequest<'a>,
-    /// Loads the engines of one network.
-    pub(super) load: F,
+    pub(super) source: &'a S,
 }
 
-/// The inputs of a network.
-pub(super) struct NetworkInputs<'a> {
-    /// Those before the states.
-    pub(super) inputs: &'a [FurtherInput],
-    /// The states that it keeps from one computation to the next.
-    pub(super) states: &'a [NetworkState],
-}
-
-impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkLoader<'_, F> {
+impl<S: NetworkSource> NetworkLoader<'_, S> {
     /// Returns the error that the model does not fit.
     pub(super) fn unfit(&self, reason: String) -> EngineError {
         EngineError::ModelUnfit {
@@ -41,16 +50,34 @@ impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkLoader<'_, F
         self.request.model_file.with_file_name(name)
     }
 
-    /// Loads the network in file `number` of the model, for each stream of the request.
-    pub(super) fn network(
+    /// Loads the encoder, which is the first file of the model.
+    pub(super) fn encoder(
+        &self,
+        layout: &NetworkLayout<'_>,
+    ) -> Result<(Description, Vec<S::Network>), EngineError> {
+        self.load(0, layout, self.request.batch_sizes, None)
+    }
+
+    /// Loads the network in file `number` of the model for `streams` streams, which end one by one.
+    pub(super) fn decoder(
         &self,
         number: usize,
-        of: &NetworkInputs<'_>,
+        layout: &NetworkLayout<'_>,
+        streams: usize,
+    ) -> Result<(Description, Vec<S::Network>), EngineError> {
+        self.load(number, layout, &decoder_batch_sizes(streams), Some(streams))
+    }
+
+    fn load(
+        &self,
+        number: usize,
+        layout: &NetworkLayout<'_>,
         batch_sizes: &[usize],
-    ) -> Result<(Description, Vec<Network>), EngineError> {
+        streams: Option<usize>,
+    ) -> Result<(Description, Vec<S::Network>), EngineError> {
         let file = self.request.benchmark.model.files().swap_remove(number);
-        let benchmark = description(self.request.benchmark, file, of);
-        let loaded = (self.load)(&LoadRequest {
+        let benchmark = description(self.request.benchmark, file, layout);
+        let request = LoadRequest {
             benchmark: &benchmark,
             image_sizes: Arc::default(),
             volumes: Arc::default(),
@@ -58,21 +85,15 @@ impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkLoader<'_, F
             model_file: self.file(number),
             batch_sizes,
             ..*self.request
-        })?;
-        let most = batch_sizes.iter().copied().max().unwrap_or(1);
-        let network = |engine: Box<dyn Engine>| {
-            let streams = most.max(engine.max_batch());
-            Network::new(engine, &benchmark, of.states, streams)
         };
-        let networks = loaded.engines.into_iter().map(network).collect();
-        Ok((loaded.description, networks))
+        self.source.load(&request, layout, streams)
     }
 
     /// Computes zeros with the first of the networks, which gives its engine its buffers, reserves memory for results, and returns the floats in
-    /// a result, without states. They are a multiple of `steps`, and not none.
+    /// a result. They are a multiple of `steps`, and not none.
     pub(super) fn probe(
         &self,
-        networks: &mut [Network],
+        networks: &mut [S::Network],
         steps: usize,
         what: &str,
     ) -> Result<usize, EngineError> {
@@ -91,7 +112,7 @@ impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkLoader<'_, F
 }
 
 /// Returns the description of a network of the benchmark's model with these inputs. Its samples have all inputs, and its answers all outputs.
-fn description(benchmark: &Benchmark, file: String, of: &NetworkInputs<'_>) -> Benchmark {
+fn description(benchmark: &Benchmark, file: String, layout: &NetworkLayout<'_>) -> Benchmark {
     let mut benchmark = benchmark.clone();
     let model = &mut benchmark.model;
     if file != model.file {
@@ -101,16 +122,24 @@ fn description(benchmark: &Benchmark, file: String, of: &NetworkInputs<'_>) -> B
     model.transducer = None;
     model.encoder_decoder = None;
     model.response = Response::AllOutputs;
-    let states = of
-        .states
-        .iter()
-        .map(|state| floats(&state.name, state.shape.clone()));
-    model.further_inputs = of.inputs.iter().cloned().chain(states).collect();
+    let kept = layout.kept.iter().map(|kept| kept.input.clone());
+    model.further_inputs = layout.written.iter().cloned().chain(kept).collect();
     let first = model.further_inputs.remove(0);
     model.input_name = Some(first.name);
     model.input_shape = first.shape;
     model.input_dtype = first.dtype;
     benchmark
+}
+
+/// Returns the description of a model's engines: that of the first network, with those of the others. What they share is said once.
+pub(super) fn joined<const N: usize>(first: Description, others: [Description; N]) -> Description {
+    let mut places = vec![first.runs_on.clone()];
+    places.extend(others.into_iter().map(|other| other.runs_on));
+    places.dedup();
+    Description {
+        runs_on: places.join("; "),
+        ..first
+    }
 }
 
 /// Returns an input of float32.
@@ -131,8 +160,24 @@ pub(super) fn integer(name: &str) -> FurtherInput {
     }
 }
 
+/// Returns an input that is kept.
+pub(super) fn kept(name: &str, shape: Vec<usize>, update: KeptUpdate) -> KeptInput {
+    KeptInput {
+        input: floats(name, shape),
+        update,
+    }
+}
+
+/// Returns the states of a benchmark's file as kept inputs.
+pub(super) fn states(states: &[NetworkState]) -> Vec<KeptInput> {
+    states
+        .iter()
+        .map(|state| kept(&state.name, state.shape.clone(), KeptUpdate::Whole))
+        .collect()
+}
+
 /// Returns the sizes of batches at which a decoder must be fast, up to `most`. Streams end one by one.
-pub(super) fn decoder_batch_sizes(most: usize) -> Vec<usize> {
+fn decoder_batch_sizes(most: usize) -> Vec<usize> {
     std::iter::successors(Some(1), |size| Some(size * 2))
         .take_while(|&size| size < most)
         .chain([most])

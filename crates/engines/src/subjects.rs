@@ -2,7 +2,7 @@
 
 pub mod fake_engine;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, fs, path::PathBuf, sync::Arc};
 
 use regatta_config::engine_settings::{EngineSettings, GpuSelection};
 use regatta_cuda::WaitMode;
@@ -13,7 +13,7 @@ use regatta_types::{
     documents::EngineKind,
 };
 
-use self::fake_engine::{EngineForm, FakePlan, build, fake_device, installation};
+use self::fake_engine::{EngineForm, FakePlan, build, build_network, fake_device, installation};
 use crate::{
     EngineError, LoadRequest, Loaded, SequenceBuckets, load,
     sim::SimModel,
@@ -213,6 +213,40 @@ impl Subject {
         })
     }
 
+    /// Returns whether models of several networks run on the subject.
+    pub(crate) const fn has_networks(&self) -> bool {
+        self.kind.computes() && !matches!(self.way, DeviceUse::LoopedDla)
+    }
+
+    /// Returns the batches with which models of several networks are tested. They take long, so that only the engines that differ most have all.
+    pub(crate) fn network_batches(&self) -> &'static [usize] {
+        match self.way {
+            DeviceUse::Copies => &[1, 3, 8],
+            DeviceUse::HostMemory => &[8],
+            DeviceUse::FixedBatch | DeviceUse::LoopedDla | DeviceUse::TwoGpus => &[3],
+        }
+    }
+
+    /// Loads a model of several networks, which are in `files`.
+    pub(crate) fn load_networks(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        files: &[PathBuf],
+        batch: usize,
+        streams: usize,
+    ) -> Result<Loaded, EngineError> {
+        if self.kind == EngineKind::Tensorrt {
+            let form = self.engine_form(batch, streams);
+            let _ = fs::remove_dir_all(fixture.path("engines"));
+            for file in files.iter().filter(|file| file.exists()) {
+                build_network(file, &form, fixture, &fixture.path("engines"));
+            }
+        }
+        let engine_request = self.request(fixture, batch, streams);
+        load(&self.load_request(benchmark, fixture, &[batch], (&quick_sim(), &engine_request)))
+    }
+
     /// Returns the request for samples that need no further description.
     fn load_request<'a>(
         &self,
@@ -270,26 +304,39 @@ impl Subject {
         streams: usize,
         lengths: &[usize],
     ) -> EngineRequest {
-        let (way, cache) = (self.way, fixture.path("engines"));
-        let part = batch.div_ceil(way.loops());
         if self.kind == EngineKind::Tensorrt {
             let plan = FakePlan {
                 benchmark,
                 element,
                 lengths,
             };
-            let form = EngineForm {
-                batch: part,
-                profiles: streams,
-                has_fixed_batch: matches!(way, DeviceUse::FixedBatch | DeviceUse::LoopedDla),
-                is_for_dla: way == DeviceUse::LoopedDla,
-            };
-            build(&plan, &form, fixture, &cache);
+            build(
+                &plan,
+                &self.engine_form(batch, streams),
+                fixture,
+                &fixture.path("engines"),
+            );
         }
+        self.request(fixture, batch, streams)
+    }
+
+    /// Returns the form of this subject's engines.
+    fn engine_form(&self, batch: usize, streams: usize) -> EngineForm {
+        EngineForm {
+            batch: batch.div_ceil(self.way.loops()),
+            profiles: streams,
+            has_fixed_batch: matches!(self.way, DeviceUse::FixedBatch | DeviceUse::LoopedDla),
+            is_for_dla: self.way == DeviceUse::LoopedDla,
+        }
+    }
+
+    /// Returns the request to TensorRT for engines in the fixture's cache.
+    fn request(&self, fixture: &Fixture, batch: usize, streams: usize) -> EngineRequest {
+        let way = self.way;
         let shares_a_stream = matches!(way, DeviceUse::Copies | DeviceUse::TwoGpus);
         let unit = UnitRequest {
             engine: None,
-            batch: Some(part),
+            batch: Some(batch.div_ceil(way.loops())),
             streams,
             inference_streams: usize::from(shares_a_stream),
         };
@@ -300,7 +347,7 @@ impl Subject {
         let direct = matches!(way, DeviceUse::HostMemory | DeviceUse::LoopedDla);
         EngineRequest {
             installation: installation(),
-            cache,
+            cache: fixture.path("engines"),
             plugins: Vec::new(),
             calibration: None,
             precision: None,

@@ -2,57 +2,59 @@
 //! made on the CPU; the encoder computes them piece by piece; then prediction and joint network take turns until each stream of the
 //! batch has reached its end. The answer is the symbols.
 //!
-//! `tract` is the only engine that is loaded so. Everything is allocated when the networks are loaded.
+//! Everything is allocated when the networks are loaded.
 
 mod features;
 mod greedy;
 mod stream;
 
-use regatta_types::benchmark::{Model, NetworkState, Transducer};
+use regatta_types::benchmark::{Model, Transducer};
 
 use self::{features::FrameMaker, greedy::TransducerEngine};
 use super::{
     Engine, EngineError, LoadRequest, Loaded,
-    network_loader::{NetworkInputs, NetworkLoader, decoder_batch_sizes, floats, integer},
+    network::{Network as _, NetworkLayout},
+    network_loader::{NetworkLoader, NetworkSource, floats, integer, joined, states},
     waveform::inputs_fault,
 };
 
-/// Loads the engines of the three networks with `load`, and joins them stream by stream.
-pub(super) fn load(
+/// Loads the three networks from `source`, and joins them stream by stream.
+pub(super) fn load<S: NetworkSource>(
     request: &LoadRequest<'_>,
     transducer: &Transducer,
-    load: impl Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>,
+    source: &S,
 ) -> Result<Loaded, EngineError> {
-    let loader = NetworkLoader { request, load };
+    let loader = NetworkLoader { request, source };
     check(&request.benchmark.model, transducer).map_err(|reason| loader.unfit(reason))?;
     let maker = FrameMaker::new(&transducer.features, 0);
-    let of_encoder = NetworkInputs {
-        inputs: &[
+    let of_encoder = NetworkLayout {
+        written: &[
             floats("features", vec![transducer.frames, maker.width()]),
             floats("valid", vec![transducer.frames]),
         ],
-        states: &transducer.encoder_states,
+        kept: &states(&transducer.encoder_states),
+        is_for_network: false,
     };
-    let (description, mut encoders) = loader.network(0, &of_encoder, request.batch_sizes)?;
-    let most = encoders.first().map_or(1, |encoder| encoder.engine().max_batch());
-    // Streams do not speak at the same time, either.
-    let sizes = decoder_batch_sizes(most);
-    let of_prediction = NetworkInputs {
-        inputs: &[integer("symbol")],
-        states: &transducer.prediction_states,
+    let (of_encoders, mut encoders) = loader.encoder(&of_encoder)?;
+    let streams = encoders.first().map_or(1, |encoder| encoder.max_batch());
+    let of_prediction = NetworkLayout {
+        written: &[integer("symbol")],
+        kept: &states(&transducer.prediction_states),
+        is_for_network: false,
     };
-    let (_, mut predictions) = loader.network(1, &of_prediction, &sizes)?;
+    let (of_predictions, mut predictions) = loader.decoder(1, &of_prediction, streams)?;
     let steps = transducer.frames / transducer.frames_per_step;
     let encoded = loader.probe(&mut encoders, steps, "encoder")? / steps;
     let predicted = loader.probe(&mut predictions, 1, "prediction network")?;
-    let of_joint = NetworkInputs {
-        inputs: &[
+    let of_joint = NetworkLayout {
+        written: &[
             floats("encoded", vec![encoded]),
             floats("predicted", vec![predicted]),
         ],
-        states: &[] as &[NetworkState],
+        kept: &[],
+        is_for_network: false,
     };
-    let (_, mut joints) = loader.network(2, &of_joint, &sizes)?;
+    let (of_joints, mut joints) = loader.decoder(2, &of_joint, streams)?;
     let scores = loader.probe(&mut joints, 1, "joint network")?;
     if scores != transducer.symbols + 1 {
         return Err(loader.unfit(format!(
@@ -66,7 +68,7 @@ pub(super) fn load(
         Box::new(engine) as Box<dyn Engine>
     });
     Ok(Loaded {
-        description,
+        description: joined(of_encoders, [of_predictions, of_joints]),
         engines: engines.collect(),
         // The engines read frames, not samples.
         shared: None,

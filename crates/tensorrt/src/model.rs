@@ -19,6 +19,7 @@ pub struct Model {
     path: PathBuf,
     /// The names of the files of weights, relative to the model's directory.
     weights: BTreeSet<String>,
+    outputs: Vec<String>,
     reduced_precision: Option<bool>,
 }
 
@@ -47,6 +48,7 @@ impl Model {
         Ok(Self {
             path: path.to_owned(),
             weights: contents.weights,
+            outputs: contents.outputs,
             reduced_precision: contents.is_complete.then_some(contents.has_reduced_precision),
         })
     }
@@ -55,6 +57,12 @@ impl Model {
     #[must_use]
     pub const fn reduced_precision(&self) -> Option<bool> {
         self.reduced_precision
+    }
+
+    /// Returns the names of the outputs, in the order of the file. An engine may have them in another order.
+    #[must_use]
+    pub fn outputs(&self) -> &[String] {
+        &self.outputs
     }
 
     /// Returns the model's hash in hexadecimal: the SHA-256 of its file, or, with files of weights, of the list of all files
@@ -167,6 +175,14 @@ mod tests {
             assert!(matches!(refused, ModelError::Outside { .. }), "{refused}");
         }
         assert_eq!(read_model(&[]).1.sha256().unwrap(), sha256_hex(&[]));
+    }
+
+    #[test]
+    fn outputs_are_those_of_the_network_and_not_of_its_branches() {
+        let output = |name: &[u8]| field(12, &field(1, name));
+        let branch = field(1, &field(5, &field(6, &output(b"inner"))));
+        let bytes = field(7, &[output(b"scores"), branch, output(b"state_next")].concat());
+        assert_eq!(read_model(&bytes).1.outputs(), ["scores", "state_next"]);
     }
 
     #[test]

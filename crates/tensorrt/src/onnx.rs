@@ -1,4 +1,4 @@
-//! A scanner of ONNX files (onnx.proto of ONNX 1.16). Reads the layers' kinds, the weights' types and the names of further
+//! A scanner of ONNX files (onnx.proto of ONNX 1.16). Reads the layers' kinds, the weights' types and the names of outputs and further
 //! files, and skips the rest of the protobuf message. It does not validate the network: TensorRT does.
 
 use std::{
@@ -20,6 +20,8 @@ const MAX_DEPTH: u32 = 64;
 pub(crate) struct ModelContents {
     /// The names of the files of weights, relative to the model's directory.
     pub(crate) weights: BTreeSet<String>,
+    /// The names of the network's outputs, in their order.
+    pub(crate) outputs: Vec<String>,
     /// Whether there are 16-bit floats among the weights, or Q/DQ operators.
     pub(crate) has_reduced_precision: bool,
     /// Whether the scanner could parse the complete file.
@@ -52,12 +54,16 @@ pub(crate) fn scan(reader: impl Read + Seek, length: u64) -> io::Result<ModelCon
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessageKind {
     Model,
+    /// The graph that is the network itself.
+    Network,
     Graph,
     Function,
     Node,
     Attribute,
     Tensor,
     SparseTensor,
+    /// An output of the network.
+    Output,
     /// An entry of a tensor's `external_data`.
     Entry,
 }
@@ -66,11 +72,15 @@ impl MessageKind {
     /// Returns the kind of message in a field, or `None` for a field that is skipped.
     const fn child(self, field: u64) -> Option<Self> {
         Some(match (self, field) {
-            (Self::Model, 7) | (Self::Attribute, 6 | 11) => Self::Graph,
+            (Self::Model, 7) => Self::Network,
+            (Self::Attribute, 6 | 11) => Self::Graph,
             (Self::Model, 25) => Self::Function,
-            (Self::Graph, 1) | (Self::Function, 7) => Self::Node,
-            (Self::Graph, 5) | (Self::Attribute, 5 | 10) | (Self::SparseTensor, 1 | 2) => Self::Tensor,
-            (Self::Graph, 15) | (Self::Attribute, 22 | 23) => Self::SparseTensor,
+            (Self::Network | Self::Graph, 1) | (Self::Function, 7) => Self::Node,
+            (Self::Network | Self::Graph, 5) | (Self::Attribute, 5 | 10) | (Self::SparseTensor, 1 | 2) => {
+                Self::Tensor
+            }
+            (Self::Network | Self::Graph, 15) | (Self::Attribute, 22 | 23) => Self::SparseTensor,
+            (Self::Network, 12) => Self::Output,
             (Self::Node, 5) => Self::Attribute,
             (Self::Tensor, 13) => Self::Entry,
             _ => return None,
@@ -108,6 +118,12 @@ impl<R: Read + Seek> Scanner<R> {
                         (Some(child), ..) if depth < MAX_DEPTH => self.message(child, inner, depth + 1)?,
                         (_, MessageKind::Node, 4) => {
                             self.contents.has_reduced_precision |= self.string(length, end)? == QUANTIZE;
+                        }
+                        (_, MessageKind::Output, 1) => {
+                            let name = self.string(length, end)?;
+                            self.contents
+                                .outputs
+                                .push(String::from_utf8(name).map_err(|_| invalid_data())?);
                         }
                         (_, MessageKind::Entry, 1) => is_location = self.string(length, end)? == b"location",
                         (_, MessageKind::Entry, 2) if is_location => {

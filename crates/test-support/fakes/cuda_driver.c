@@ -27,18 +27,18 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, N
        CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
 #define GUARD 64
 #define TAG (1ull << 60)
-#define ARGUMENT 512
+#define ARGUMENT 1024
 #define DEVICES 8
 
 typedef struct device { int number, lost; long launches, kernels; } device;
 typedef struct memory { struct memory* next; unsigned char* bytes; size_t size; device* of; } memory;
 typedef struct event { unsigned long set, reached; } event;
-typedef enum { COPY, KERNEL, RECORD, WAIT } kind;
+typedef enum { COPY, COPY_ROWS, CLEAR, KERNEL, RECORD, WAIT } kind;
 typedef struct op {
     struct op* next;
     kind kind;
     void *to, *from;
-    size_t bytes;
+    size_t bytes, rows, to_pitch, from_pitch;
     void (*kernel)(void*);
     event* event;
     unsigned long ticket;
@@ -128,6 +128,10 @@ static void do_op(op* o) {
         if (!bound->lost) o->kernel(o->argument);
     } else if (o->kind == COPY) {
         memcpy(o->to, o->from, o->bytes);
+    } else if (o->kind == COPY_ROWS) {
+        for (size_t row = 0; row < o->rows; ++row) memcpy((char*)o->to + row * o->to_pitch, (char*)o->from + row * o->from_pitch, o->bytes);
+    } else if (o->kind == CLEAR) {
+        memset(o->to, 0, o->bytes);
     }
 }
 
@@ -277,6 +281,39 @@ int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, stream* s) {
     READY_FOR(s);
     void* place = fake_cuda_resolve(from, bytes);
     return place ? give(s, (op){.kind = COPY, .to = to, .from = place, .bytes = bytes}) : INVALID_VALUE;
+}
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, stream* s) {
+    READY_FOR(s);
+    void *place = fake_cuda_resolve(to, bytes), *source = fake_cuda_resolve(from, bytes);
+    return place && source ? give(s, (op){.kind = COPY, .to = place, .from = source, .bytes = bytes}) : INVALID_VALUE;
+}
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, stream* s) {
+    READY_FOR(s);
+    void* place = value ? NULL : fake_cuda_resolve(to, bytes);
+    return place ? give(s, (op){.kind = CLEAR, .to = place, .bytes = bytes}) : INVALID_VALUE;
+}
+/* CUDA_MEMCPY2D; copies within the device alone. */
+typedef struct {
+    size_t from_x, from_y;
+    int from_type;
+    const void* from_host;
+    uint64_t from;
+    void* from_array;
+    size_t from_pitch, to_x, to_y;
+    int to_type;
+    void* to_host;
+    uint64_t to;
+    void* to_array;
+    size_t to_pitch, width, height;
+} rows_copy;
+int cuMemcpy2DAsync_v2(const rows_copy* c, stream* s) {
+    READY_FOR(s);
+    if (c->from_type != 2 || c->to_type != 2 || c->from_x || c->from_y || c->to_x || c->to_y) return INVALID_VALUE;
+    if (c->width > c->from_pitch || c->width > c->to_pitch || !c->height) return INVALID_VALUE;
+    void* place = fake_cuda_resolve(c->to, (c->height - 1) * c->to_pitch + c->width);
+    void* source = fake_cuda_resolve(c->from, (c->height - 1) * c->from_pitch + c->width);
+    if (!place || !source) return INVALID_VALUE;
+    return give(s, (op){.kind = COPY_ROWS, .to = place, .from = source, .bytes = c->width, .rows = c->height, .to_pitch = c->to_pitch, .from_pitch = c->from_pitch});
 }
 
 int cuStreamCreate(stream** s, unsigned flags) {

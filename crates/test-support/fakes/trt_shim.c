@@ -22,7 +22,10 @@
  * With FAKE_TRT_INPUTS=3 the network has three inputs of int32 instead (FAKE_TRT_INPUT=int64 makes them that), named as BERT's: its
  * pixels are mask * (ids - segments), and a second output has every score negated. With FAKE_TRT_FREE the model leaves every dimension
  * of its inputs free, as BERT's reference does, and a build must say what they are. Where it says several lengths, each has profiles, and
- * its first output has a number for each token: its pixel and the sum of all pixels. */
+ * its first output has a number for each token: its pixel and the sum of all pixels.
+ *
+ * With FAKE_TRT_COMPUTES the plan holds the ONNX file, and its engines compute that network (onnx_operations.h). Its outputs are in the
+ * reverse order of the file's, because TensorRT promises no order. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -32,6 +35,8 @@
 #include <unistd.h>
 
 #include "onnx_nodes.h"
+#include "onnx_network.h"
+#include "onnx_operations.h"
 #include "regatta_trt.h"
 
 #ifndef FAKE_ABI
@@ -39,8 +44,10 @@
 #endif
 enum { FP32, FP16, INT8, INT32, INT64 = 8 };
 enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
-enum { PIXELS = 64, CLASSES = 10, TENSORS = 5, VOXEL_CLASSES = 3, LENGTHS = 4 };
+enum { PIXELS = 64, CLASSES = 10, TENSORS = 2 * ONNX_ENDS, VOXEL_CLASSES = 3, LENGTHS = 4 };
 #define PLAN "a fake's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d lengths %d %d %d %d"
+/* Then the ONNX file. */
+#define NETWORK_PLAN "a fake's plan of a network: batch %d to %d profiles %d dla %d\n%n"
 #define TIMINGS "timings of TensorRT %d after %d build(s)"
 
 static char error_words[512];
@@ -54,6 +61,8 @@ struct regatta_trt_engine {
     int input, output, min, max, profiles, dla, format, inputs, level, sram;
     int image[3], lengths[LENGTHS];
     int device, used[64];
+    onnx_network* network; /* NULL unless it computes one */
+    char names[TENSORS][64];
 };
 struct regatta_trt_context {
     regatta_trt_engine* engine;
@@ -89,8 +98,12 @@ static int one_of(const char* variable, const char* const names[], int count, in
 /* Inputs first, then outputs. */
 static const char* const one_input[] = {"image", "scores"};
 static const char* const three_inputs[] = {"input_ids", "input_mask", "segment_ids", "scores", "opposites"};
-static int tensors(const regatta_trt_engine* engine) { return engine->inputs == 3 ? 5 : 2; }
-static const char* name_of(const regatta_trt_engine* engine, int number) { return engine->inputs == 3 ? three_inputs[number] : one_input[number]; }
+static int tensors(const regatta_trt_engine* engine) { return engine->network ? engine->network->input_count + engine->network->output_count : engine->inputs == 3 ? 5 : 2; }
+static const char* name_of(const regatta_trt_engine* engine, int number) { return engine->network ? engine->names[number] : engine->inputs == 3 ? three_inputs[number] : one_input[number]; }
+/* An input or output of a computed network. Outputs are in reverse order. */
+static const onnx_value* end_of(const onnx_network* network, int number) {
+    return number < network->input_count ? &network->inputs[number] : &network->outputs[network->input_count + network->output_count - 1 - number];
+}
 static int number_of(const regatta_trt_engine* engine, const char* name) {
     for (int number = 0; number < tensors(engine); ++number)
         if (!strcmp(name_of(engine, number), name)) return number;
@@ -144,6 +157,39 @@ int32_t regatta_trt_plugins_load(regatta_trt_library* library, const char* path)
 static int input_count(void) { return getenv("FAKE_TRT_INPUTS") ? atoi(getenv("FAKE_TRT_INPUTS")) : 1; }
 static int is_named(const char* name, int number, int inputs) {
     return name ? !strcmp(name, inputs == 3 ? three_inputs[number] : one_input[number]) : inputs == 1;
+}
+
+/* A plan that holds the ONNX file. */
+static int32_t build_network(const regatta_trt_settings* settings) {
+    FILE* file = fopen(settings->onnx, "rb");
+    if (!file) return fail(REGATTA_TRT_MODEL, "Could not open file");
+    fseek(file, 0, SEEK_END);
+    size_t size = (size_t)ftell(file);
+    rewind(file);
+    char* plan = malloc(size + 256);
+    int fixed = settings->dla_core >= 0 || getenv("FAKE_TRT_FIXED"), head = 0;
+    sprintf(plan, NETWORK_PLAN, fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, &head);
+    size = fread(plan + head, 1, size, file);
+    fclose(file);
+    onnx_network* network = onnx_network_read(plan + head, size);
+    if (network) settings->take_plan(settings->user, plan, (size_t)head + size);
+    free(plan);
+    if (!network) return fail(REGATTA_TRT_MODEL, "Failed to parse ONNX model from file");
+    return onnx_network_free(network), REGATTA_TRT_OK;
+}
+/* Reads a plan that holds an ONNX file. */
+static int read_network(regatta_trt_engine* engine, const void* plan, size_t size) {
+    char text[256] = "";
+    int head = 0;
+    memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
+    if (sscanf(text, NETWORK_PLAN, &engine->min, &engine->max, &engine->profiles, &engine->dla, &head) != 4 || !head) return 0;
+    /* The white space of the format takes every byte like it; the file begins behind the line. */
+    head = (int)(strchr(text, '\n') - text) + 1;
+    engine->network = onnx_network_read((const char*)plan + head, size - (size_t)head);
+    if (!engine->network) return 0;
+    engine->inputs = engine->network->input_count;
+    for (int number = 0; number < tensors(engine); ++number) onnx_word(end_of(engine->network, number)->name, engine->names[number], sizeof engine->names[number]);
+    return 1;
 }
 
 /* Whether the settings fix all dynamic dimensions, to possible values. Writes the lengths of sequences where there are several. */
@@ -262,6 +308,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
     if (getenv("FAKE_TRT_PLUGIN") && !has_plugin) return fail(REGATTA_TRT_MODEL, "No importer registered for op: FakeLayer");
+    if (getenv("FAKE_TRT_COMPUTES")) return is_cancelled(settings) ? fail(REGATTA_TRT_CANCELLED, "") : build_network(settings);
     int own = one_of("FAKE_TRT_INPUT", types, 9, FP32), input = settings->input_type >= 0 ? settings->input_type : own;
     int lengths[LENGTHS] = {0};
     int32_t status = check_headers(settings);
@@ -291,7 +338,8 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     char text[256] = "";
     regatta_trt_engine read = {.library = library};
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
-    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs, &read.image[0], &read.image[1], &read.image[2], &read.level, &read.sram, &read.lengths[0], &read.lengths[1], &read.lengths[2], &read.lengths[3]) != 17)
+    int is_network = read_network(&read, plan, size);
+    if (!is_network && sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs, &read.image[0], &read.image[1], &read.image[2], &read.level, &read.sram, &read.lengths[0], &read.lengths[1], &read.lengths[2], &read.lengths[3]) != 17)
         return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
     if (getenv("FAKE_TRT_PLUGIN") && !has_plugin) return fail(REGATTA_TRT_PLAN, "Cannot find plugin: FakeLayer, version: 1");
     if (getenv("FAKE_TRT_REFUSES")) return fail(REGATTA_TRT_PLAN, getenv("FAKE_TRT_REFUSES"));
@@ -301,7 +349,10 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     **engine = read;
     return REGATTA_TRT_OK;
 }
-void regatta_trt_engine_close(regatta_trt_engine* engine) { free(engine); }
+void regatta_trt_engine_close(regatta_trt_engine* engine) {
+    onnx_network_free(engine->network);
+    free(engine);
+}
 static int length_count(const regatta_trt_engine* engine) {
     int count = 0;
     while (count < LENGTHS && engine->lengths[count]) ++count;
@@ -314,6 +365,12 @@ int32_t regatta_trt_engine_tensors(const regatta_trt_engine* engine) { return te
 static int output_type(const regatta_trt_engine* engine) { return engine->output ? INT32 : engine->input == FP16 ? FP16 : FP32; }
 int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t number, regatta_trt_tensor* tensor) {
     int64_t batch = engine->min < engine->max ? -1 : engine->max;
+    if (engine->network) {
+        const onnx_value* end = end_of(engine->network, number);
+        *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), end->type == ONNX_INT64 ? INT64 : end->type == ONNX_INT32 ? INT32 : end->type == ONNX_FLOAT16 ? FP16 : FP32, end->rank, {batch}, LINEAR};
+        for (int axis = 1; axis < end->rank; ++axis) tensor->dims[axis] = end->dims[axis];
+        return REGATTA_TRT_OK;
+    }
     if (length_count(engine))
         *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), !is_input(engine, number) ? FP32 : engine->input == INT64 ? INT64 : INT32, 2, {batch, length_count(engine) > 1 ? -1 : engine->lengths[0]}, LINEAR};
     else if (engine->inputs == 3)
@@ -357,6 +414,12 @@ void regatta_trt_context_close(regatta_trt_context* context) {
 }
 int32_t regatta_trt_context_shape(regatta_trt_context* context, const char* input, const int64_t* dims, int32_t rank) {
     int number = number_of(context->engine, input);
+    if (context->engine->network) {
+        const onnx_value* end = is_input(context->engine, number) ? end_of(context->engine->network, number) : NULL;
+        int fits = end && rank == end->rank && dims[0] >= context->engine->min && dims[0] <= context->engine->max;
+        for (int axis = 1; fits && axis < rank; ++axis) fits = dims[axis] == end->dims[axis];
+        return fits ? (context->batches[number] = dims[0], REGATTA_TRT_OK) : fail(REGATTA_TRT_RUN, "the shape is not within the profile");
+    }
     if (!is_input(context->engine, number) || rank != (context->engine->inputs == 3 ? 2 : context->engine->image[0] < 0 ? 5 : 4) || dims[0] < context->engine->min || dims[0] > context->engine->max || (context->length && dims[1] != context->length))
         return fail(REGATTA_TRT_RUN, "the shape is not within the profile");
     return context->batches[number] = dims[0], REGATTA_TRT_OK;
@@ -433,8 +496,22 @@ static void compute_volume(const regatta_trt_context* context) {
         }
     }
 }
+static void compute_network(const regatta_trt_context* context) {
+    const onnx_network* network = context->engine->network;
+    void* places[TENSORS];
+    int count = tensors(context->engine);
+    for (int number = 0; number < count; ++number) {
+        const onnx_value* end = end_of(network, number);
+        size_t bytes = (size_t)(context->batches[0] * onnx_product(end->dims, 1, end->rank)) * onnx_size(end->type);
+        /* Outputs are in the file's order here. */
+        void** place = &places[number < network->input_count ? number : network->input_count + (int)(end - network->outputs)];
+        if (!(*place = resolve(context->addresses[number], bytes))) return;
+    }
+    if (!onnx_compute(network, context->batches[0], places, places + network->input_count)) abort();
+}
 static void compute(void* argument) {
     const regatta_trt_context* context = argument;
+    if (context->engine->network) return compute_network(context);
     if (context->length) return compute_sequences(context);
     if (context->engine->inputs == 3) return compute_three(context);
     if (context->engine->image[0] < 0) return compute_volume(context);

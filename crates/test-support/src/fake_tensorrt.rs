@@ -133,6 +133,7 @@ fn compile(fake: &str, library: &Path, flags: &[&str]) {
         .arg(library)
         .args(flags)
         .arg(source)
+        .arg("-lm")
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");

@@ -358,7 +358,7 @@ declare! {
 
     /// The GPU's engine, by its key in the cache or by its directory.
     gpu_engine: String {
-        value_type: Text("an engine's key, or its directory"),
+        value_type: Text("an engine's key, or its directory; for several networks all, separated by commas"),
         default: "the one that fits",
         engines: &[Tensorrt],
         ignored_by: &[Sim],

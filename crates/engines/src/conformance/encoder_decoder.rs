@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, fs};
 use regatta_types::{benchmark::EncoderDecoder, documents::EngineKind};
 use serde_json::json;
 
-use super::speech::{Speech, infer};
+use super::{
+    speech::{Speech, infer},
+    subjects::{Subject, subjects},
+};
 
 type Change = fn(&mut EncoderDecoder);
 
@@ -71,8 +74,8 @@ fn reference(speech: &Speech) -> Vec<(Vec<u8>, Vec<usize>)> {
     (0..speech.lengths.len()).map(of).collect()
 }
 
-#[test]
-fn transcripts_are_those_of_the_reference_in_every_batch() {
+/// Compares the symbols and the numbers of tokens with the reference's, on engines of this kind.
+fn compare_on(kind: EngineKind) {
     let Some(speech) = whisper() else { return };
     let theirs = reference(&speech);
     // Otherwise the test would show little.
@@ -80,30 +83,51 @@ fn transcripts_are_those_of_the_reference_in_every_batch() {
     let kinds: BTreeSet<usize> = theirs.iter().flat_map(|(_, tokens)| tokens).copied().collect();
     assert!(lengths.len() > 3 && kinds.len() > 12, "{theirs:?}");
     let all: Vec<usize> = (0..theirs.len()).collect();
-    for batch in [1, 3, 8] {
-        let mut engines = speech.load(batch).map_err(anyhow::Error::from).unwrap();
-        let engine = engines[0].as_mut();
-        // The longest token has eight letters.
-        assert_eq!(
-            (engine.max_batch(), engine.answer_bytes()),
-            (batch, 8 * MOST_TOKENS)
-        );
-        // Streams of a batch end at different times, and the next batch finds no trace of the last.
-        for indices in all.chunks(batch).chain(all.chunks(batch).rev()) {
-            let ours = infer(engine, indices, &speech.arena(indices));
-            for (index, ours) in indices.iter().zip(ours) {
-                let (symbols, tokens) = &theirs[*index];
-                let count = i64::try_from(tokens.len()).unwrap();
-                assert_eq!(
-                    ours,
-                    (symbols.clone(), count),
-                    "waveform {index}, batches of {batch}"
-                );
+    let of_kind = |subject: &Subject| subject.kind == kind && subject.has_networks();
+    for subject in subjects().into_iter().filter(of_kind) {
+        for &batch in subject.network_batches() {
+            let engines = speech.load_on(&subject, batch, 1).map_err(anyhow::Error::from);
+            let mut engines = engines.unwrap_or_else(|error| panic!("{subject}: {error:#}"));
+            let engine = engines[0].as_mut();
+            // The longest token has eight letters.
+            assert_eq!(
+                (engine.max_batch(), engine.answer_bytes()),
+                (batch, 8 * MOST_TOKENS)
+            );
+            // Streams of a batch end at different times, and the next batch finds no trace of the last.
+            for indices in all.chunks(batch).chain(all.chunks(batch).rev()) {
+                let ours = infer(engine, indices, &speech.arena(indices));
+                for (index, ours) in indices.iter().zip(ours) {
+                    let (symbols, tokens) = &theirs[*index];
+                    let count = i64::try_from(tokens.len()).unwrap();
+                    assert_eq!(
+                        ours,
+                        (symbols.clone(), count),
+                        "{subject}, waveform {index}, batches of {batch}"
+                    );
+                }
             }
+            if batch == 3 {
+                speech.check_allocations(&subject, engine, &all[..batch]);
+            }
+            drop(engines);
+            assert_eq!(subject.live_on_device(), 0, "{subject}");
         }
     }
 }
 
+#[cfg(feature = "tract")]
+#[test]
+fn transcripts_on_the_cpu_are_those_of_the_reference_in_every_batch() {
+    compare_on(EngineKind::Tract);
+}
+
+#[test]
+fn transcripts_on_tensorrt_are_those_of_the_reference_in_every_batch() {
+    compare_on(EngineKind::Tensorrt);
+}
+
+#[cfg(feature = "tract")]
 #[test]
 fn suppressed_tokens_are_never_generated() {
     let Some(mut speech) = whisper() else { return };
@@ -117,6 +141,7 @@ fn suppressed_tokens_are_never_generated() {
     assert_eq!(ours[0].0, theirs[3].0);
 }
 
+#[cfg(feature = "tract")]
 #[test]
 fn what_is_no_encoder_and_decoder_or_waveform_is_refused() {
     let Some(mut speech) = whisper() else { return };
@@ -128,9 +153,6 @@ fn what_is_no_encoder_and_decoder_or_waveform_is_refused() {
         let expected = format!("a waveform has {length} values, but 1 to 480000 are needed");
         speech.check_refused_length(engine, length, &expected);
     }
-    let error = speech.load_on(EngineKind::Tensorrt, 1).err().unwrap().to_string();
-    let expected = "the tensorrt engine does not compute the transcripts of whisper";
-    assert!(error.contains(expected), "{error}");
     let cases: [(Change, &str); 7] = [
         (
             |networks| networks.prompt[2] = 66,
@@ -165,4 +187,30 @@ fn what_is_no_encoder_and_decoder_or_waveform_is_refused() {
         |benchmark| benchmark.model.further_inputs.clear(),
         "needs two inputs: a waveform and its length",
     );
+}
+
+#[test]
+fn what_tensorrt_cannot_run_as_an_encoder_and_decoder_is_refused() {
+    let Some(mut speech) = whisper() else { return };
+    let cases: [(Change, &str); 3] = [
+        (
+            |networks| networks.width = 64,
+            "its encoder has 192000 values, but keys and values of 1500 steps have 384000",
+        ),
+        (
+            |networks| networks.most_tokens = 23,
+            "decoder.onnx does not fit the benchmark whisper: its engine takes fp32 [1, 2, 2, 27, 32] cache, but a sample is fp32 linear [2, 2, 26, 32] cache",
+        ),
+        (
+            |networks| networks.features.bands = 80,
+            "encoder.onnx does not fit the benchmark whisper: its engine takes fp32 [1, 128, 3000] features, but",
+        ),
+    ];
+    for (change, expected) in cases {
+        speech.check_refused_on(
+            &Subject::of(EngineKind::Tensorrt),
+            |benchmark| change(benchmark.model.encoder_decoder.as_mut().unwrap()),
+            expected,
+        );
+    }
 }

@@ -11,8 +11,8 @@ use regatta_test_support::{fixture::Fixture, oracle};
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
 use super::samples;
-use crate::subjects::Subject;
-use crate::{Answers, Batch, Engine, EngineError, Input};
+use crate::{Answers, Batch, Engine, EngineError, Input, subjects::Subject};
+use regatta_test_support::counting_allocator::allocations;
 
 /// Waveforms and networks of a benchmark of speech.
 pub(super) struct Speech {
@@ -80,26 +80,31 @@ impl Speech {
         indices.iter().flat_map(sample).collect()
     }
 
+    #[cfg(feature = "tract")]
     pub(super) fn load(&self, batch: usize) -> Result<Vec<Box<dyn Engine>>, EngineError> {
-        self.load_on(EngineKind::Tract, batch)
+        self.load_on(&Subject::of(EngineKind::Tract), batch, 1)
     }
 
     pub(super) fn load_on(
         &self,
-        kind: EngineKind,
+        subject: &Subject,
         batch: usize,
+        streams: usize,
     ) -> Result<Vec<Box<dyn Engine>>, EngineError> {
-        let subject = Subject::of(kind);
-        let loaded = subject.load_for(&self.benchmark, &self.fixture, "fp32", &[batch], 1);
+        let networks = self.benchmark.model.networks().into_iter();
+        let networks: Vec<PathBuf> = networks.map(|file| self.fixture.path(&file)).collect();
+        let loaded = subject.load_networks(&self.benchmark, &self.fixture, &networks, batch, streams);
         loaded.map(|loaded| loaded.engines)
     }
 
+    #[cfg(feature = "tract")]
     /// Checks that the engine refuses a waveform of this length beside a good one, with `expected` in its error.
     pub(super) fn check_refused_length(&mut self, engine: &mut dyn Engine, length: i32, expected: &str) {
         let error = self.infer_length(engine, length).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
 
+    #[cfg(feature = "tract")]
     /// Computes a waveform of this length after one of its own length.
     pub(super) fn infer_length(&mut self, engine: &mut dyn Engine, length: i32) -> Result<(), String> {
         self.lengths[1] = length;
@@ -112,14 +117,52 @@ impl Speech {
         inferred.map_err(|error| format!("{:#}", anyhow::Error::from(error)))
     }
 
+    #[cfg(feature = "tract")]
     /// Checks that the changed benchmark is refused, with `expected` in the error.
     pub(super) fn check_refused(&mut self, change: impl FnOnce(&mut Benchmark), expected: &str) {
+        self.check_refused_on(&Subject::of(EngineKind::Tract), change, expected);
+    }
+
+    /// As [`check_refused`](Self::check_refused), on another engine.
+    pub(super) fn check_refused_on(
+        &mut self,
+        subject: &Subject,
+        change: impl FnOnce(&mut Benchmark),
+        expected: &str,
+    ) {
         let whole = self.benchmark.clone();
         change(&mut self.benchmark);
-        let error = self.load(1).err().unwrap();
+        let error = self.load_on(subject, 1, 1).err().unwrap();
         let error = format!("{:#}", anyhow::Error::from(error));
-        assert!(error.contains(expected), "{error}");
+        assert!(error.contains(expected), "{subject}: {error}");
         self.benchmark = whole;
+    }
+
+    /// Checks that the second batch of these samples, and later ones, allocate nothing on the host or the device. tract is not checked, because
+    /// it allocates within its library.
+    pub(super) fn check_allocations(&self, subject: &Subject, engine: &mut dyn Engine, indices: &[usize]) {
+        if subject.kind == EngineKind::Tract {
+            return;
+        }
+        let (arena, samples) = (self.arena(indices), samples(indices));
+        let mut answers = Answers::default();
+        answers.reserve(indices.len(), engine.answer_bytes());
+        let (mut on_host, mut on_device) = (0, 0);
+        for round in 0..3 {
+            if round == 1 {
+                on_device = subject.allocations_on_device();
+                on_host = allocations();
+            }
+            answers.clear();
+            let batch = Batch {
+                samples: &samples,
+                input: Input::Contiguous(&arena),
+            };
+            engine.infer(&batch, &mut answers).unwrap();
+        }
+        // Asking the device allocates memory.
+        assert_eq!(allocations(), on_host, "{subject}");
+        assert_eq!(subject.allocations_on_device(), on_device, "{subject}");
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::fs;
 
-use regatta_types::{
-    benchmark::{Dtype, NetworkState, Transducer},
-    documents::EngineKind,
-};
+#[cfg(feature = "tract")]
+use regatta_types::benchmark::{Dtype, Transducer};
+use regatta_types::{benchmark::NetworkState, documents::EngineKind};
 
-use super::speech::{Speech, infer};
+use super::{
+    speech::{Speech, infer},
+    subjects::{Subject, subjects},
+};
 
 /// The features of the encoder's layers.
 const HIDDEN: usize = 32;
@@ -40,9 +42,8 @@ fn resize(states: &mut [NetworkState], features: usize) {
     }
 }
 
-#[test]
-fn transcripts_are_those_of_the_reference_in_every_batch() {
-    let Some(speech) = rnnt() else { return };
+/// Returns the symbols of each waveform that the reference finds.
+fn reference(speech: &Speech) -> Vec<Vec<u8>> {
     let place = speech.place();
     let [weights, waveforms, lengths] =
         ["weights.npz", "waveform.npy", "length.npy"].map(|name| place.join(name));
@@ -67,24 +68,57 @@ fn transcripts_are_those_of_the_reference_in_every_batch() {
     kinds.sort_unstable();
     kinds.dedup();
     assert!(kinds.len() > 8, "{kinds:?}");
-    for batch in [1, 3, 16] {
-        let mut engines = speech.load(batch).map_err(anyhow::Error::from).unwrap();
-        let engine = engines[0].as_mut();
-        assert_eq!((engine.max_batch(), engine.answer_bytes()), (batch, 250 * 30));
-        // Streams of a batch end at different times, and the next batch finds no trace of the last.
-        for indices in all.chunks(batch).chain(all.chunks(batch).rev()) {
-            let ours = infer(engine, indices, &speech.arena(indices));
-            for (index, (ours, tokens)) in indices.iter().zip(ours) {
-                assert_eq!(
-                    (&ours, tokens),
-                    (&theirs[*index], 0),
-                    "utterance {index}, batches of {batch}"
-                );
+    theirs
+}
+
+/// Compares the symbols with the reference's, on engines of this kind.
+fn compare_on(kind: EngineKind) {
+    let Some(speech) = rnnt() else { return };
+    let theirs = reference(&speech);
+    let all: Vec<usize> = (0..theirs.len()).collect();
+    let of_kind = |subject: &Subject| subject.kind == kind && subject.has_networks();
+    for subject in subjects().into_iter().filter(of_kind) {
+        for &batch in subject.network_batches() {
+            let engines = speech.load_on(&subject, batch, 2).map_err(anyhow::Error::from);
+            let mut engines = engines.unwrap_or_else(|error| panic!("{subject}: {error:#}"));
+            assert_eq!(engines.len(), 2 * subject.units(), "{subject}");
+            for (number, engine) in engines.iter_mut().enumerate() {
+                let engine = engine.as_mut();
+                assert_eq!((engine.max_batch(), engine.answer_bytes()), (batch, 250 * 30));
+                // Streams of a batch end at different times, and the next batch finds no trace of the last.
+                let batches = all.chunks(batch).chain(all.chunks(batch).rev());
+                for indices in batches.take(if number == 0 { usize::MAX } else { 2 }) {
+                    let ours = infer(engine, indices, &speech.arena(indices));
+                    for (index, (ours, tokens)) in indices.iter().zip(ours) {
+                        assert_eq!(
+                            (&ours, tokens),
+                            (&theirs[*index], 0),
+                            "{subject}, utterance {index}, batches of {batch}"
+                        );
+                    }
+                }
+                if number == 0 {
+                    speech.check_allocations(&subject, engine, &all[..batch.min(all.len())]);
+                }
             }
+            drop(engines);
+            assert_eq!(subject.live_on_device(), 0, "{subject}");
         }
     }
 }
 
+#[cfg(feature = "tract")]
+#[test]
+fn transcripts_on_the_cpu_are_those_of_the_reference_in_every_batch() {
+    compare_on(EngineKind::Tract);
+}
+
+#[test]
+fn transcripts_on_tensorrt_are_those_of_the_reference_in_every_batch() {
+    compare_on(EngineKind::Tensorrt);
+}
+
+#[cfg(feature = "tract")]
 #[test]
 fn halves_make_the_transcript_of_their_values() {
     let Some(mut speech) = rnnt() else { return };
@@ -102,6 +136,7 @@ fn halves_make_the_transcript_of_their_values() {
     assert!(of_floats[0].0.len() > 10, "{of_floats:?}");
 }
 
+#[cfg(feature = "tract")]
 #[test]
 fn what_is_no_transducer_or_waveform_is_refused() {
     let Some(mut speech) = rnnt() else { return };
@@ -114,9 +149,6 @@ fn what_is_no_transducer_or_waveform_is_refused() {
         let expected = format!("a waveform has {length} values, but 257 to 240000 are needed");
         speech.check_refused_length(engine, length, &expected);
     }
-    let error = speech.load_on(EngineKind::Tensorrt, 1).err().unwrap().to_string();
-    let expected = "the tensorrt engine does not compute the transcripts of rnnt";
-    assert!(error.contains(expected), "{error}");
     for change in [
         |transducer: &mut Transducer| transducer.frames = 0,
         |transducer: &mut Transducer| transducer.frames = 51,
@@ -143,5 +175,50 @@ fn what_is_no_transducer_or_waveform_is_refused() {
     speech.check_refused(
         |benchmark| benchmark.model.transducer.as_mut().unwrap().joint = "other.onnx".to_owned(),
         "other.onnx cannot be read",
+    );
+}
+
+#[test]
+fn what_tensorrt_cannot_run_as_a_transducer_is_refused() {
+    let Some(mut speech) = rnnt() else { return };
+    let tensorrt = Subject::of(EngineKind::Tensorrt);
+    speech.check_refused_on(
+        &tensorrt,
+        |benchmark| benchmark.model.transducer.as_mut().unwrap().frames = 48,
+        "encoder.onnx does not fit the benchmark rnnt: its engine takes fp32 [1, 50, 240] features, but a sample is fp32 linear [48, 240] features",
+    );
+    speech.check_refused_on(
+        &tensorrt,
+        |benchmark| {
+            let states = &mut benchmark.model.transducer.as_mut().unwrap().prediction_states;
+            states[1].name = "other".to_owned();
+        },
+        "prediction.onnx does not fit the benchmark rnnt: its engine takes int32 [1] symbol, fp32 [1, 24] hidden_0",
+    );
+    speech.check_refused_on(
+        &tensorrt,
+        |benchmark| {
+            let states = &mut benchmark.model.transducer.as_mut().unwrap().encoder_states;
+            states.pop();
+        },
+        "both need the same inputs with the same names",
+    );
+    speech.check_refused_on(
+        &tensorrt,
+        |benchmark| benchmark.model.transducer.as_mut().unwrap().symbols = 27,
+        "its joint network has 29 scores, but 27 symbols and the blank are needed",
+    );
+    speech.check_refused_on(
+        &tensorrt,
+        |benchmark| benchmark.model.transducer.as_mut().unwrap().joint = "other.onnx".to_owned(),
+        "other.onnx cannot be read",
+    );
+    let on_dla = subjects()
+        .into_iter()
+        .find(|subject| subject.kind == EngineKind::Tensorrt && !subject.has_networks());
+    speech.check_refused_on(
+        &on_dla.unwrap(),
+        |_| {},
+        "a model of several networks runs on GPUs, and DLA was requested; hint: leave out max_dlas",
     );
 }

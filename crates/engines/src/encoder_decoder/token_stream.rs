@@ -6,8 +6,6 @@ use crate::numbers::largest;
 
 /// The tokens of a sample.
 pub(super) struct TokenStream {
-    /// The position of the token that the decoder gets next.
-    pub(super) position: usize,
     /// The generated tokens, with the one that ends the transcript.
     pub(super) generated: Vec<usize>,
     pub(super) transcript: Vec<u8>,
@@ -17,31 +15,25 @@ impl TokenStream {
     /// Makes a stream for transcripts of up to `bytes` bytes.
     pub(super) fn new(most_tokens: usize, bytes: usize) -> Self {
         Self {
-            position: 0,
             generated: Vec::with_capacity(most_tokens),
             transcript: Vec::with_capacity(bytes),
         }
     }
 
     pub(super) fn begin(&mut self) {
-        self.position = 0;
         self.generated.clear();
         self.transcript.clear();
     }
 
-    /// Returns the token that the decoder gets next.
-    pub(super) fn token(&self, prompt: &[usize]) -> usize {
-        let generated = self.position.checked_sub(prompt.len());
-        let token = generated.map_or_else(|| prompt.get(self.position), |number| self.generated.get(number));
+    /// Returns the token that the decoder gets at a position.
+    pub(super) fn token(&self, position: usize, prompt: &[usize]) -> usize {
+        let generated = position.checked_sub(prompt.len());
+        let token = generated.map_or_else(|| prompt.get(position), |number| self.generated.get(number));
         token.copied().unwrap_or(0)
     }
 
-    /// Takes the scores of the token after this position: the best is generated, unless the prompt has it.
-    pub(super) fn take(&mut self, scores: &[u8], prompt: &[usize], is_suppressed: &[bool]) {
-        self.position += 1;
-        if self.position < prompt.len() {
-            return;
-        }
+    /// Takes the scores of the next token: the best is generated.
+    pub(super) fn take(&mut self, scores: &[u8], is_suppressed: &[bool]) {
         let scores = scores.as_chunks().0.iter().zip(is_suppressed);
         let best = largest(scores.map(|(bytes, is_suppressed)| {
             if *is_suppressed {

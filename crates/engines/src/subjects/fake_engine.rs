@@ -11,8 +11,8 @@ use libloading::Library;
 use regatta_cuda::Driver;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_tensorrt::{
-    BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InputShape, InstalledTensorRt,
-    IoFormat, Precision, ShimDirectories, TensorRt,
+    BuildOutput, BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InputShape,
+    InstalledTensorRt, IoFormat, Precision, ShimDirectories, TensorRt,
 };
 use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture};
 use regatta_types::benchmark::Benchmark;
@@ -87,9 +87,39 @@ pub(super) struct EngineForm {
 /// Stores one engine in the cache, and removes others.
 pub(super) fn build(plan: &FakePlan<'_>, form: &EngineForm, fixture: &Fixture, cache: &Path) {
     let _ = fs::remove_dir_all(cache);
-    let batch = u32::try_from(form.batch).unwrap();
+    let settings = settings(&model(fixture), form);
+    let tensorrt = tensorrt();
+    let mut built = tensorrt.build(&settings, &mut |_| true, None).unwrap();
+    built.plan = plan_for(&built.plan, plan);
     let settings = BuildSettings {
+        input_shapes: plan.input_shapes(),
+        ..settings
+    };
+    store(&tensorrt, &settings, &built, cache);
+}
+
+/// Stores an engine that computes a network, beside others.
+pub(super) fn build_network(onnx: &Path, form: &EngineForm, fixture: &Fixture, cache: &Path) {
+    let settings = settings(onnx, form);
+    let tensorrt = tensorrt();
+    let of_pixels = BuildSettings {
         onnx: model(fixture),
+        ..settings.clone()
+    };
+    let mut built = tensorrt.build(&of_pixels, &mut |_| true, None).unwrap();
+    // As the fake does with FAKE_TRT_COMPUTES.
+    let head = format!(
+        "a fake's plan of a network: batch {} to {} profiles {} dla -1\n",
+        settings.min_batch, settings.batch, settings.profiles
+    );
+    built.plan = [head.into_bytes(), fs::read(onnx).unwrap()].concat();
+    store(&tensorrt, &settings, &built, cache);
+}
+
+fn settings(onnx: &Path, form: &EngineForm) -> BuildSettings {
+    let batch = u32::try_from(form.batch).unwrap();
+    BuildSettings {
+        onnx: onnx.to_owned(),
         precision: Precision::AsInNetwork,
         batch,
         min_batch: if form.has_fixed_batch { batch } else { 1 },
@@ -106,20 +136,16 @@ pub(super) fn build(plan: &FakePlan<'_>, form: &EngineForm, fixture: &Fixture, c
         output: IoFormat::default(),
         timing_cache: Vec::new(),
         calibration_cache: Vec::new(),
-    };
-    let tensorrt = tensorrt();
-    let mut built = tensorrt.build(&settings, &mut |_| true, None).unwrap();
-    built.plan = plan_for(&built.plan, plan);
-    let settings = BuildSettings {
-        input_shapes: plan.input_shapes(),
-        ..settings
-    };
-    let onnx = fs::read(model(fixture)).unwrap();
+    }
+}
+
+fn store(tensorrt: &TensorRt, settings: &BuildSettings, built: &BuildOutput, cache: &Path) {
+    let onnx = fs::read(&settings.onnx).unwrap();
     let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
     let devices = driver.devices().unwrap();
     let entry = CacheEntry {
         manifest: EngineManifest::new(
-            &settings,
+            settings,
             sha256_hex(&onnx),
             tensorrt.version(),
             chip(devices.first()),
@@ -130,7 +156,7 @@ pub(super) fn build(plan: &FakePlan<'_>, form: &EngineForm, fixture: &Fixture, c
         tensors: Vec::new(),
         placement: built.placement.clone(),
     };
-    EngineCache::new(cache.to_owned()).store(&entry, &built).unwrap();
+    EngineCache::new(cache.to_owned()).store(&entry, built).unwrap();
 }
 
 impl FakePlan<'_> {

@@ -55,19 +55,39 @@ pub(super) fn choose(
         batch: unit_request.batch.unwrap_or(requested_batch(request)),
     };
     match &unit_request.engine {
-        Some(named) => query.named(Path::new(named)),
+        Some(names) => query.named(query.name_of_model(names)?),
         None => query.best(query.candidates()?),
     }
 }
 
 impl EngineQuery<'_> {
-    /// Returns the engine with a key or directory, if it meets the requirements.
-    fn named(&self, name: &Path) -> Result<(CacheEntry, Vec<u8>), EngineError> {
-        let place = if name.is_dir() {
+    /// Returns the name of this model's engine, of several names separated by commas. A single name is returned whatever it names.
+    fn name_of_model<'n>(&self, names: &'n str) -> Result<&'n Path, EngineError> {
+        if !names.contains(',') {
+            return Ok(Path::new(names));
+        }
+        let is_of_model = |name: &&Path| {
+            CacheEntry::read(&self.place(name))
+                .is_ok_and(|(entry, _)| entry.manifest.onnx_sha256 == self.here.onnx_sha256)
+        };
+        let mut paths = names.split(',').map(|name| Path::new(name.trim()));
+        paths
+            .find(is_of_model)
+            .ok_or_else(|| self.none(format!("none of {names} was built from this model")))
+    }
+
+    /// Returns the directory of an engine that is named by key or directory.
+    fn place(&self, name: &Path) -> PathBuf {
+        if name.is_dir() {
             name.to_owned()
         } else {
             self.request.tensorrt.cache.join(name)
-        };
+        }
+    }
+
+    /// Returns the engine with a key or directory, if it meets the requirements.
+    fn named(&self, name: &Path) -> Result<(CacheEntry, Vec<u8>), EngineError> {
+        let place = self.place(name);
         let (entry, plan) = CacheEntry::read(&place).map_err(EngineError::tensorrt_unavailable)?;
         let manifest = &entry.manifest;
         manifest

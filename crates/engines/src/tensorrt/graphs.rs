@@ -19,4 +19,10 @@ impl GraphSet {
             .find(|(size, _)| *size == rows)
             .map(|(_, graph)| graph)
     }
+
+    /// Returns the rows of the smallest graph that computes `rows` rows or more.
+    pub(super) fn at_least(&self, rows: usize) -> Option<usize> {
+        let sizes = self.0.iter().map(|&(size, _)| size);
+        sizes.filter(|&size| size >= rows).min()
+    }
 }

@@ -2,7 +2,10 @@
 //! `tensors` describes the memory layout of samples.
 
 use regatta_tensorrt::{CacheEntry, InputShape};
-use regatta_types::{benchmark::Model, layout::Layout};
+use regatta_types::{
+    benchmark::{Dtype, Model},
+    layout::Layout,
+};
 
 use super::{
     convert::{Conversion, Element},
@@ -65,14 +68,19 @@ pub(super) fn in_words(engine_request: &EngineRequest) -> String {
 
 /// Returns whether an engine's inputs accept the model's samples, as far as is known before it is loaded.
 pub(super) fn take_samples(entry: &CacheEntry, model: &Model, sequences: &SequenceBuckets) -> bool {
-    let samples = model.input_dtype;
-    let takes = |kind: &str| {
+    let takes = |kind: &str, samples: Dtype| {
         Element::named(kind).is_some_and(|element| Conversion::between(samples, element).is_some())
+    };
+    let samples_of = |name: &str| {
+        let named = model.inputs().find(|input| input.name == Some(name));
+        named.map_or(model.input_dtype, |input| input.dtype)
     };
     let built = entry.manifest.input.element;
     let known = entry.tensors.iter().filter(|tensor| tensor.input);
-    known.clone().all(|input| takes(&input.kind))
-        && (known.count() > 0 || built.is_none_or(|element| takes(&element.to_string())))
+    known
+        .clone()
+        .all(|input| takes(&input.kind, samples_of(&input.name)))
+        && (known.count() > 0 || built.is_none_or(|element| takes(&element.to_string(), model.input_dtype)))
         && has_shapes(&entry.manifest.input_shapes, model, sequences)
 }
 
@@ -95,6 +103,8 @@ pub(super) fn shape_flags(model: &Model, sequences: &SequenceBuckets) -> String 
     let shapes = sequences::input_shapes(model, sequences);
     shapes
         .iter()
+        // An input of one number for each sample has no other dimension.
+        .filter(|shape| !shape.dims.is_empty())
         .map(|shape| format!(" --input-shape {shape}"))
         .collect()
 }

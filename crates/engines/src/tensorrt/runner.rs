@@ -6,15 +6,16 @@
 
 use std::{error::Error, sync::Arc};
 
-use regatta_cuda::{Context, CudaError, Event, Graph, Stream, WaitMode};
-use regatta_tensorrt::{Engine as TrtEngine, ExecutionError};
-use regatta_types::{benchmark::Response, documents::EngineKind};
+use regatta_cuda::{Context, Event, Graph, Stream, WaitMode};
+use regatta_tensorrt::Engine as TrtEngine;
+use regatta_types::benchmark::Response;
 
 use super::{
     Graphs,
     convert::{self, Conversion},
     graphs::GraphSet,
     length_context::{LengthContext, TensorMemory},
+    lost_device::{LostDevice, RunnerError},
     memory::Buffer,
     samples::SharedSamples,
     tensors::{Row, Tensors},
@@ -65,28 +66,7 @@ pub(super) struct Runner {
     setup: Setup,
     /// Most samples in one batch of the engine.
     part: usize,
-    /// The error by which the device was lost. Nothing is enqueued after it.
-    lost: Option<CudaError>,
-}
-
-/// Why a batch was not computed.
-#[derive(Debug, thiserror::Error)]
-enum RunnerError {
-    #[error(transparent)]
-    Cuda(#[from] CudaError),
-    #[error(transparent)]
-    TensorRt(#[from] ExecutionError),
-    /// The device failed earlier, and all further calls to it fail.
-    #[error("this process has lost the device in an earlier batch")]
-    Lost(#[source] CudaError),
-}
-
-/// The error with the name of the unit.
-#[derive(Debug, thiserror::Error)]
-#[error("on {unit}")]
-struct OnUnit {
-    unit: String,
-    source: RunnerError,
+    lost: LostDevice,
 }
 
 /// TensorRT frees an engine's memory on the current device of the thread.
@@ -153,7 +133,7 @@ impl Runner {
             computed: Event::new(context)?,
             done: Event::new(context)?,
             part,
-            lost: None,
+            lost: LostDevice::default(),
             setup,
         })
     }
@@ -224,20 +204,9 @@ impl Runner {
     /// Computes `size` samples and waits for them. They are in the input buffers, or at the device address
     /// `elsewhere`.
     fn compute(&mut self, size: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
-        if let Some(lost) = &self.lost {
-            return Err(RunnerError::Lost(lost.clone()));
-        }
+        self.lost.check()?;
         let computed = self.compute_on_device(size, elsewhere);
-        if let Err(error) = &computed {
-            // Work that was enqueued before the failure still uses the memory.
-            let after = self.stream.synchronize().err();
-            let cuda_error = match error {
-                RunnerError::Cuda(error) => Some(error.clone()),
-                RunnerError::TensorRt(_) | RunnerError::Lost(_) => after,
-            };
-            self.lost = cuda_error.filter(CudaError::is_sticky);
-        }
-        computed
+        self.lost.observe(computed, &self.stream)
     }
 
     fn compute_on_device(&mut self, size: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
@@ -333,15 +302,7 @@ impl Engine for Runner {
         self.current = self.setup.sequences.of_batch(batch.samples);
         let elsewhere = self.place(batch)?;
         self.compute(size, elsewhere)
-            .map_err(|source| EngineError::Compute {
-                engine: EngineKind::Tensorrt,
-                samples: size,
-                source: OnUnit {
-                    unit: self.setup.unit_name.clone(),
-                    source,
-                }
-                .into(),
-            })?;
+            .map_err(|error| error.on_unit(&self.setup.unit_name, size))?;
         let tensors = &mut self.contexts[self.current].tensors;
         if let Some(decoder) = &mut tensors.decoder {
             let (rows, buffers) = (&tensors.outputs, &self.memory.outputs);

@@ -10,11 +10,20 @@ use crate::{
     waveform::WaveformReader,
 };
 
-/// The engines of a transducer, as an engine for waveforms.
-pub(super) struct TransducerEngine {
-    encoder: Network,
-    prediction: Network,
-    joint: Network,
+/// The written inputs of the encoder.
+const FEATURES: usize = 0;
+const VALID: usize = 1;
+/// That of the prediction network.
+const SYMBOL: usize = 0;
+/// Those of the joint network.
+const ENCODED: usize = 0;
+const PREDICTED: usize = 1;
+
+/// The networks of a transducer, as an engine for waveforms.
+pub(super) struct TransducerEngine<N> {
+    encoder: N,
+    prediction: N,
+    joint: N,
     maker: FrameMaker,
     transducer: Transducer,
     reader: WaveformReader,
@@ -27,11 +36,11 @@ pub(super) struct TransducerEngine {
     speaking: Vec<usize>,
 }
 
-impl TransducerEngine {
+impl<N: Network> TransducerEngine<N> {
     pub(super) fn new(
         request: &LoadRequest<'_>,
         transducer: &Transducer,
-        [encoder, prediction, joint]: [Network; 3],
+        [encoder, prediction, joint]: [N; 3],
         encoded: usize,
     ) -> Self {
         let model = &request.benchmark.model;
@@ -42,7 +51,7 @@ impl TransducerEngine {
         let pieces = frames.div_ceil(transducer.frames);
         let steps = pieces * (transducer.frames / transducer.frames_per_step);
         let step_bytes = encoded * FLOAT;
-        let most = encoder.engine().max_batch();
+        let most = encoder.max_batch();
         let stream = || SpeechStream {
             features: vec![0.0; frames * maker.width()],
             frames: 0,
@@ -75,12 +84,11 @@ impl TransducerEngine {
         stream.transcript.clear();
         let frames = &mut stream.features[..stream.frames * self.maker.width()];
         self.maker.compute(waveform, frames);
-        self.encoder.reset(place);
-        self.prediction.reset(place);
     }
 
     /// Encodes all frames of the first `count` streams.
     fn encode(&mut self, count: usize) -> Result<(), EngineError> {
+        self.encoder.reset(count)?;
         let (piece, width) = (self.transducer.frames, self.maker.width());
         let piece_bytes = piece / self.transducer.frames_per_step * self.step_bytes;
         for number in 0.. {
@@ -94,17 +102,21 @@ impl TransducerEngine {
             for &place in &self.active {
                 let stream = &self.streams[place];
                 let frames = piece.min(stream.frames - first);
-                let (features, rest) = self.encoder.inputs(place).split_at_mut(piece * width * FLOAT);
                 let from = &stream.features[first * width..(first + frames) * width];
-                put(features, from.iter().copied());
+                put(self.encoder.input(FEATURES, place), from.iter().copied());
                 put(
-                    &mut rest[..piece * FLOAT],
+                    self.encoder.input(VALID, place),
                     (0..piece).map(|frame| if frame < frames { 1.0 } else { 0.0 }),
                 );
             }
-            self.encoder.compute(&self.active)?;
-            for (&place, result) in self.active.iter().zip(self.encoder.results()) {
-                self.streams[place].encoded[number * piece_bytes..][..piece_bytes].copy_from_slice(result);
+            self.encoder.compute(&self.active, number)?;
+            for &place in &self.active {
+                let stream = &mut self.streams[place];
+                let encoded = &mut stream.encoded[number * piece_bytes..][..piece_bytes];
+                encoded.copy_from_slice(self.encoder.result(place));
+                if stream.frames <= first + piece {
+                    self.encoder.release(place);
+                }
             }
         }
         Ok(())
@@ -112,6 +124,7 @@ impl TransducerEngine {
 
     /// Finds the symbols of the first `count` streams.
     fn decode(&mut self, count: usize) -> Result<(), EngineError> {
+        self.prediction.reset(count)?;
         self.active.clear();
         self.active
             .extend((0..count).filter(|&place| self.streams[place].steps > 0));
@@ -122,13 +135,16 @@ impl TransducerEngine {
             for &place in &self.active {
                 let stream = &self.streams[place];
                 let step = &stream.encoded[stream.step * self.step_bytes..][..self.step_bytes];
-                self.joint.inputs(place)[..self.step_bytes].copy_from_slice(step);
+                self.joint.input(ENCODED, place).copy_from_slice(step);
             }
-            self.joint.compute(&self.active)?;
+            self.joint.compute(&self.active, 0)?;
             self.speaking.clear();
-            for (&place, scores) in self.active.iter().zip(self.joint.results()) {
+            for &place in &self.active {
                 let stream = &mut self.streams[place];
-                if stream.take(scores, &self.transducer) && stream.step < stream.steps {
+                let has_spoken = stream.take(self.joint.result(place), &self.transducer);
+                if stream.step >= stream.steps {
+                    self.prediction.release(place);
+                } else if has_spoken {
                     self.speaking.push(place);
                 }
             }
@@ -148,27 +164,31 @@ impl TransducerEngine {
         for &place in &self.speaking {
             let symbol = self.streams[place].transcript.last();
             let symbol = symbol.map_or(blank, |&symbol| i32::from(symbol));
-            self.prediction.inputs(place)[..size_of::<i32>()].copy_from_slice(&symbol.to_le_bytes());
+            self.prediction
+                .input(SYMBOL, place)
+                .copy_from_slice(&symbol.to_le_bytes());
         }
-        self.prediction.compute(&self.speaking)?;
-        for (&place, result) in self.speaking.iter().zip(self.prediction.results()) {
-            self.joint.inputs(place)[self.step_bytes..].copy_from_slice(result);
+        self.prediction.compute(&self.speaking, 0)?;
+        for &place in &self.speaking {
+            self.joint
+                .input(PREDICTED, place)
+                .copy_from_slice(self.prediction.result(place));
         }
         Ok(())
     }
 }
 
-impl Engine for TransducerEngine {
+impl<N: Network> Engine for TransducerEngine<N> {
     fn max_batch(&self) -> usize {
         self.streams.len()
     }
 
     fn unit(&self) -> usize {
-        self.encoder.engine().unit()
+        self.encoder.unit()
     }
 
     fn unit_name(&self) -> String {
-        self.encoder.engine().unit_name()
+        self.encoder.unit_name()
     }
 
     fn answer_bytes(&self) -> usize {

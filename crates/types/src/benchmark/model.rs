@@ -160,23 +160,34 @@ impl Model {
         }
     }
 
-    /// Returns the paths of all files of the model below the scratch directory, the model's own first.
+    /// Returns the paths of all files of the model below the scratch directory, its networks first.
     #[must_use]
     pub fn files(&self) -> Vec<String> {
+        let texts = self.encoder_decoder.iter().map(|networks| &networks.texts);
+        let texts = texts.map(|name| self.beside(name));
+        let plugins = self.tensorrt_plugins.iter().cloned();
+        self.networks().into_iter().chain(texts).chain(plugins).collect()
+    }
+
+    /// Returns the paths of the model's networks below the scratch directory, the model's own file first.
+    #[must_use]
+    pub fn networks(&self) -> Vec<String> {
         let transducer = self.transducer.iter();
-        let encoder_decoder = self.encoder_decoder.iter();
+        let decoder = self.encoder_decoder.iter().map(|networks| &networks.decoder);
         let names = transducer
             .flat_map(|transducer| [&transducer.prediction, &transducer.joint])
-            .chain(encoder_decoder.flat_map(|networks| [&networks.decoder, &networks.texts]));
-        let directory = self.file.rsplit_once('/').map(|(directory, _)| directory);
-        let beside = |name: &String| match directory {
-            Some(directory) => format!("{directory}/{name}"),
-            None => name.clone(),
-        };
+            .chain(decoder);
         std::iter::once(self.file.clone())
-            .chain(names.map(beside))
-            .chain(self.tensorrt_plugins.iter().cloned())
+            .chain(names.map(|name| self.beside(name)))
             .collect()
+    }
+
+    /// Returns the path of a file in the directory of the model's own.
+    fn beside(&self, name: &str) -> String {
+        match self.file.rsplit_once('/') {
+            Some((directory, _)) => format!("{directory}/{name}"),
+            None => name.to_owned(),
+        }
     }
 
     /// Returns the bytes of a sample: the sum over its tensors. For a model with [`windows`](Self::windows), those of a window. `None` when

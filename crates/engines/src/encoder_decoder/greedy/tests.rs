@@ -2,12 +2,16 @@
 //! allocates nothing, not even the first one.
 
 use regatta_loadgen::sut::{QuerySample, ResponseId};
-use regatta_types::benchmark::{Benchmark, Dtype, Response};
+use regatta_types::benchmark::{Benchmark, Response};
 
 use super::*;
+use crate::{
+    Input,
+    host_network::HostNetwork,
+    network::{FLOAT, KeptUpdate, NetworkLayout},
+    network_loader::{floats as float_input, integer, kept},
+};
 use regatta_test_support::counting_allocator::allocations;
-
-use crate::Input;
 
 const STREAMS: usize = 3;
 const STEPS: usize = 4;
@@ -80,13 +84,9 @@ impl Engine for FakeDecoder {
     }
 }
 
-/// Returns a network whose samples have `bytes` bytes, and whose results have `result` floats.
-fn network(engine: Box<dyn Engine>, benchmark: &Benchmark, bytes: usize, result: usize) -> Network {
-    let mut benchmark = benchmark.clone();
-    benchmark.model.further_inputs.clear();
-    benchmark.model.input_shape = vec![bytes];
-    benchmark.model.input_dtype = Dtype::Int8;
-    let mut network = Network::new(engine, &benchmark, &[], STREAMS);
+/// Returns a network whose results have `result` floats.
+fn network(engine: Box<dyn Engine>, layout: &NetworkLayout<'_>, result: usize) -> HostNetwork {
+    let mut network = HostNetwork::new(engine, layout, STREAMS);
     network.reserve(result * FLOAT);
     network
 }
@@ -108,14 +108,22 @@ fn streams_end_at_different_times_without_allocations() {
     benchmark.model.input_shape = vec![values];
     assert_eq!(benchmark.model.response, Response::Transcript);
     let frames = STEPS * networks.frames_per_step;
-    let encoder = network(
-        Box::new(FakeEncoder),
-        &benchmark,
-        networks.features.bands * frames * FLOAT,
-        2 * STEPS,
-    );
-    let row = 2 * size_of::<i32>() + 2 * (networks.positions() + STEPS) * FLOAT;
-    let decoder = network(Box::new(FakeDecoder), &benchmark, row, VOCABULARY + 2);
+    let of_encoder = NetworkLayout {
+        written: &[float_input("features", vec![networks.features.bands, frames])],
+        kept: &[],
+        is_for_network: true,
+    };
+    let encoder = network(Box::new(FakeEncoder), &of_encoder, 2 * STEPS);
+    let shape = |positions| vec![1, 2, positions, 1];
+    let of_decoder = NetworkLayout {
+        written: &[integer("token"), integer("position")],
+        kept: &[
+            kept("cache", shape(networks.positions()), KeptUpdate::Row),
+            kept("cross", shape(STEPS), KeptUpdate::Result),
+        ],
+        is_for_network: false,
+    };
+    let decoder = network(Box::new(FakeDecoder), &of_decoder, VOCABULARY);
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("tokens.txt");
     // The texts are `?`, ` a`, ` B` and none.

@@ -1,0 +1,144 @@
+//! CUDA and TensorRT, opened for the units of a run. Loads the engines of a model for them; contexts and memory are made elsewhere.
+
+use std::{error::Error, iter};
+
+use regatta_cuda::Context;
+use regatta_tensorrt::{Model, TensorRt, plugin_hashes};
+use regatta_types::documents::EngineKind;
+
+use super::{
+    calibration, choice,
+    engine_request::EngineRequest,
+    gpus,
+    loaded_unit::{LoadedUnit, StreamPlace},
+};
+use crate::{
+    chip::chip,
+    engines::{Description, EngineError, LoadRequest, model_file},
+};
+
+/// CUDA and TensorRT with the plug-ins of a run.
+pub(super) struct Machine {
+    /// Those of the GPUs, at least one.
+    contexts: Vec<Context>,
+    tensorrt: TensorRt,
+}
+
+impl Machine {
+    /// Opens CUDA and TensorRT, and loads the plug-ins.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] with what is missing.
+    pub(super) fn open(engine_request: &EngineRequest) -> Result<Self, EngineError> {
+        let contexts = gpus::open(&engine_request.gpus, &engine_request.installation.driver()?)?;
+        let tensorrt = engine_request.installation.tensorrt()?;
+        for plugins in &engine_request.plugins {
+            let loaded = tensorrt.load_plugins(plugins);
+            loaded.map_err(EngineError::tensorrt_unavailable)?;
+        }
+        Ok(Self { contexts, tensorrt })
+    }
+
+    /// Returns the context of the first GPU.
+    pub(super) fn first(&self) -> &Context {
+        &self.contexts[0]
+    }
+
+    /// Returns whether the device works in host memory.
+    pub(super) fn is_direct(&self, engine_request: &EngineRequest) -> bool {
+        engine_request
+            .direct_host_access
+            .unwrap_or(self.first().device().integrated)
+    }
+
+    /// Selects and loads the engine of each unit.
+    ///
+    /// # Errors
+    /// [`EngineError`] when an engine is missing or does not fit.
+    pub(super) fn units(&self, request: &LoadRequest<'_>) -> Result<Vec<LoadedUnit>, EngineError> {
+        let engine_request = request.tensorrt;
+        let here = choice::Here {
+            onnx_sha256: onnx_sha256(request)?,
+            calibration: engine_request
+                .calibration
+                .as_deref()
+                .map(calibration::sha256_of)
+                .transpose()
+                .map_err(EngineError::calibration)?,
+            plugins: plugin_hashes(&engine_request.plugins).map_err(EngineError::tensorrt_unavailable)?,
+            tensorrt: self.tensorrt.version(),
+            chip: chip(Some(self.first().device())),
+        };
+        // DLA cores belong to the chip of the first GPU.
+        let of_gpus = self.contexts.iter().chain(iter::repeat(self.first()));
+        let units = engine_request.units().into_iter().zip(of_gpus);
+        units
+            .map(|(unit, context)| LoadedUnit::new(unit, request, &here, &self.tensorrt, context))
+            .collect()
+    }
+
+    /// Calls `make` for each stream of the units, in rounds: first one per unit, then the second streams, and so on.
+    ///
+    /// # Errors
+    /// [`EngineError::Stream`] with the error of `make`.
+    pub(super) fn streams<T>(
+        &self,
+        units: &[LoadedUnit],
+        engine_request: &EngineRequest,
+        make: impl Fn(&LoadedUnit, StreamPlace) -> Result<T, Box<dyn Error + Send + Sync>>,
+    ) -> Result<Vec<T>, EngineError> {
+        let most = units.iter().map(|unit| unit.streams).max().unwrap_or(0);
+        let mut made = Vec::new();
+        for number in 0..most {
+            for (position, unit) in units.iter().enumerate().filter(|(_, unit)| number < unit.streams) {
+                let place = StreamPlace {
+                    unit: position,
+                    number,
+                };
+                let failed = |source| EngineError::Stream {
+                    stream: number + 1,
+                    unit: engine_request.name_of(unit.unit),
+                    needed: unit.engine.context_bytes(),
+                    free: unit.context.memory().map_or(0, |(free, _)| free as u64),
+                    source,
+                };
+                made.push(make(unit, place).map_err(failed)?);
+            }
+        }
+        Ok(made)
+    }
+
+    /// Describes the engines of the units.
+    pub(super) fn describe(&self, engine_request: &EngineRequest, units: &[LoadedUnit]) -> Description {
+        let descriptions = units.iter().map(|unit| unit.in_words(engine_request));
+        let driver = self.first().driver().version();
+        let access = if self.is_direct(engine_request) {
+            "in host memory"
+        } else {
+            "by copies"
+        };
+        Description {
+            kind: EngineKind::Tensorrt,
+            version: self.tensorrt.version().to_string(),
+            runs_on: format!(
+                "{} (CUDA {}.{}, {access}; {})",
+                gpus::in_words(&self.contexts),
+                driver / 1000,
+                driver % 1000 / 10,
+                descriptions.collect::<Vec<_>>().join("; ")
+            ),
+        }
+    }
+}
+
+/// Returns the hash that identifies the model in manifests. It covers the benchmark's file and the weight files that it
+/// names.
+fn onnx_sha256(request: &LoadRequest<'_>) -> Result<String, EngineError> {
+    let own = model_file::checked_hash(request)?;
+    let known = Model::read(&request.model_file).and_then(|model| model.sha256_with(own));
+    known.map_err(|error| EngineError::ModelRefused {
+        engine: EngineKind::Tensorrt,
+        file: request.model_file.clone(),
+        source: error.into(),
+    })
+}

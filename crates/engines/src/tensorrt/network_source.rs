@@ -1,0 +1,187 @@
+//! Loads the networks of a model, each with an engine of its own, for loops on GPUs. What a loop does with them is not known here.
+
+use std::path::{Path, PathBuf};
+
+use regatta_tensorrt::Model;
+use regatta_types::documents::EngineKind;
+
+use super::{
+    calibration::has_scales,
+    engine_request::{EngineRequest, Unit},
+    loaded_unit::{LoadedUnit, StreamPlace},
+    machine::Machine,
+    network::{DeviceNetwork, NetworkSetup},
+    network_tensors::NetworkTensors,
+    tensors::Tensors,
+};
+use crate::{
+    Description, EngineError, LoadRequest, network::NetworkLayout, network_loader::NetworkSource,
+};
+
+/// The networks of a model on the GPUs of a run.
+pub(crate) struct DeviceNetworks {
+    machine: Machine,
+}
+
+/// What a request for several networks cannot have.
+#[derive(Debug, thiserror::Error)]
+enum UnfitRequest {
+    #[error(
+        "a model of several networks runs on GPUs, and DLA was requested; hint: leave out max_dlas, dla_core, dla_batch_size and dla_engine"
+    )]
+    Dla,
+    #[error(
+        "{} has no {name}, and each network needs scales of its own; hint: `calibration` names the directory with them", directory.display()
+    )]
+    NoScales { directory: PathBuf, name: String },
+}
+
+/// Opens CUDA and TensorRT for the networks of a model.
+///
+/// # Errors
+/// [`EngineError::Unavailable`] with what is missing.
+pub(crate) fn networks(request: &LoadRequest<'_>) -> Result<DeviceNetworks, EngineError> {
+    let units = request.tensorrt.units();
+    if units.iter().any(|unit| matches!(unit, Unit::Dla(_))) {
+        return Err(EngineError::tensorrt_unavailable(UnfitRequest::Dla));
+    }
+    Ok(DeviceNetworks {
+        machine: Machine::open(request.tensorrt)?,
+    })
+}
+
+impl NetworkSource for DeviceNetworks {
+    type Network = DeviceNetwork;
+
+    fn load(
+        &self,
+        request: &LoadRequest<'_>,
+        layout: &NetworkLayout<'_>,
+        streams: Option<usize>,
+    ) -> Result<(Description, Vec<DeviceNetwork>), EngineError> {
+        let engine_request = request_for_network(request.tensorrt, &request.model_file)?;
+        let request = LoadRequest {
+            tensorrt: &engine_request,
+            // The first network decides.
+            takes_any_batch: request.takes_any_batch && streams.is_none(),
+            image_sizes: request.image_sizes.clone(),
+            volumes: request.volumes.clone(),
+            sequences: request.sequences.clone(),
+            model_file: request.model_file.clone(),
+            ..*request
+        };
+        let units = self.machine.units(&request)?;
+        let names = output_names(&request)?;
+        let tensors = units.iter().map(|unit| {
+            let requested = engine_request.of(unit.unit).batch;
+            check_batch(&unit.tensors[0], layout, requested, streams)
+                .and_then(|()| NetworkTensors::of(&unit.tensors[0], layout, &names))
+                .map_err(|reason| EngineError::ModelUnfit {
+                    file: request.model_file.clone(),
+                    benchmark: request.benchmark.name.clone(),
+                    reason,
+                })
+        });
+        let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
+        let networks = self.machine.streams(&units, &engine_request, |unit, place| {
+            let tensors = tensors[place.unit].clone();
+            let setup = self.setup(unit, &request, (layout, tensors), place, streams);
+            DeviceNetwork::new(&unit.context, &unit.engine, setup)
+        });
+        Ok((self.machine.describe(&engine_request, &units), networks?))
+    }
+}
+
+impl DeviceNetworks {
+    fn setup(
+        &self,
+        unit: &LoadedUnit,
+        request: &LoadRequest<'_>,
+        (layout, tensors): (&NetworkLayout<'_>, NetworkTensors),
+        place: StreamPlace,
+        streams: Option<usize>,
+    ) -> NetworkSetup {
+        let engine_request = request.tensorrt;
+        let batch = unit.tensors[0].batch;
+        let requested = engine_request.of(unit.unit).batch;
+        let own = requested.map_or(batch, |requested| requested.min(batch)).max(1);
+        let streams = streams.unwrap_or(own);
+        NetworkSetup {
+            unit: place.unit,
+            unit_name: engine_request.name_of(unit.unit),
+            tensors,
+            shape_is_free: unit.tensors[0].shape_is_free,
+            profile: unit.profile(place.number),
+            streams,
+            rows: unit.tensors[0].rows(streams),
+            inference: unit.inference_stream(place.number),
+            graphs: engine_request.graphs,
+            graph_sizes: request
+                .batch_sizes
+                .iter()
+                .copied()
+                .filter(|&size| size <= streams)
+                .collect(),
+            is_direct: self.machine.is_direct(engine_request),
+            wait: engine_request.wait,
+            is_for_network: layout.is_for_network,
+        }
+    }
+}
+
+/// Checks that an engine has the batch of the other networks. What another network gets has a row for each row of a fixed batch.
+fn check_batch(
+    tensors: &Tensors,
+    layout: &NetworkLayout<'_>,
+    requested: Option<usize>,
+    streams: Option<usize>,
+) -> Result<(), String> {
+    if let Some(streams) = streams.filter(|&streams| streams > tensors.batch) {
+        return Err(format!(
+            "its engine has a batch of {}, but that of its encoder has {streams}",
+            tensors.batch
+        ));
+    }
+    match requested {
+        Some(requested) if layout.is_for_network && requested < tensors.least => Err(format!(
+            "its engine has a fixed batch of {}, but {requested} was requested",
+            tensors.least
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the request for one network of a model. Types and formats of samples are not those of its inputs.
+fn request_for_network(engine_request: &EngineRequest, file: &Path) -> Result<EngineRequest, EngineError> {
+    let calibration = engine_request.calibration.as_deref();
+    Ok(EngineRequest {
+        input_dtype: None,
+        input_format: None,
+        calibration: calibration.map(|path| scales_of(path, file)).transpose()?,
+        ..engine_request.clone()
+    })
+}
+
+/// Returns the scales of a network in a directory: `encoder.cache` for `encoder.onnx`.
+fn scales_of(directory: &Path, network: &Path) -> Result<PathBuf, EngineError> {
+    let name = network.with_extension("cache");
+    let name = name.file_name().unwrap_or_default();
+    let scales = directory.join(name);
+    if scales.is_file() && has_scales(&scales) {
+        return Ok(scales);
+    }
+    Err(EngineError::calibration(UnfitRequest::NoScales {
+        directory: directory.to_owned(),
+        name: name.to_string_lossy().into_owned(),
+    }))
+}
+
+/// Returns the names of a network's outputs, in the order of its file.
+fn output_names(request: &LoadRequest<'_>) -> Result<Vec<String>, EngineError> {
+    let model = Model::read(&request.model_file).map_err(|error| EngineError::ModelRefused {
+        engine: EngineKind::Tensorrt,
+        file: request.model_file.clone(),
+        source: error.into(),
+    })?;
+    Ok(model.outputs().to_vec())
+}
