@@ -16,6 +16,7 @@ use std::{
 use anyhow::{Context, anyhow};
 use regatta_config::{known, system::SystemRequest};
 use regatta_fsutil::regular_file;
+use regatta_harness::IssueLog;
 use regatta_loadgen::request::{ConfText, RunRequest};
 use regatta_types::{
     Scenario,
@@ -29,7 +30,6 @@ use crate::{
     exit::{self, Failure},
     run_process::prepared_run::{PreparedRun, RunPlan, ended_well},
 };
-use regatta_harness::IssueLog;
 
 /// Runs one benchmark. The exit code is 0 if the run is valid.
 ///

@@ -3,10 +3,9 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context as _, anyhow};
+use regatta_engines::Description;
 use regatta_schedule::board_model::BoardModel;
 use regatta_types::{Scenario, documents::EngineKind};
-
-use regatta_engines::Description;
 
 use crate::exit::Failure;
 
@@ -74,8 +73,9 @@ fn text(board: &BoardModel, engine: &Description, origin: &Origin<'_>, now: jiff
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use regatta_engines::sim::SimModel;
+
+    use super::*;
 
     #[test]
     fn a_boards_file_says_where_it_comes_from_and_reads_as_the_board() {

@@ -6,6 +6,8 @@ use std::{
     path::PathBuf,
 };
 
+use regatta_engines::{Description, EngineError};
+use regatta_harness::SetUpError;
 use regatta_loadgen::outcome::{Outcome, Performance};
 use regatta_output::fit;
 use regatta_text::{EscapedText, escape_json, figure};
@@ -19,8 +21,6 @@ use crate::{
     cli::{BenchArgs, Format},
     exit::Failure,
 };
-use regatta_engines::{Description, EngineError};
-use regatta_harness::SetUpError;
 
 /// The result of a `bench`.
 #[derive(Debug, Serialize)]

@@ -6,12 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_harness::engine_cache;
 use regatta_loadgen_official::{BuildInfo, SearchPath};
 use regatta_tensorrt::{EngineCache, ShimDirectories};
 use regatta_text::{ErrorChain, Escaped};
 use serde::Serialize;
-
-use regatta_harness::engine_cache;
 
 /// The most engines that are listed. A report travels in one message.
 const MOST_ENGINES: usize = 64;

@@ -8,8 +8,14 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_fsutil::hash::sha256_hex;
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_engines::{
+    chip::this_chip,
+    tensorrt::calibration::{OnDevice, Samples},
+};
+use regatta_fsutil::{
+    hash::sha256_hex,
+    regular_file::{self, LARGEST_TEXT},
+};
 use regatta_tensorrt::{
     BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, TensorRt, Version,
     plugin_hashes,
@@ -26,8 +32,6 @@ use crate::{
     cli::{EngineBuildArgs, EnginePrecision},
     exit::{self, Failure},
 };
-use regatta_engines::chip::this_chip;
-use regatta_engines::tensorrt::calibration::{OnDevice, Samples};
 
 pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let mut settings = settings(args)?;

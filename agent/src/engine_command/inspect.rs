@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use regatta_engines::chip::this_chip;
 use regatta_tensorrt::{BuildError, CacheEntry, Version};
 use serde::Serialize;
 
@@ -10,7 +11,6 @@ use crate::{
     cli::EngineInspectArgs,
     exit::{self, Failure},
 };
-use regatta_engines::chip::this_chip;
 
 #[derive(Serialize)]
 struct Inspected<'a> {

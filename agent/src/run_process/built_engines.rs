@@ -9,14 +9,14 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
+use regatta_engines::tensorrt::calibration;
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_harness::{HarnessSettings, calibration_path, engine_cache, plugin_libraries};
 use regatta_tensorrt::{CacheEntry, EngineCache, Model};
 use serde_json::Value;
 
 use super::{prepared_run::RunPlan, run_dir::RunDir};
 use crate::exit::Failure;
-use regatta_engines::tensorrt::calibration;
-use regatta_harness::{HarnessSettings, calibration_path, engine_cache, plugin_libraries};
 
 /// The descriptions of the engines.
 const DESCRIPTIONS: &str = "engines.json";

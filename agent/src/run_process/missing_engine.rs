@@ -10,11 +10,11 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_config::engine_settings::EngineBuild;
+use regatta_engines::{EngineError, tensorrt::BuildCommand};
+use regatta_harness::{HarnessSettings, SetUpError};
 
 use super::prepared_run::{PreparedRun, RunPlan};
 use crate::exit::Failure;
-use regatta_engines::{EngineError, tensorrt::BuildCommand};
-use regatta_harness::{HarnessSettings, SetUpError};
 
 /// The builds for one run: one for each kind of unit, or for each of three networks.
 const MOST_BUILDS: usize = 3;

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
+use regatta_harness::{Harness, HarnessSettings, SetUpError};
 use regatta_loadgen::{
     effective::LibraryCounts,
     load_gen::{LoadgenError, NoObserver},
@@ -24,7 +25,6 @@ use regatta_types::{
 
 use super::loadgens::{self, ChosenLoadgen};
 use crate::exit::Failure;
-use regatta_harness::{Harness, HarnessSettings, SetUpError};
 
 /// The inputs of a run.
 #[derive(Debug, Clone)]

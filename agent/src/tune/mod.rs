@@ -25,6 +25,7 @@ use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
 use regatta_config::system::SystemRequest;
 use regatta_fsutil::regular_file;
+use regatta_harness::{HarnessSettings, engine_cache};
 use regatta_text::{EscapedText, significant};
 use regatta_types::{
     Scenario,
@@ -47,7 +48,6 @@ use crate::{
     exit::{self, Failure},
     gpus,
 };
-use regatta_harness::{HarnessSettings, engine_cache};
 
 /// Samples of a MultiStream query, in every round since v2.0.
 const MULTI_STREAM_SAMPLES: usize = 8;

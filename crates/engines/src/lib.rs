@@ -39,8 +39,8 @@ use detections::DetectionDecoder;
 pub use engine::{Description, Engine, Loaded};
 pub use error::EngineError;
 pub use exchange::{Answers, Batch, Input};
-pub use load_request::LoadRequest;
 use host_network::HostNetworks;
+pub use load_request::LoadRequest;
 use regatta_types::documents::EngineKind;
 pub use sequences::SequenceBuckets;
 

@@ -214,12 +214,12 @@ impl Subject {
     }
 
     /// Returns whether models of several networks run on the subject.
-    pub(crate) const fn has_networks(&self) -> bool {
+    pub const fn has_networks(&self) -> bool {
         self.kind.computes() && !matches!(self.way, DeviceUse::LoopedDla)
     }
 
     /// Returns the batches with which models of several networks are tested. They take long, so that only the engines that differ most have all.
-    pub(crate) fn network_batches(&self) -> &'static [usize] {
+    pub fn network_batches(&self) -> &'static [usize] {
         match self.way {
             DeviceUse::Copies => &[1, 3, 8],
             DeviceUse::HostMemory => &[8],
@@ -228,7 +228,7 @@ impl Subject {
     }
 
     /// Loads a model of several networks, which are in `files`.
-    pub(crate) fn load_networks(
+    pub fn load_networks(
         &self,
         benchmark: &Benchmark,
         fixture: &Fixture,

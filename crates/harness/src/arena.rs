@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use regatta_cuda::HostMemory;
+use regatta_engines::{Input, tensorrt::SharedSamples};
 use regatta_loadgen::sut::{QuerySample, QuerySampleIndex};
 
 use super::fault::HarnessError;
-use regatta_engines::{Input, tensorrt::SharedSamples};
 
 /// The loaded samples.
 pub(crate) struct Arena {

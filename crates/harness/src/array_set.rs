@@ -8,11 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_engines::npy_header::NpyHeader;
 use regatta_fsutil::regular_file;
 use regatta_types::benchmark::{Model, ModelInput};
 
 use super::npy::SampleError;
-use regatta_engines::npy_header::NpyHeader;
 
 /// All samples of a set, in files that stay open.
 pub(crate) struct ArraySet(Vec<Array>);

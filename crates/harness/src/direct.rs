@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use regatta_engines::SequenceBuckets;
 use regatta_loadgen::sut::{Completer, Query, QuerySample, SutError, SystemUnderTest};
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     lane::Lane,
     sequences::longest_first,
 };
-use regatta_engines::SequenceBuckets;
 
 /// A SUT that computes on the issuing thread.
 pub(crate) struct DirectSut {

@@ -6,10 +6,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use regatta_engines::EngineError;
 use regatta_loadgen::sut::{QuerySampleIndex, SutError};
 use regatta_text::ErrorChain;
-
-use regatta_engines::EngineError;
 
 /// Why the harness cannot continue.
 #[derive(Debug, thiserror::Error)]

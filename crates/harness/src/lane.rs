@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use regatta_engines::{Answers, Batch, Engine, Input, panics::panic_text};
 use regatta_loadgen::sut::{Completer, QuerySample, QuerySampleIndex, QuerySampleResponse, ResponseId};
 
 use super::{fault::HarnessError, library::Library, unit_log::UnitLog};
-use regatta_engines::{Answers, Batch, Engine, Input, panics::panic_text};
 
 /// An engine and its buffers.
 pub(crate) struct Lane {

@@ -37,6 +37,7 @@ pub use library::LibraryError;
 pub use plan::{ServedSamples, ServingError, ServingPlan};
 use regatta_conf::TestSettings;
 use regatta_config::engine_settings::Dispatch;
+use regatta_engines::{Description, EngineError, LoadRequest, SequenceBuckets, tensorrt::EngineRequest};
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_schedule::{board_model::BoardModel, policy::Policy};
 use regatta_types::{
@@ -57,7 +58,6 @@ use self::{
     queued::QueuedSut,
     unit_log::UnitLog,
 };
-use regatta_engines::{Description, EngineError, LoadRequest, SequenceBuckets, tensorrt::EngineRequest};
 
 /// Tests count allocations.
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::{
 };
 
 use regatta_config::engine_settings::SequenceLengths;
+use regatta_engines::{SequenceBuckets, tensorrt::SharedSamples};
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
 use regatta_types::{
@@ -29,7 +30,6 @@ use super::{
     volumes::read_volumes,
     waveforms::check_lengths,
 };
-use regatta_engines::{SequenceBuckets, tensorrt::SharedSamples};
 
 /// Why a dataset cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -5,18 +5,17 @@ use std::cell::Cell;
 
 use regatta_conf::TestSettings;
 use regatta_config::engine_settings::EngineSettings;
+use regatta_engines::subjects::{Subject, subjects, units_of};
 use regatta_loadgen::{
     NativeLoadGen,
     load_gen::{LoadGen as _, NoObserver},
     request::{ConfText, RunRequest},
     sut::{Completer, Query, SutError, SystemUnderTest},
 };
-use regatta_test_support::fixture::Fixture;
+use regatta_test_support::{counting_allocator::allocations, fixture::Fixture};
 use regatta_types::{Mode, Scenario, documents::EngineKind};
 
 use super::*;
-use regatta_engines::subjects::{Subject, subjects, units_of};
-use regatta_test_support::counting_allocator::allocations;
 
 /// Returns the number of queries after which all buffers have their size. Offline has one query, so buffers must be
 /// ready before it.

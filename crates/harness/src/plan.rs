@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use regatta_conf::TestSettings;
 use regatta_config::engine_settings::Dispatch;
+use regatta_engines::{sim::SimModel, tensorrt::EngineRequest};
 use regatta_loadgen::memory;
 use regatta_types::{Scenario, documents::EngineKind};
 
 use super::{queue::Gather, settings::HarnessSettings};
-use regatta_engines::{sim::SimModel, tensorrt::EngineRequest};
 
 /// Why settings cannot be used together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_engines::SequenceBuckets;
 use regatta_loadgen::sut::{Completer, Query, QuerySample};
 use regatta_schedule::policy::Policy;
 
 use super::sequences::longest_first;
-use regatta_engines::SequenceBuckets;
 
 /// When a worker takes a partial batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,9 +282,9 @@ impl SampleQueue {
 mod tests {
     use regatta_loadgen::sut::{CompletionSink, QuerySampleResponse, ResponseId, SutError};
     use regatta_schedule::{policy::FinishTogether, service_times::ServiceTimes};
+    use regatta_test_support::counting_allocator::allocations;
 
     use super::*;
-    use regatta_test_support::counting_allocator::allocations;
 
     struct Nobody;
 

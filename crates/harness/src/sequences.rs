@@ -4,11 +4,11 @@
 //! an implementation by "dynamically determined batch size or input size". They forbid sorting beyond a query for large language models.
 
 use regatta_config::engine_settings::SequenceLengths;
+use regatta_engines::SequenceBuckets;
 use regatta_loadgen::sut::{Query, QuerySample};
 use regatta_types::benchmark::{Benchmark, Dtype, Response};
 
 use super::{array_set::ArraySet, npy::SampleError};
-use regatta_engines::SequenceBuckets;
 
 /// Why samples cannot be computed at the requested lengths.
 #[derive(Debug, thiserror::Error)]

@@ -4,9 +4,8 @@
 mod modelled_board;
 
 use regatta_config::engine_settings::{BoardName, EngineSettingError, EngineSettings, TimingWait};
-use regatta_types::documents::EngineSpec;
-
 use regatta_engines::sim::SimModel;
+use regatta_types::documents::EngineSpec;
 
 /// Why settings cannot be used on this machine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -7,10 +7,9 @@ use std::{
 
 use regatta_config::engine_settings::{EnginePrecision, EngineSettings};
 use regatta_cuda::WaitMode;
+use regatta_engines::tensorrt::{EngineRequest, Graphs, Installation, UnitRequest};
 use regatta_tensorrt::Precision;
 use regatta_types::{Scenario, benchmark::Model};
-
-use regatta_engines::tensorrt::{EngineRequest, Graphs, Installation, UnitRequest};
 
 /// Default directory of `engine build`.
 pub const ENGINES: &str = "engines";

@@ -6,11 +6,11 @@ use std::{
     sync::Arc,
 };
 
+use regatta_engines::npy_header::NpyHeader;
 use regatta_fsutil::regular_file;
 use regatta_types::benchmark::{Model, SlidingWindows};
 
 use super::npy::SampleError;
-use regatta_engines::npy_header::NpyHeader;
 
 /// Returns the voxels along each dimension of each sample. Windows must cover every sample.
 ///

@@ -183,11 +183,10 @@ mod tests {
         atomic::{AtomicUsize, Ordering},
     };
 
+    use regatta_engines::{Answers, Batch, Engine, EngineError};
     use regatta_test_support::fixture::Fixture;
 
     use super::*;
-    use regatta_engines::{Answers, Batch, Engine, EngineError};
-
     use crate::{fault::FirstFault, library::Library};
 
     /// Two engines that count their batches. The slow one waits until the fast one has computed another batch, or

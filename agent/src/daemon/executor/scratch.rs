@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
+use regatta_harness::ENGINES;
+
 use crate::{
     assets::{AssetStore, view},
     config::AgentConfig,
     daemon::runs::run_dir::RunDir,
 };
-use regatta_harness::ENGINES;
 
 /// Returns the scratch directory for a run's process.
 ///

@@ -1,5 +1,6 @@
 //! Tests of the search on modelled boards in virtual time. They compare its choice with the best of the full grid.
 
+use regatta_harness::HarnessSettings;
 use regatta_schedule::{
     board_model::BoardModel,
     throughput_bound,
@@ -12,8 +13,6 @@ use regatta_types::{
 };
 
 use super::*;
-use regatta_harness::HarnessSettings;
-
 use crate::tune::space::Machine;
 
 /// A board whose trials take virtual time and give noisy figures.

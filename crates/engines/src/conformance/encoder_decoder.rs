@@ -5,10 +5,8 @@ use std::{collections::BTreeSet, fs};
 use regatta_types::{benchmark::EncoderDecoder, documents::EngineKind};
 use serde_json::json;
 
-use super::{
-    speech::{Speech, infer},
-    subjects::{Subject, subjects},
-};
+use super::speech::{Speech, infer};
+use crate::subjects::{Subject, subjects};
 
 type Change = fn(&mut EncoderDecoder);
 

@@ -7,12 +7,11 @@ use std::{
 };
 
 use npyz::NpyFile;
-use regatta_test_support::{fixture::Fixture, oracle};
+use regatta_test_support::{counting_allocator::allocations, fixture::Fixture, oracle};
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
 use super::samples;
 use crate::{Answers, Batch, Engine, EngineError, Input, subjects::Subject};
-use regatta_test_support::counting_allocator::allocations;
 
 /// Waveforms and networks of a benchmark of speech.
 pub(super) struct Speech {

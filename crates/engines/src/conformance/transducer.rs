@@ -6,10 +6,8 @@ use std::fs;
 use regatta_types::benchmark::{Dtype, Transducer};
 use regatta_types::{benchmark::NetworkState, documents::EngineKind};
 
-use super::{
-    speech::{Speech, infer},
-    subjects::{Subject, subjects},
-};
+use super::speech::{Speech, infer};
+use crate::subjects::{Subject, subjects};
 
 /// The features of the encoder's layers.
 const HIDDEN: usize = 32;

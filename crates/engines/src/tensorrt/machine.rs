@@ -12,10 +12,7 @@ use super::{
     gpus,
     loaded_unit::{LoadedUnit, StreamPlace},
 };
-use crate::{
-    chip::chip,
-    engines::{Description, EngineError, LoadRequest, model_file},
-};
+use crate::{Description, EngineError, LoadRequest, chip::chip, model_file};
 
 /// CUDA and TensorRT with the plug-ins of a run.
 pub(super) struct Machine {

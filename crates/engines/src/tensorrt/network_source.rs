@@ -14,9 +14,7 @@ use super::{
     network_tensors::NetworkTensors,
     tensors::Tensors,
 };
-use crate::{
-    Description, EngineError, LoadRequest, network::NetworkLayout, network_loader::NetworkSource,
-};
+use crate::{Description, EngineError, LoadRequest, network::NetworkLayout, network_loader::NetworkSource};
 
 /// The networks of a model on the GPUs of a run.
 pub(crate) struct DeviceNetworks {

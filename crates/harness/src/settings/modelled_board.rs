@@ -75,8 +75,9 @@ fn looped(times: &ServiceTimes, batch: usize, loops: usize) -> Option<ServiceTim
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use regatta_engines::sim::SimModel;
+
+    use super::*;
 
     fn orin() -> BoardModel {
         SimModel::board_named("agx-orin.resnet50").unwrap()

@@ -1,9 +1,9 @@
 //! Tests of the decoder of default boxes, on outputs whose detections are computed by hand.
 
+use regatta_test_support::counting_allocator::allocations;
 use regatta_types::benchmark::{BoxArrangement, ClassScores, DefaultBoxLevel, DetectionDefaultBoxes};
 
 use super::DefaultBoxes;
-use regatta_test_support::counting_allocator::allocations;
 
 /// Two levels of 4 and 1 cells, with 1 and 2 default boxes in a cell.
 fn settings(arrangement: BoxArrangement, scores: ClassScores) -> DetectionDefaultBoxes {

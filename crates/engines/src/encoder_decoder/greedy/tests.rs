@@ -2,6 +2,7 @@
 //! allocates nothing, not even the first one.
 
 use regatta_loadgen::sut::{QuerySample, ResponseId};
+use regatta_test_support::counting_allocator::allocations;
 use regatta_types::benchmark::{Benchmark, Response};
 
 use super::*;
@@ -11,7 +12,6 @@ use crate::{
     network::{FLOAT, KeptUpdate, NetworkLayout},
     network_loader::{floats as float_input, integer, kept},
 };
-use regatta_test_support::counting_allocator::allocations;
 
 const STREAMS: usize = 3;
 const STEPS: usize = 4;
