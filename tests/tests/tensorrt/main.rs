@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "test code")]
 
 mod engine_jobs;
+mod networks;
 mod place;
 
 use std::fs;
