@@ -20,6 +20,7 @@ mod lost_device;
 mod machine;
 mod memory;
 mod network;
+mod network_setup;
 mod network_source;
 mod network_tensors;
 mod profiles;
@@ -27,6 +28,7 @@ mod runner;
 mod samples;
 mod sequences;
 mod tensors;
+mod written_input;
 
 use std::sync::Arc;
 

@@ -1,11 +1,15 @@
 //! Tests of a model of several networks on the fake of TensorRT, which computes them: each is built by the command that a run prints, and the
 //! answers are those of tract.
 
-use std::{ffi::OsStr, fs, path::Path};
+#[cfg(feature = "tract")]
+use std::path::Path;
+use std::{ffi::OsStr, fs};
 
 use regatta_test_support::oracle;
 
-use crate::support::place::{Place, missing_engine};
+use crate::support::place::Place;
+#[cfg(feature = "tract")]
+use crate::support::place::missing_engine;
 
 const COMPUTES: [(&str, &str); 1] = [("FAKE_TRT_COMPUTES", "1")];
 const SAMPLES: &str = "7";
@@ -47,6 +51,7 @@ fn place() -> Option<Place> {
 }
 
 /// Builds what runs lack until one succeeds. Returns the models that were built.
+#[cfg(feature = "tract")]
 fn run_with_builds(place: &Place, scenario: &str, settings: &[&str]) -> Vec<String> {
     let mut built = Vec::new();
     loop {
@@ -64,8 +69,8 @@ fn run_with_builds(place: &Place, scenario: &str, settings: &[&str]) -> Vec<Stri
     }
 }
 
-#[test]
 #[cfg(feature = "tract")]
+#[test]
 fn each_network_has_an_engine_and_the_answers_are_those_of_tract() {
     let Some(mut place) = place() else { return };
     place.sut = "tract";

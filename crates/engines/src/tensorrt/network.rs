@@ -6,45 +6,20 @@
 
 use std::{error::Error, sync::Arc};
 
-use regatta_cuda::{Context, Event, Graph, Stream, WaitMode};
+use regatta_cuda::{Context, Event, Graph, Stream};
 use regatta_tensorrt::{Engine as TrtEngine, ExecutionContext};
 
 use super::{
-    convert::Conversion,
     engine_request::Graphs,
     graphs::GraphSet,
     kept_memory::{KeptMemory, Side},
     lost_device::{LostDevice, RunnerError},
     memory::Buffer,
-    network_tensors::NetworkTensors,
-    tensors::{InputRow, Row},
+    network_setup::NetworkSetup,
+    tensors::Row,
+    written_input::WrittenInput,
 };
 use crate::{EngineError, network::Network};
-
-/// The parameters of a network.
-pub(super) struct NetworkSetup {
-    /// The unit's number and name.
-    pub(super) unit: usize,
-    pub(super) unit_name: String,
-    pub(super) tensors: NetworkTensors,
-    /// Whether each computation has a number of rows of its own. Otherwise it has all of them.
-    pub(super) shape_is_free: bool,
-    pub(super) profile: usize,
-    /// The most streams.
-    pub(super) streams: usize,
-    /// The rows of a batch of the engine, at least as many.
-    pub(super) rows: usize,
-    /// The stream to compute on, if several networks share one.
-    pub(super) inference: Option<Arc<Stream>>,
-    pub(super) graphs: Graphs,
-    /// Numbers of rows to capture as graphs.
-    pub(super) graph_sizes: Vec<usize>,
-    /// Whether the device works in host memory. What is kept is in the device's memory all the same.
-    pub(super) is_direct: bool,
-    pub(super) wait: WaitMode,
-    /// Whether the result is only an input of another network.
-    pub(super) is_for_network: bool,
-}
 
 /// A network on a GPU.
 pub(crate) struct DeviceNetwork {
@@ -64,36 +39,6 @@ pub(crate) struct DeviceNetwork {
     /// The current addresses: the side that is read, and the address of the result.
     placed: Option<(Side, u64)>,
     lost: LostDevice,
-}
-
-/// An input that is written on the host.
-struct WrittenInput {
-    input: InputRow,
-    buffer: Buffer,
-    /// The values as they are written, if the engine needs another type.
-    values: Vec<u8>,
-}
-
-impl WrittenInput {
-    fn of(&mut self, stream: usize) -> &mut [u8] {
-        let (bytes, row) = if self.input.conversion == Conversion::None {
-            (self.buffer.bytes_mut(), self.input.row.bytes())
-        } else {
-            (&mut self.values[..], self.input.part.len())
-        };
-        &mut bytes[stream * row..][..row]
-    }
-
-    /// Converts the values of a stream.
-    fn convert(&mut self, stream: usize) {
-        if self.input.conversion != Conversion::None {
-            let (from, to) = (self.input.part.len(), self.input.row.bytes());
-            let place = &mut self.buffer.bytes_mut()[stream * to..][..to];
-            self.input
-                .conversion
-                .put(&self.values[stream * from..][..from], place);
-        }
-    }
 }
 
 /// TensorRT frees an engine's memory on the current device of the thread.
@@ -138,16 +83,8 @@ impl DeviceNetwork {
         stream.synchronize()?;
         let allocate = |row: &Row| Buffer::new(context, setup.rows * row.bytes(), setup.is_direct);
         let written = setup.tensors.written.iter().map(|input| {
-            let values = if input.conversion == Conversion::None {
-                0
-            } else {
-                setup.rows * input.part.len()
-            };
-            Ok(WrittenInput {
-                input: input.clone(),
-                buffer: allocate(&input.row)?,
-                values: vec![0; values],
-            })
+            let buffer = allocate(&input.row)?;
+            Ok(WrittenInput::new(input.clone(), buffer, setup.rows))
         });
         let written = written.collect::<Result<Vec<_>, RunnerError>>()?;
         let result = (!setup.is_for_network).then(|| allocate(&setup.tensors.result));
@@ -245,9 +182,9 @@ impl DeviceNetwork {
     /// # Safety
     /// Until the stream has completed the work, the memory at `result` and the buffers must live and not be used otherwise.
     unsafe fn give(&mut self, rows: usize, side: Side, result: u64) -> Result<(), RunnerError> {
-        for WrittenInput { input, buffer, .. } in &self.written {
+        for written in &self.written {
             // SAFETY: the caller guarantees it.
-            unsafe { buffer.bring(&self.stream, rows * input.row.bytes()) }?;
+            unsafe { written.bring(&self.stream, rows) }?;
         }
         self.shape(rows)?;
         self.place(side, result)?;
@@ -282,8 +219,7 @@ impl DeviceNetwork {
             return Ok(());
         }
         let tensors = &self.setup.tensors;
-        let written = self.written.iter();
-        let written = written.map(|written| (&written.input.row, written.buffer.address()));
+        let written = self.written.iter().map(WrittenInput::placed);
         let kept = self.kept.addresses(side);
         for (row, address) in written.chain(kept).chain([(&tensors.result, result)]) {
             self.execution.set_address(&row.name, address)?;

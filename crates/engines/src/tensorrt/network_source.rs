@@ -10,7 +10,8 @@ use super::{
     engine_request::{EngineRequest, Unit},
     loaded_unit::{LoadedUnit, StreamPlace},
     machine::Machine,
-    network::{DeviceNetwork, NetworkSetup},
+    network::DeviceNetwork,
+    network_setup::NetworkSetup,
     network_tensors::NetworkTensors,
     tensors::Tensors,
 };

@@ -1,0 +1,32 @@
+//! The parameters of a network of a loop on a GPU. What the network does with them is in `network`.
+
+use std::sync::Arc;
+
+use regatta_cuda::{Stream, WaitMode};
+
+use super::{engine_request::Graphs, network_tensors::NetworkTensors};
+
+/// The parameters of a network.
+pub(super) struct NetworkSetup {
+    /// The unit's number and name.
+    pub(super) unit: usize,
+    pub(super) unit_name: String,
+    pub(super) tensors: NetworkTensors,
+    /// Whether each computation has a number of rows of its own. Otherwise it has all of them.
+    pub(super) shape_is_free: bool,
+    pub(super) profile: usize,
+    /// The most streams.
+    pub(super) streams: usize,
+    /// The rows of a batch of the engine, at least as many.
+    pub(super) rows: usize,
+    /// The stream to compute on, if several networks share one.
+    pub(super) inference: Option<Arc<Stream>>,
+    pub(super) graphs: Graphs,
+    /// Numbers of rows to capture as graphs.
+    pub(super) graph_sizes: Vec<usize>,
+    /// Whether the device works in host memory. What is kept is in the device's memory all the same.
+    pub(super) is_direct: bool,
+    pub(super) wait: WaitMode,
+    /// Whether the result is only an input of another network.
+    pub(super) is_for_network: bool,
+}
