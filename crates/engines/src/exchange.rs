@@ -189,7 +189,7 @@ impl Answers {
     }
 
     /// Adds the next sample's answer as `push_stacked` does, from floats of which only the first `tokens` of each row are the sample's. The
-    /// answer has `full` elements of each row; [`PADDING_LOGIT`] fills it up.
+    /// answer has `full` elements of each row; -10,000 fills it up.
     pub fn push_stacked_sequence<'r>(
         &mut self,
         rows: impl Iterator<Item = (&'r [u8], usize)> + Clone,

@@ -1,8 +1,8 @@
 //! The `tensorrt` engine: runs engines from `engine build` on GPUs and DLA cores at once.
 //!
-//! Each stream is an execution context with its own memory ([`Runner`]). Streams of a unit overlap their copies and
-//! take turns on the unit. The run's request is an [`EngineRequest`], and [`choice`] selects the engine from the cache.
-//! A model of several networks has an engine for each ([`networks`]). This module does not build engines. The benchmark's model files only
+//! Each stream is an execution context with its own memory (`runner`). Streams of a unit overlap their copies and
+//! take turns on the unit. The run's request is an [`EngineRequest`], and `choice` selects the engine from the cache.
+//! A model of several networks has an engine for each (`network_source`). This module does not build engines. The benchmark's model files only
 //! identify the engine by their hash.
 
 mod build_command;

@@ -1,81 +1,142 @@
 //! Preprocessing of JPEG images beside the reference's libraries, on one processor, in turns: `cargo bench -p regatta-prep --bench
-//! preprocessing`. Both read the files, and leave the bytes of a `.npy` in memory. Processor time, not elapsed time, is compared.
+//! preprocessing [-- BENCHMARK...]`. Both read the files, and leave the bytes of a `.npy` of fp32 in memory. Processor time, not elapsed time,
+//! is compared.
 
 #![expect(clippy::unwrap_used, reason = "a bench ends where it cannot measure")]
 
-use std::{fs, hint::black_box, path::Path, process::Command};
+use std::{
+    env,
+    ffi::OsStr,
+    fs,
+    hint::black_box,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use regatta_config::known;
-use regatta_prep::SampleMaker;
+use regatta_prep::ImageSampleMaker;
 use regatta_test_support::oracle;
-use regatta_types::benchmark::Prep;
+use regatta_types::{benchmark::Dtype, layout::Layout, samples::Form};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Images of ImageNet's usual sizes, photographs and noise.
-const IMAGES: usize = 300;
+const IMAGES: usize = 100;
 const ROUNDS: usize = 5;
 
+/// A benchmark and its reference.
+struct Rivals {
+    benchmark: &'static str,
+    /// The program that makes a dataset, and the directory of its images.
+    dataset: (&'static str, &'static str),
+    /// The reference's libraries, program, and arguments behind the dataset's directory.
+    reference: (&'static str, &'static str, &'static [&'static str]),
+}
+
+const RIVALS: [Rivals; 5] = [
+    Rivals {
+        benchmark: "resnet50",
+        dataset: ("make_images.py", "."),
+        reference: ("opencv", "reference.py", &[]),
+    },
+    Rivals {
+        benchmark: "retinanet",
+        dataset: ("make_openimages.py", "validation/data"),
+        reference: ("opencv", "retinanet.py", &[]),
+    },
+    Rivals {
+        benchmark: "yolo-99",
+        dataset: ("make_coco.py", "val2017"),
+        reference: ("ultralytics", "letterbox.py", &[]),
+    },
+    Rivals {
+        benchmark: "ssd-mobilenet",
+        dataset: ("make_coco.py", "val2017"),
+        reference: ("opencv", "ssd.py", &["ssd-mobilenet"]),
+    },
+    Rivals {
+        benchmark: "ssd-resnet34",
+        dataset: ("make_coco.py", "val2017"),
+        reference: ("opencv", "ssd.py", &["ssd-resnet34"]),
+    },
+];
+
 fn main() {
-    let Some(python) = oracle::opencv() else { return };
-    let place = tempfile::tempdir().unwrap();
-    let images = place.path().join("images");
-    let scripts = oracle::directory("opencv");
-    let call = |script: &str, argument: &str| {
-        let output = Command::new(&python)
-            .arg(scripts.join(script))
-            .arg(&images)
-            .arg(argument)
-            .env("REGATTA_USUAL_SIZES", "1")
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).unwrap()
+    let (Some(opencv), Some(ultralytics)) = (oracle::opencv(), oracle::ultralytics()) else {
+        return;
     };
-    call("make_images.py", &IMAGES.to_string());
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for round in 1..=ROUNDS {
-        theirs.push(call("reference.py", "--time").trim().parse::<f64>().unwrap() / IMAGES as f64);
-        ours.push(seconds(&images) / IMAGES as f64);
-        println!(
-            "round {round}: ours {:.3} ms, reference {:.3} ms per image",
-            1e3 * ours[round - 1],
-            1e3 * theirs[round - 1]
-        );
+    let chosen: Vec<String> = env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    for rivals in RIVALS {
+        if chosen.is_empty() || chosen.iter().any(|name| name == rivals.benchmark) {
+            compare(&rivals, &opencv, &ultralytics);
+        }
     }
-    let (ours, theirs) = (median(&mut ours), median(&mut theirs));
+}
+
+fn compare(rivals: &Rivals, opencv: &Path, ultralytics: &Path) {
+    let place = tempfile::tempdir().unwrap();
+    let dataset = place.path().join("dataset");
+    let (maker, images) = rivals.dataset;
+    call(opencv, "opencv", maker, &dataset, &[&IMAGES.to_string()]);
+    let paths = jpegs(&dataset.join(images));
+    let (library, script, arguments) = rivals.reference;
+    let python = if library == "opencv" { opencv } else { ultralytics };
+    let arguments = [arguments, &["--time"]].concat();
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let printed = call(python, library, script, &dataset, &arguments);
+        theirs.push(1e3 * printed.trim().parse::<f64>().unwrap() / paths.len() as f64);
+        ours.push(1e3 * seconds(rivals.benchmark, &paths) / paths.len() as f64);
+    }
+    let mut ratios: Vec<f64> = ours
+        .iter()
+        .zip(&theirs)
+        .map(|(ours, theirs)| theirs / ours)
+        .collect();
+    let (ours, theirs, ratio) = (median(&mut ours), median(&mut theirs), median(&mut ratios));
     println!(
-        "median of {ROUNDS}: ours {:.3} ms, reference {:.3} ms per image: {:.2} times as fast",
-        1e3 * ours,
-        1e3 * theirs,
-        theirs / ours
+        "{:13} ours {ours:6.3} ms, reference {theirs:6.3} ms per image: {ratio:.2} times as fast ({:.2} to {:.2} in {ROUNDS} rounds)",
+        rivals.benchmark,
+        ratios[0],
+        ratios[ROUNDS - 1]
     );
 }
 
-/// Returns the processor time of one pass over the images.
-fn seconds(images: &Path) -> f64 {
-    let benchmark = known::benchmarks()
-        .unwrap()
-        .into_iter()
-        .find(|one| one.name == "resnet50")
+fn call(python: &Path, library: &str, script: &str, dataset: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(python)
+        .arg(oracle::directory(library).join(script))
+        .arg(dataset)
+        .args(arguments)
+        .env("REGATTA_USUAL_SIZES", "1")
+        .output()
         .unwrap();
-    let Some(Prep::JpegImages(kind)) = &benchmark.prep else {
-        return f64::NAN;
-    };
-    let maker = SampleMaker::new(&benchmark, kind, benchmark.form(), None).unwrap();
-    let mut paths: Vec<_> = fs::read_dir(images)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "JPEG"));
-    assert_eq!(paths.len(), IMAGES);
-    black_box(maker.make(&fs::read(&paths[0]).unwrap()).unwrap());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn jpegs(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let is_jpeg =
+        |path: &PathBuf| [Some(OsStr::new("jpg")), Some(OsStr::new("JPEG"))].contains(&path.extension());
+    paths.retain(is_jpeg);
+    paths.sort();
+    paths
+}
+
+/// Returns the processor time of one pass over the images.
+fn seconds(benchmark: &str, paths: &[PathBuf]) -> f64 {
+    let mut benchmarks = known::benchmarks().unwrap().into_iter();
+    let benchmark = benchmarks.find(|one| one.name == benchmark).unwrap();
+    let form = Form::new(Dtype::Float32, Layout::Linear);
+    let maker = ImageSampleMaker::new(&benchmark, form, None).unwrap();
+    black_box(maker.read(&paths[0]).unwrap());
     let began = processor_time();
-    for path in &paths {
-        black_box(maker.make(&fs::read(path).unwrap()).unwrap());
+    for path in paths {
+        black_box(maker.read(path).unwrap());
     }
     processor_time() - began
 }

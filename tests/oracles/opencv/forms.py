@@ -1,7 +1,8 @@
-"""The files that the reference's preprocessing saves, as bytes, and their hashes."""
+"""The files that the reference's preprocessing saves, as bytes, their hashes, and the time that they take."""
 
 import hashlib
 import io
+import time
 
 import numpy as np
 
@@ -16,3 +17,13 @@ def print_forms(values, name):
     """Prints `SHA256 FORM NAME` for a sample of 32-bit floats and for its 16-bit form."""
     for form, one in (("fp32_linear", values), ("fp16_linear", values.astype(np.float16))):
         print(hashlib.sha256(saved(one)).hexdigest(), form, name)
+
+
+def print_time(values, directory):
+    """Prints the processor time in seconds to make and save the values of all JPEGs in a directory once."""
+    paths = sorted(path for path in directory.iterdir() if path.suffix in (".jpg", ".JPEG"))
+    values(paths[0])
+    began = time.process_time()
+    for path in paths:
+        saved(values(path))
+    print(time.process_time() - began)

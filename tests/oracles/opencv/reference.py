@@ -9,14 +9,14 @@ of 256, the centre, the means, channels first. Integers are cut off after clippi
 """
 
 import hashlib
-import io
 import os
 import pathlib
 import sys
-import time
 
 import cv2
 import numpy as np
+
+from forms import print_time, saved
 
 MEANS = np.array([123.68, 116.78, 103.94], dtype=np.float32)
 SIDE, SHORT = 224, 256
@@ -55,12 +55,6 @@ def in_form(values, form):
     return np.moveaxis(np.concatenate([whole, np.zeros((1, SIDE, SIDE), np.int8)]), 0, -1)
 
 
-def saved(values):
-    stream = io.BytesIO()
-    np.save(stream, values)
-    return stream.getvalue()
-
-
 def main():
     directory, forms = pathlib.Path(sys.argv[1]), sys.argv[2:]
     # One thread, as one of the reference's workers has.
@@ -72,11 +66,7 @@ def main():
         return prepare(cv2.imread(str(directory / name)), dims=[SIDE, SIDE, 3], need_transpose=True)
 
     if forms == ["--time"]:
-        values(names[0])
-        began = time.process_time()
-        for name in names:
-            np.save(io.BytesIO(), values(name))
-        print(time.process_time() - began)
+        print_time(lambda path: values(path.name), directory)
         return
     for name in names:
         made = values(name)

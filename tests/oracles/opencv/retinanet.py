@@ -13,12 +13,11 @@ import json
 import os
 import pathlib
 import sys
-import time
 
 import cv2
 import numpy as np
 
-from forms import print_forms, saved
+from forms import print_forms, print_time
 
 SIDE = 800
 MEANS = np.array([0.485, 0.456, 0.406], np.float32)
@@ -70,11 +69,7 @@ def main():
         return prepare(cv2.imread(str(path)), dims=[SIDE, SIDE, 3], need_transpose=True)
 
     if out == "--time":
-        values(images[0])
-        began = time.process_time()
-        for path in images:
-            saved(values(path))
-        print(time.process_time() - began)
+        print_time(values, directory / "validation/data")
         return
     for number, path in enumerate(images):
         made = values(path)

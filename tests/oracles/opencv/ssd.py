@@ -2,6 +2,7 @@
 
     ssd.py DIR NAME OUT    prints `SHA256 FORM NAME` of the files that numpy.save writes, and for ssd-mobilenet writes OUT/NAME.npy for int8,
                            for every fourth image
+    ssd.py DIR NAME --time prints the processor time in seconds to read, prepare and save all images once as fp32
 
 DIR is a dataset in the published form, NAME a benchmark. FORM is fp32_linear or fp16_linear. With REGATTA_INFERENCE set to a checkout of
 mlcommons/inference at tag v2.0, its functions are used. Otherwise their steps are repeated here. The int8 samples follow the steps of
@@ -16,7 +17,7 @@ import sys
 import cv2
 import numpy as np
 
-from forms import print_forms
+from forms import print_forms, print_time
 
 MEANS = np.array([0.485, 0.456, 0.406], np.float32)
 DEVIATIONS = np.array([0.229, 0.224, 0.225], np.float32)
@@ -57,9 +58,17 @@ def int8(bgr):
 
 def main():
     directory, name, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+    # One thread, as one of the reference's workers has.
     cv2.setNumThreads(1)
     side = 300 if name == "ssd-mobilenet" else 1200
     prepare = reference(name)
+
+    def values(path):
+        return prepare(cv2.imread(str(path)), dims=[side, side, 3], need_transpose=True)
+
+    if sys.argv[3] == "--time":
+        print_time(values, directory / "val2017")
+        return
     document = json.loads((directory / "annotations/instances_val2017.json").read_text())
     for number, image in enumerate(document["images"]):
         bgr = cv2.imread(str(directory / "val2017" / image["file_name"]))

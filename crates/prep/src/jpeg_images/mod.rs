@@ -18,6 +18,7 @@ pub(crate) use self::{
     labels::LabelledImage,
     linear::resize_centred,
     sample::Sample,
+    sample::SampleMaker,
     source::ImageSource,
 };
-pub use self::{request::ImageRequest, sample::SampleMaker, source::labels_among};
+pub use self::{request::ImageRequest, source::labels_among};

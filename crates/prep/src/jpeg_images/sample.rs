@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use regatta_jpeg::{Image, JpegError};
+use regatta_jpeg::Image;
 use regatta_types::{
     benchmark::{Benchmark, Dtype, JpegImages},
     samples::{Form, Quantised},
@@ -29,7 +29,7 @@ pub(crate) struct Sample {
 
 /// Makes the samples of a benchmark in one form.
 #[derive(Debug)]
-pub struct SampleMaker {
+pub(crate) struct SampleMaker {
     shape: Vec<usize>,
     short_side: usize,
     elements: PixelElements,
@@ -40,7 +40,7 @@ impl SampleMaker {
     ///
     /// # Errors
     /// [`PrepError`] when the benchmark's settings are unsuitable for images, or `quantised` does not suit the form.
-    pub fn new(
+    pub(crate) fn new(
         benchmark: &Benchmark,
         kind: &JpegImages,
         form: Form,
@@ -81,14 +81,6 @@ impl SampleMaker {
     /// Reads an image and makes its sample.
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
         Ok(self.sample(&read_image(path)?))
-    }
-
-    /// Returns the data of the sample of a JPEG, without the header of `.npy`.
-    ///
-    /// # Errors
-    /// [`JpegError`] for data that cannot be decoded.
-    pub fn make(&self, jpeg: &[u8]) -> Result<Vec<u8>, JpegError> {
-        Ok(self.sample(&regatta_jpeg::decode(jpeg)?).data)
     }
 
     fn sample(&self, image: &Image) -> Sample {
