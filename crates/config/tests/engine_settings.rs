@@ -255,7 +255,7 @@ fn the_documents_example_is_in_the_code() {
         ),
         (
             between("its use is `", "`"),
-            "agent/src/harness/tensorrt_request.rs",
+            "crates/harness/src/tensorrt_request.rs",
         ),
     ] {
         assert!(

@@ -137,6 +137,19 @@ pub(crate) fn push_element(
     false
 }
 
+/// Returns the elements of little-endian 32-bit floats, and the number of those that were clipped or are not finite.
+pub(crate) fn elements(floats: Vec<u8>, dtype: Dtype, quantised: Option<&Quantised>) -> (Vec<u8>, u64) {
+    if dtype == Dtype::Float32 {
+        return (floats, 0);
+    }
+    let (values, _) = floats.as_chunks();
+    let mut data = Vec::with_capacity(values.len() * dtype.size());
+    let is_clipped =
+        |value: &&[u8; 4]| push_element(f32::from_le_bytes(**value), dtype, quantised, &mut data);
+    let clipped = values.iter().filter(is_clipped).count() as u64;
+    (data, clipped)
+}
+
 /// More than a sample takes, in bytes.
 const LARGEST_SAMPLE: u64 = 1 << 32;
 

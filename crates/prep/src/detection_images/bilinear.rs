@@ -1,7 +1,8 @@
 //! Bilinear resizing in 32-bit floats, with the values of OpenCV's `resize(INTER_LINEAR)` in its wheel for x86-64 processors with FMA.
 //! There, images are resized by Intel's IPP, but those of one pixel's width or height by OpenCV's own code.
 
-use regatta_jpeg::Image;
+use multiversion::multiversion;
+use regatta_jpeg::{Image, Pixel};
 
 const CHANNELS: usize = 3;
 
@@ -13,17 +14,26 @@ struct Tap {
     weight: f32,
 }
 
-/// Resizes an image to `width` x `height` pixels. Returns the channels one after another, with values between 0 and 255.
-pub(super) fn resize(image: &Image, width: usize, height: usize) -> Vec<f32> {
+/// What is done with each resized value, which is between 0 and 255.
+#[derive(Debug)]
+pub(super) struct Normalisation {
+    /// The number by which values are divided first.
+    pub(super) divisor: f32,
+    /// Mean and standard deviation of each channel.
+    pub(super) channels: [(f32, f32); CHANNELS],
+}
+
+/// Resizes an image to `width` x `height` pixels and normalises the values. Returns the channels one after another, as little-endian 32-bit
+/// floats.
+pub(super) fn resize(image: &Image, width: usize, height: usize, normalisation: &Normalisation) -> Vec<u8> {
     if image.width > 1 && image.height > 1 {
         let columns = double_taps(image.width, width);
         let rows = double_taps(image.height, height);
-        // One rounding, as the instruction for both operations has.
-        return interpolate(image, &columns, &rows, |a, b, weight| (b - a).mul_add(weight, a));
+        return interpolate_fused(image, &columns, &rows, normalisation);
     }
     let columns = single_taps(image.width, width, true);
     let rows = single_taps(image.height, height, false);
-    interpolate(image, &columns, &rows, |a, b, weight| {
+    interpolate(image, &columns, &rows, normalisation, |a, b, weight| {
         a * (1.0 - weight) + b * weight
     })
 }
@@ -81,11 +91,28 @@ fn within(first: f64, weight: f32, source: usize) -> Tap {
     }
 }
 
-fn interpolate(image: &Image, columns: &[Tap], rows: &[Tap], mix: impl Fn(f32, f32, f32) -> f32) -> Vec<f32> {
+/// Without the instruction, each multiplication would be a call.
+#[multiversion(targets("x86_64+avx2+fma"))]
+fn interpolate_fused(image: &Image, columns: &[Tap], rows: &[Tap], normalisation: &Normalisation) -> Vec<u8> {
+    // One rounding, as the instruction for both operations has.
+    interpolate(image, columns, rows, normalisation, |a, b, weight| {
+        (b - a).mul_add(weight, a)
+    })
+}
+
+#[inline(always)]
+fn interpolate(
+    image: &Image,
+    columns: &[Tap],
+    rows: &[Tap],
+    normalisation: &Normalisation,
+    mix: impl Fn(f32, f32, f32) -> f32,
+) -> Vec<u8> {
     let (width, plane) = (columns.len(), columns.len() * rows.len());
-    let mut target = vec![0.0; CHANNELS * plane];
+    let mut target = vec![0; CHANNELS * plane * size_of::<f32>()];
+    let (places, _) = target.as_chunks_mut();
     // Two source rows, resized to the width: a resized row often needs those of the row before.
-    let mut cached: [(usize, Vec<f32>); 2] = [(usize::MAX, Vec::new()), (usize::MAX, Vec::new())];
+    let mut cached = [(); 2].map(|()| (usize::MAX, vec![0.0; CHANNELS * width]));
     for (place, row) in rows.iter().enumerate() {
         if cached[1].0 == row.first || cached[0].0 == row.second {
             cached.swap(0, 1);
@@ -93,15 +120,16 @@ fn interpolate(image: &Image, columns: &[Tap], rows: &[Tap], mix: impl Fn(f32, f
         for ((number, values), needed) in cached.iter_mut().zip([row.first, row.second]) {
             if *number != needed {
                 *number = needed;
-                resize_row(image, needed, columns, &mix, values);
+                resize_row(image.row(needed), columns, &mix, values);
             }
         }
         let [(_, first), (_, second)] = &cached;
-        for channel in 0..CHANNELS {
+        for (channel, (mean, deviation)) in normalisation.channels.into_iter().enumerate() {
             let own = channel * width..(channel + 1) * width;
-            let into = &mut target[channel * plane + place * width..][..width];
+            let into = &mut places[channel * plane + place * width..][..width];
             for ((value, a), b) in into.iter_mut().zip(&first[own.clone()]).zip(&second[own]) {
-                *value = mix(*a, *b, row.weight);
+                let resized = mix(*a, *b, row.weight);
+                *value = ((resized / normalisation.divisor - mean) / deviation).to_le_bytes();
             }
         }
     }
@@ -109,21 +137,15 @@ fn interpolate(image: &Image, columns: &[Tap], rows: &[Tap], mix: impl Fn(f32, f
 }
 
 /// Resizes a row to the width of `columns`, the channels one after another.
-fn resize_row(
-    image: &Image,
-    row: usize,
-    columns: &[Tap],
-    mix: impl Fn(f32, f32, f32) -> f32,
-    values: &mut Vec<f32>,
-) {
-    let pixels = image.row(row);
-    let value = |at: usize, channel: usize| f32::from(pixels[at][channel]);
-    values.clear();
-    for channel in 0..CHANNELS {
-        values.extend(
-            columns
-                .iter()
-                .map(|tap| mix(value(tap.first, channel), value(tap.second, channel), tap.weight)),
-        );
+#[inline(always)]
+fn resize_row(pixels: &[Pixel], columns: &[Tap], mix: impl Fn(f32, f32, f32) -> f32, values: &mut [f32]) {
+    let (red, others) = values.split_at_mut(columns.len());
+    let (green, blue) = others.split_at_mut(columns.len());
+    for (((tap, red), green), blue) in columns.iter().zip(red).zip(green).zip(blue) {
+        let (first, second) = (pixels[tap.first], pixels[tap.second]);
+        // The fourth byte of a pixel is computed as well: all four fit one register.
+        let mixed: [f32; 4] =
+            std::array::from_fn(|at| mix(f32::from(first[at]), f32::from(second[at]), tap.weight));
+        [*red, *green, *blue, _] = mixed;
     }
 }

@@ -10,9 +10,9 @@ use regatta_types::{
     samples::{Form, Quantised},
 };
 
-use super::bilinear;
+use super::bilinear::{self, Normalisation};
 use crate::{
-    conversion::push_element,
+    conversion::elements,
     error::PrepError,
     jpeg_images::{CHANNELS, Sample, read_image},
     packing::pack,
@@ -45,10 +45,7 @@ pub(crate) struct ResizedSampleMaker {
     shape: Vec<usize>,
     form: Form,
     quantised: Option<Quantised>,
-    /// The number by which values are divided first.
-    divisor: f32,
-    /// Mean and standard deviation of each channel.
-    normal: [(f32, f32); CHANNELS],
+    normalisation: Normalisation,
 }
 
 impl ResizedSampleMaker {
@@ -67,8 +64,10 @@ impl ResizedSampleMaker {
             shape,
             form,
             quantised: quantised.cloned(),
-            divisor: kind.divisor,
-            normal: std::array::from_fn(|channel| (means[channel], deviations[channel])),
+            normalisation: Normalisation {
+                divisor: kind.divisor,
+                channels: std::array::from_fn(|channel| (means[channel], deviations[channel])),
+            },
         })
     }
 
@@ -79,17 +78,9 @@ impl ResizedSampleMaker {
 
     fn sample(&self, image: &Image) -> Sample {
         let size_of_image = [image.width, image.height];
-        let values = bilinear::resize(image, self.shape[2], self.shape[1]);
+        let floats = bilinear::resize(image, self.shape[2], self.shape[1], &self.normalisation);
         let size = self.form.dtype.size();
-        let mut data = Vec::with_capacity(values.len() * size);
-        let mut clipped = 0;
-        for (plane, (mean, deviation)) in values.chunks_exact(values.len() / CHANNELS).zip(self.normal) {
-            for value in plane {
-                let value = (value / self.divisor - mean) / deviation;
-                let is_clipped = push_element(value, self.form.dtype, self.quantised.as_ref(), &mut data);
-                clipped += u64::from(is_clipped);
-            }
-        }
+        let (mut data, clipped) = elements(floats, self.form.dtype, self.quantised.as_ref());
         if self.form.layout != Layout::Linear {
             // `in_form` has checked that the shape can have the layout.
             data = pack(&data, size, &self.shape, self.form.layout).unwrap_or_default();

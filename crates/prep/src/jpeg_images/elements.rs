@@ -40,19 +40,31 @@ impl PixelElements {
     /// Returns the data of a sample of `shape`, channels first, and the number of clipped elements.
     pub(crate) fn data(&self, pixels: &[Pixel], shape: &[usize]) -> (Vec<u8>, u64) {
         let size = self.form.dtype.size();
-        let mut data = Vec::with_capacity(pixels.len() * CHANNELS * size);
-        let mut clipped = 0;
-        for (channel, elements) in self.elements.iter().enumerate() {
-            for pixel in pixels {
-                let (bytes, is_clipped) = &elements[usize::from(pixel[channel])];
-                data.extend_from_slice(&bytes[..size]);
-                clipped += u64::from(*is_clipped);
-            }
-        }
+        let (mut data, clipped) = match size {
+            1 => self.planes::<1>(pixels),
+            2 => self.planes::<2>(pixels),
+            _ => self.planes::<4>(pixels),
+        };
         if self.form.layout != Layout::Linear {
             // `in_form` has checked that the shape can have the layout.
             data = pack(&data, size, shape, self.form.layout).unwrap_or_default();
         }
         (data, clipped)
+    }
+
+    /// Returns the elements of `SIZE` bytes, the channels one after another, and the number of clipped ones.
+    fn planes<const SIZE: usize>(&self, pixels: &[Pixel]) -> (Vec<u8>, u64) {
+        let mut planes: Vec<[u8; SIZE]> = Vec::with_capacity(pixels.len() * CHANNELS);
+        let mut clipped = 0;
+        for (channel, elements) in self.elements.iter().enumerate() {
+            let values: [[u8; SIZE]; 256] =
+                std::array::from_fn(|value| elements[value].0.first_chunk().copied().unwrap_or([0; SIZE]));
+            planes.extend(pixels.iter().map(|pixel| values[usize::from(pixel[channel])]));
+            if elements.iter().any(|(_, is_clipped)| *is_clipped) {
+                let is_clipped = |pixel: &&Pixel| elements[usize::from(pixel[channel])].1;
+                clipped += pixels.iter().filter(is_clipped).count() as u64;
+            }
+        }
+        (planes.into_flattened(), clipped)
     }
 }

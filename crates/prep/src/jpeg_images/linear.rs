@@ -1,6 +1,7 @@
 //! OpenCV's bilinear interpolation of bytes, with 11 bits per weight: as `resize` with `INTER_AREA` uses it when a side grows, with the
 //! positions of areas, and as `INTER_LINEAR` does, with those of pixel centres.
 
+use multiversion::multiversion;
 use regatta_jpeg::{Image, Pixel};
 
 use super::region::Region;
@@ -17,7 +18,7 @@ struct Neighbours {
 pub(super) fn resize(image: &Image, factors: (f64, f64), region: Region) -> Vec<Pixel> {
     let columns = (region.left..region.left + region.width).map(|at| of_area(at, factors.0, image.width));
     let rows = (region.top..region.top + region.height).map(|at| of_area(at, factors.1, image.height));
-    blend(image, &columns.collect::<Vec<_>>(), rows)
+    blend(image, &columns.collect::<Vec<_>>(), &rows.collect::<Vec<_>>())
 }
 
 /// Returns the image resized to `width` x `height`, row by row, with the bytes of `INTER_LINEAR`. Where both sides are halved, OpenCV
@@ -27,33 +28,27 @@ pub(crate) fn resize_centred(image: &Image, width: usize, height: usize) -> Vec<
     let (x_scale, y_scale) = (scale(image.width, width), scale(image.height, height));
     let columns = (0..width).map(|at| of_centre(at, x_scale, image.width, true));
     let rows = (0..height).map(|at| of_centre(at, y_scale, image.height, false));
-    blend(image, &columns.collect::<Vec<_>>(), rows)
+    blend(image, &columns.collect::<Vec<_>>(), &rows.collect::<Vec<_>>())
 }
 
 /// Blends the neighbours in columns and rows.
-fn blend(
-    image: &Image,
-    columns: &[Neighbours],
-    rows: impl ExactSizeIterator<Item = Neighbours>,
-) -> Vec<Pixel> {
-    let line = |row: usize| -> Vec<[i32; 4]> {
-        let row = image.row(row);
-        let blended = |column: &Neighbours| {
-            let [left, right] = column.positions.map(|position| row[position]);
-            std::array::from_fn(|channel| {
-                i32::from(left[channel]) * column.weights[0] + i32::from(right[channel]) * column.weights[1]
-            })
-        };
-        columns.iter().map(blended).collect()
-    };
+#[multiversion(targets("x86_64+avx2+fma"))]
+fn blend(image: &Image, columns: &[Neighbours], rows: &[Neighbours]) -> Vec<Pixel> {
     let mut result = Vec::with_capacity(columns.len() * rows.len());
-    let (mut lines, mut lines_of) = ([Vec::new(), Vec::new()], None);
+    // Two lines of the source: a row often needs one of the row before.
+    let mut cached: [(usize, Vec<[i32; 4]>); 2] = [(usize::MAX, Vec::new()), (usize::MAX, Vec::new())];
     for Neighbours { positions, weights } in rows {
-        if lines_of != Some(positions) {
-            lines = positions.map(line);
-            lines_of = Some(positions);
+        if cached[1].0 == positions[0] || cached[0].0 == positions[1] {
+            cached.swap(0, 1);
         }
-        result.extend(lines[0].iter().zip(&lines[1]).map(|(upper, lower)| -> Pixel {
+        for ((number, line), needed) in cached.iter_mut().zip(*positions) {
+            if *number != needed {
+                *number = needed;
+                blend_line(image.row(needed), columns, line);
+            }
+        }
+        let [(_, upper), (_, lower)] = &cached;
+        result.extend(upper.iter().zip(lower).map(|(upper, lower)| -> Pixel {
             std::array::from_fn(|channel| {
                 // As OpenCV: each product loses its low bits before the sum.
                 let part = |value: i32, weight: i32| (weight * (value >> 4)) >> 16;
@@ -62,6 +57,18 @@ fn blend(
         }));
     }
     result
+}
+
+/// Blends the neighbours in the columns of a line.
+#[inline(always)]
+fn blend_line(row: &[Pixel], columns: &[Neighbours], line: &mut Vec<[i32; 4]>) {
+    line.clear();
+    line.extend(columns.iter().map(|column| -> [i32; 4] {
+        let [left, right] = column.positions.map(|position| row[position]);
+        std::array::from_fn(|channel| {
+            i32::from(left[channel]) * column.weights[0] + i32::from(right[channel]) * column.weights[1]
+        })
+    }));
 }
 
 /// Returns the neighbours of a position in the result, by areas.
