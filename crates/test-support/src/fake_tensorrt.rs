@@ -129,7 +129,7 @@ fn compile(fake: &str, library: &Path, flags: &[&str]) {
     let source =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../crates/test-support/fakes/{fake}.c"));
     let output = Command::new("cc")
-        .args(["-shared", "-fPIC", "-O2", "-o"])
+        .args(["-shared", "-fPIC", "-o"])
         .arg(library)
         .args(flags)
         .arg(source)
