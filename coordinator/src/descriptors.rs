@@ -57,11 +57,16 @@ impl DescriptorBudget {
             current
         };
         let budget = Self::of(limit, largest);
-        if budget != largest {
+        if budget.broker_connections < largest.broker_connections {
             tracing::warn!(
                 "at most {} devices can be connected at once: the limit of open files is {limit}; raise it with \
                  `ulimit -Hn {requested}` or systemd's LimitNOFILE",
                 budget.broker_connections
+            );
+        } else if budget != largest {
+            tracing::warn!(
+                "fewer devices than usual can connect or fetch assets at the same moment: the limit of open files is {limit}; raise it \
+                 with `ulimit -Hn {requested}` or systemd's LimitNOFILE"
             );
         }
         budget

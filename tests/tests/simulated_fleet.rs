@@ -65,7 +65,7 @@ fn a_fleet_that_is_too_large_keeps_its_connections_and_says_what_to_do() {
     });
     let log = || fs::read_to_string(lab.scratch().join("fleet.log")).expect("the devices' log");
     eventually("the refusal of another device", 30, || {
-        log().contains("it serves as many devices as it may; hint: raise `max_devices`")
+        log().contains("it has reached its limit of devices; hint: raise `max_devices`")
     });
     let connected = online(&lab);
     // A device that took another's place would do so within a few seconds.

@@ -43,7 +43,7 @@ use crate::{
 
 /// Concurrent connections of one device: the current one, and closed ones that the broker has not noticed yet.
 const CONNECTIONS_PER_DEVICE: usize = 4;
-/// The rate at which failed handshakes are logged.
+/// The rate at which refused connections of each kind are logged.
 const REFUSALS_LOGGED: Rate = Rate {
     burst: 16,
     per_second: 0.1,
@@ -55,6 +55,15 @@ pub(crate) struct Broker {
     connector: LoopbackConnector,
     shutdown: broadcast::Sender<()>,
     acceptor: JoinHandle<()>,
+}
+
+/// A kind of refused connections. Clients without a certificate can cause one kind only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Refusal {
+    /// The TLS handshake failed.
+    Handshake,
+    /// All connections for devices are in use.
+    Full,
 }
 
 /// State that all connections share.
@@ -74,8 +83,8 @@ struct Shared {
     live: Live,
     /// The maximum number of concurrent connections, unproven ones included.
     most: usize,
-    /// The rate limiter for logged handshake failures.
-    refusals: TokenBuckets<()>,
+    /// The rate limiter for logged refusals.
+    refusals: TokenBuckets<Refusal>,
 }
 
 impl Broker {
@@ -232,7 +241,7 @@ impl Shared {
     /// at the rate [`REFUSALS_LOGGED`], because anyone can cause them.
     fn tell_refused(&self, from: SocketAddr, error: &io::Error) {
         let is_tls = error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>());
-        if is_tls && self.refusals.try_take(()) {
+        if is_tls && self.refusals.try_take(Refusal::Handshake) {
             tracing::warn!(%from, "the TLS handshake with the broker failed; hint: a device of another lab must enroll here first");
             tracing::debug!(%from, "the TLS handshake with the broker failed: {error}");
         }
@@ -259,11 +268,11 @@ impl Shared {
         peer: Peer,
         handshake_slot: Slot,
     ) -> anyhow::Result<()> {
-        if self.refusals.try_take(()) {
+        if self.refusals.try_take(Refusal::Full) {
             tracing::warn!(
                 %from,
-                "a device was refused, because all connections for devices are in use; hint: raise `max_devices` in regatta.toml, \
-                 and the limit of open files where `regatta serve` warned of it"
+                "refused a device: all connections for devices are in use; hint: raise `max_devices` in regatta.toml; if `regatta serve` \
+                 warned of open files, raise that limit too"
             );
         }
         let rights = Rights {

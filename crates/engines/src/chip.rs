@@ -44,7 +44,7 @@ pub fn this_chip() -> String {
 mod tests {
     use super::name_of;
 
-    /// `agent/tests/commands/engine.rs` tests the names of a discrete GPU and of a board without a module.
+    /// Tests of the agent's commands test the names of a discrete GPU and of a board without a module.
     #[test]
     fn a_board_is_identified_by_its_module() {
         let model = "NVIDIA Jetson AGX Orin Developer Kit";

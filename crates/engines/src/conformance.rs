@@ -1,6 +1,6 @@
 //! Conformance tests of the engine interface, run on every engine of this build. `tensorrt` runs on fakes of CUDA's
-//! driver and of TensorRT, with each kind of device use ([`crate::subjects`]). The tests in agent/tests/commands/exec.rs abort
-//! a run during a batch, through the binary.
+//! driver and of TensorRT, with each kind of device use ([`crate::subjects`]). The fakes count
+//! per process, so each test needs a process of its own, as `cargo nextest` gives it.
 
 mod batches;
 #[cfg(feature = "tract")]
@@ -109,6 +109,6 @@ fn an_engine_that_is_not_built_in_says_what_is() {
     let refused = Subject::of(EngineKind::Tract).try_load(&Fixture::new(), &[1], 1);
     assert_eq!(
         refused.err().unwrap().to_string(),
-        "this agent was built without the tract engine; it has null, tensorrt, sim"
+        "this build has no tract engine; it has null, tensorrt, sim"
     );
 }

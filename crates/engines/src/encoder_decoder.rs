@@ -78,6 +78,15 @@ pub(super) fn load<S: NetworkSource>(
         );
         return Err(loader.unfit(reason));
     }
+    if encoders
+        .iter()
+        .zip(&decoders)
+        .any(|(encoder, decoder)| !encoder.fits_into(decoder))
+    {
+        return Err(loader.unfit(
+            "its encoder's result does not have the type or size of the decoder's input cross".to_owned(),
+        ));
+    }
     let engines = encoders.into_iter().zip(decoders).map(|pair| {
         let engine = EncoderDecoderEngine::new(model, networks, pair, Arc::clone(&texts));
         Box::new(engine) as Box<dyn Engine>

@@ -11,7 +11,7 @@ use super::tensorrt::BuildCommand;
 pub enum EngineError {
     /// This build does not contain the engine.
     #[cfg(not(feature = "tract"))]
-    #[error("this agent was built without the {engine} engine; it has {instead}")]
+    #[error("this build has no {engine} engine; it has {instead}")]
     NotBuiltIn {
         /// The requested engine.
         engine: EngineKind,

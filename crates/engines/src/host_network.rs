@@ -190,6 +190,14 @@ impl Network for HostNetwork {
         Ok(())
     }
 
+    fn fits_into(&self, other: &Self) -> bool {
+        let results = other.kept.iter().filter(|kept| kept.update == KeptUpdate::Result);
+        let result = self.outputs.get(0).map(<[u8]>::len);
+        results
+            .into_iter()
+            .any(|kept| result.is_none_or(|bytes| bytes == kept.range.len()))
+    }
+
     fn compute_into(&mut self, streams: &[usize], other: &mut Self) -> Result<(), EngineError> {
         self.infer(streams)?;
         let Self { outputs, .. } = self;

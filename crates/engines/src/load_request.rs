@@ -1,4 +1,4 @@
-//! The harness's request to load an engine.
+//! A request to load engines.
 
 use std::{path::PathBuf, sync::Arc};
 

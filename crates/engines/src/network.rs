@@ -90,7 +90,10 @@ pub(super) trait Network: Send + Sized + 'static {
     /// [`EngineError::Compute`] when the unit fails.
     fn compute(&mut self, streams: &[usize], position: usize) -> Result<(), EngineError>;
 
-    /// Computes the streams in `streams`, at least one and in ascending order. Their results become kept inputs of `other`.
+    /// Returns whether `other` has a kept input that can take results of this network.
+    fn fits_into(&self, other: &Self) -> bool;
+
+    /// Computes the streams in `streams`, at least one and in ascending order. Their results become kept inputs of `other`, into which they fit.
     ///
     /// # Errors
     /// [`EngineError::Compute`] when the unit fails.
@@ -99,8 +102,8 @@ pub(super) trait Network: Send + Sized + 'static {
     /// Returns the result of a stream in the last computation.
     fn result(&self, stream: usize) -> &[u8];
 
-    /// Computes one stream of zeros, which gives the engine its buffers, and returns the bytes of a result as float32. `Err` with the number of
-    /// found bytes when there are not enough for the kept inputs.
+    /// Computes one stream of zeros, which gives the engine its buffers, unless the result is for another network, and returns the bytes of a result
+    /// as float32. `Err` with the number of found bytes when there are not enough for the kept inputs.
     ///
     /// # Errors
     /// [`EngineError::Compute`] when the unit fails.

@@ -89,7 +89,7 @@ impl<S: NetworkSource> NetworkLoader<'_, S> {
         self.source.load(&request, layout, streams)
     }
 
-    /// Computes zeros with the first of the networks, which gives its engine its buffers, reserves memory for results, and returns the floats in
+    /// Computes zeros with each of the networks, which gives their engines their buffers, reserves memory for results, and returns the floats in
     /// a result. They are a multiple of `steps`, and not none.
     pub(super) fn probe(
         &self,
@@ -97,7 +97,10 @@ impl<S: NetworkSource> NetworkLoader<'_, S> {
         steps: usize,
         what: &str,
     ) -> Result<usize, EngineError> {
-        let found = networks.first_mut().map_or(Ok(Ok(0)), Network::probe)?;
+        let mut found = Ok(0);
+        for network in &mut *networks {
+            found = network.probe()?;
+        }
         let whole = found
             .ok()
             .filter(|bytes| *bytes > 0 && bytes.is_multiple_of(steps * FLOAT));

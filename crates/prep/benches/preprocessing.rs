@@ -19,12 +19,12 @@ use regatta_test_support::oracle;
 use regatta_types::{benchmark::Dtype, layout::Layout, samples::Form};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Images of ImageNet's usual sizes, photographs and noise.
+/// Generated photographs of ImageNet's usual sizes.
 const IMAGES: usize = 100;
 const ROUNDS: usize = 5;
 
 /// A benchmark and its reference.
-struct Rivals {
+struct Comparison {
     benchmark: &'static str,
     /// The program that makes a dataset, and the directory of its images.
     dataset: (&'static str, &'static str),
@@ -32,28 +32,28 @@ struct Rivals {
     reference: (&'static str, &'static str, &'static [&'static str]),
 }
 
-const RIVALS: [Rivals; 5] = [
-    Rivals {
+const COMPARISONS: [Comparison; 5] = [
+    Comparison {
         benchmark: "resnet50",
         dataset: ("make_images.py", "."),
         reference: ("opencv", "reference.py", &[]),
     },
-    Rivals {
+    Comparison {
         benchmark: "retinanet",
         dataset: ("make_openimages.py", "validation/data"),
         reference: ("opencv", "retinanet.py", &[]),
     },
-    Rivals {
+    Comparison {
         benchmark: "yolo-99",
         dataset: ("make_coco.py", "val2017"),
         reference: ("ultralytics", "letterbox.py", &[]),
     },
-    Rivals {
+    Comparison {
         benchmark: "ssd-mobilenet",
         dataset: ("make_coco.py", "val2017"),
         reference: ("opencv", "ssd.py", &["ssd-mobilenet"]),
     },
-    Rivals {
+    Comparison {
         benchmark: "ssd-resnet34",
         dataset: ("make_coco.py", "val2017"),
         reference: ("opencv", "ssd.py", &["ssd-resnet34"]),
@@ -61,34 +61,44 @@ const RIVALS: [Rivals; 5] = [
 ];
 
 fn main() {
-    let (Some(opencv), Some(ultralytics)) = (oracle::opencv(), oracle::ultralytics()) else {
-        return;
-    };
+    let Some(opencv) = oracle::opencv() else { return };
     let chosen: Vec<String> = env::args()
         .skip(1)
         .filter(|word| !word.starts_with('-'))
         .collect();
-    for rivals in RIVALS {
-        if chosen.is_empty() || chosen.iter().any(|name| name == rivals.benchmark) {
-            compare(&rivals, &opencv, &ultralytics);
+    let is_known = |name: &String| COMPARISONS.iter().any(|one| one.benchmark == name);
+    assert!(chosen.iter().all(is_known), "no such benchmark: {chosen:?}");
+    for one in &COMPARISONS {
+        if chosen.is_empty() || chosen.iter().any(|name| name == one.benchmark) {
+            compare(one, &opencv);
         }
     }
 }
 
-fn compare(rivals: &Rivals, opencv: &Path, ultralytics: &Path) {
+fn compare(one: &Comparison, opencv: &Path) {
     let place = tempfile::tempdir().unwrap();
     let dataset = place.path().join("dataset");
-    let (maker, images) = rivals.dataset;
+    let (maker, images) = one.dataset;
     call(opencv, "opencv", maker, &dataset, &[&IMAGES.to_string()]);
     let paths = jpegs(&dataset.join(images));
-    let (library, script, arguments) = rivals.reference;
-    let python = if library == "opencv" { opencv } else { ultralytics };
+    let (library, script, arguments) = one.reference;
+    let ultralytics = if library == "opencv" {
+        None
+    } else {
+        oracle::ultralytics()
+    };
+    let python = match &ultralytics {
+        Some(python) => python,
+        None if library == "opencv" => opencv,
+        // The oracle has said what is missing.
+        None => return,
+    };
     let arguments = [arguments, &["--time"]].concat();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let printed = call(python, library, script, &dataset, &arguments);
         theirs.push(1e3 * printed.trim().parse::<f64>().unwrap() / paths.len() as f64);
-        ours.push(1e3 * seconds(rivals.benchmark, &paths) / paths.len() as f64);
+        ours.push(1e3 * seconds(one.benchmark, &paths) / paths.len() as f64);
     }
     let mut ratios: Vec<f64> = ours
         .iter()
@@ -98,7 +108,7 @@ fn compare(rivals: &Rivals, opencv: &Path, ultralytics: &Path) {
     let (ours, theirs, ratio) = (median(&mut ours), median(&mut theirs), median(&mut ratios));
     println!(
         "{:13} ours {ours:6.3} ms, reference {theirs:6.3} ms per image: {ratio:.2} times as fast ({:.2} to {:.2} in {ROUNDS} rounds)",
-        rivals.benchmark,
+        one.benchmark,
         ratios[0],
         ratios[ROUNDS - 1]
     );
@@ -133,10 +143,10 @@ fn seconds(benchmark: &str, paths: &[PathBuf]) -> f64 {
     let benchmark = benchmarks.find(|one| one.name == benchmark).unwrap();
     let form = Form::new(Dtype::Float32, Layout::Linear);
     let maker = ImageSampleMaker::new(&benchmark, form, None).unwrap();
-    black_box(maker.read(&paths[0]).unwrap());
+    black_box(maker.read_data(&paths[0]).unwrap());
     let began = processor_time();
     for path in paths {
-        black_box(maker.read(path).unwrap());
+        black_box(maker.read_data(path).unwrap());
     }
     processor_time() - began
 }

@@ -137,7 +137,8 @@ pub(crate) fn push_element(
     false
 }
 
-/// Returns the elements of little-endian 32-bit floats, and the number of those that were clipped or are not finite.
+/// Returns the elements of little-endian 32-bit floats, and the number of those out of the range of the type; 0 for
+/// float32.
 pub(crate) fn elements(floats: Vec<u8>, dtype: Dtype, quantised: Option<&Quantised>) -> (Vec<u8>, u64) {
     if dtype == Dtype::Float32 {
         return (floats, 0);

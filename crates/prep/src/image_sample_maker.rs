@@ -8,7 +8,9 @@ use regatta_types::{
 };
 
 use crate::{
-    detection_images::ResizedSampleMaker, error::PrepError, jpeg_images::SampleMaker,
+    detection_images::ResizedSampleMaker,
+    error::PrepError,
+    jpeg_images::{Sample, SampleMaker},
     letterbox_images::LetterboxSampleMaker,
 };
 
@@ -52,12 +54,16 @@ impl ImageSampleMaker {
     ///
     /// # Errors
     /// [`PrepError`] when the image cannot be read or decoded.
-    pub fn read(&self, path: &Path) -> Result<Vec<u8>, PrepError> {
-        let sample = match &self.0 {
+    pub fn read_data(&self, path: &Path) -> Result<Vec<u8>, PrepError> {
+        Ok(self.read(path)?.data)
+    }
+
+    /// Reads an image and makes its sample.
+    pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
+        match &self.0 {
             Kind::Cropped(maker) => maker.read(path),
             Kind::Resized(maker) => maker.read(path),
             Kind::Letterboxed(maker) => maker.read(path),
-        };
-        Ok(sample?.data)
+        }
     }
 }

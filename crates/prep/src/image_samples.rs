@@ -7,11 +7,12 @@ use regatta_types::benchmark::{Benchmark, Prep};
 
 use crate::{
     atomic,
-    detection_images::{self, AnnotationError, ResizedSampleMaker, read_annotations},
+    detection_images::{self, AnnotationError, read_annotations},
     error::PrepError,
+    image_sample_maker::ImageSampleMaker,
     in_order::in_order,
-    jpeg_images::{ImageRequest, ImageSource, LabelledImage, Sample, SampleMaker},
-    letterbox_images::{self, LetterboxSampleMaker, selected_annotations},
+    jpeg_images::{ImageRequest, ImageSource, LabelledImage},
+    letterbox_images::{self, selected_annotations},
     report::PrepReport,
     samples::{MapFile, SampleWriter, make_dir},
     speech, volumes,
@@ -32,23 +33,23 @@ pub fn prepare_images(
     let target = target(request)?;
     match &benchmark.prep {
         Some(Prep::JpegImages(kind)) => {
-            let maker = SampleMaker::new(benchmark, kind, form, quantised)?;
+            let maker = ImageSampleMaker::new(benchmark, form, quantised)?;
             let source = ImageSource::open(request, kind)?;
-            make(request, target, &source, |path| maker.read(path), out, progress)
+            make(request, target, &source, &maker, out, progress)
         }
         Some(Prep::DetectionImages(kind)) => {
-            let maker = ResizedSampleMaker::new(benchmark, kind, form, quantised)?;
+            let maker = ImageSampleMaker::new(benchmark, form, quantised)?;
             let (source, annotations) = detection_images::open(request, kind)?;
-            let report = make(request, target, &source, |path| maker.read(path), out, progress)?;
+            let report = make(request, target, &source, &maker, out, progress)?;
             if let Some(path) = annotations {
                 write_annotations(benchmark, &read_annotations(&path)?, out)?;
             }
             Ok(report)
         }
         Some(Prep::LetterboxImages(kind)) => {
-            let maker = LetterboxSampleMaker::new(benchmark, kind, form, quantised)?;
+            let maker = ImageSampleMaker::new(benchmark, form, quantised)?;
             let (source, annotations) = letterbox_images::open(request, kind)?;
-            let report = make(request, target, &source, |path| maker.read(path), out, progress)?;
+            let report = make(request, target, &source, &maker, out, progress)?;
             if let Some(path) = annotations {
                 let selected = selected_annotations(&read_annotations(&path)?, &kind.licences);
                 let selected = selected.map_err(|source| AnnotationError::Form { path, source })?;
@@ -99,7 +100,7 @@ fn make(
     request: &ImageRequest<'_>,
     mut target: Benchmark,
     source: &ImageSource,
-    read: impl Fn(&Path) -> Result<Sample, PrepError> + Sync,
+    maker: &ImageSampleMaker,
     out: &Path,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, PrepError> {
@@ -115,7 +116,7 @@ fn make(
     let files = writer.files();
     let make = |index: usize| {
         let name = &source.images[index].name;
-        let sample = read(&source.dir.join(name))?;
+        let sample = maker.read(&source.dir.join(name))?;
         let stored = files.store(name, &sample.data)?;
         Ok::<_, PrepError>((sample, stored))
     };

@@ -5,7 +5,7 @@
  * and no DLA in libraries from 10.8 to 11.4.0. A timing cache counts the builds that it went through, and serves its own version alone.
  *
  * It "builds" a plan that says what the engine takes, has two DLA cores, and says of one layer in three that DLA cannot run it; in
- * fp32, of every one. With FAKE_TRT_READS these layers are the model's nodes, of which DLA runs the kinds that NVIDIA lists. Its engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum
+ * fp32, of every one. With FAKE_TRT_READS these layers are the model's nodes, of which DLA runs the kinds that NVIDIA lists. Its engines compute on the CPU, in the streams of the driver's fake (cuda_driver.c): a score per class, the sum
  * of the pixels whose position modulo 64 and then 10 is the class. The image is [1, 8, 8]; a test may write another into the plan.
  * With FAKE_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
  * FAKE_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; FAKE_TRT_FIXED makes

@@ -51,7 +51,7 @@ def with_random_weights(model, samples):
         constants[name] = numpy_helper.from_array(values, name)
     del graph.initializer[:]
     graph.initializer.extend(constants.values())
-    # Since version 4, what is constant is no input.
+    # From IR version 4 on, constants are not inputs.
     model.ir_version = 8
     images = [one for one in graph.input if one.name not in constants and not one.name.endswith("__SHAPE")]
     del graph.input[:]

@@ -2,12 +2,13 @@
 
     make_coco.py DIR COUNT [SEED]
 
-The images come from make_images.py, with its options in the environment, and are in DIR/val2017. The first have sizes that the letterbox
+The images come from make_images.py, with its options in the environment, and are in DIR/val2017. Without REGATTA_USUAL_SIZES, the first have sizes that the letterbox
 treats in ways of its own: no resizing, halving, and sides that are one pixel longer. A quarter of the images has a licence that the
 benchmark does not accept. Each image has up to four objects of COCO's categories, one of which is a group.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -43,7 +44,7 @@ def main():
     paths = sorted(data.glob("*.JPEG"))
     for number, path in enumerate(paths):
         path = path.rename(path.with_suffix(".jpg"))
-        if number < len(SIZES):
+        if number < len(SIZES) and not os.environ.get("REGATTA_USUAL_SIZES"):
             width, height = SIZES[number]
             cv2.imwrite(str(path), rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
     images, annotations = [], []

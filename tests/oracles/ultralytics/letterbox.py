@@ -1,7 +1,7 @@
 """The preprocessing of the reference of YOLO for a network with a fixed input, as the yardstick of `regatta prep yolo-99`.
 
+    letterbox.py DIR           prints `SHA256 FORM NAME WIDTH HEIGHT` of the files that numpy.save writes, in the order of the samples
     letterbox.py DIR --time    prints the processor time in seconds to read, prepare and save all images once as fp32
-    letterbox.py DIR    prints `SHA256 FORM NAME WIDTH HEIGHT` of the files that numpy.save writes, in the order of the samples
 
 DIR is a dataset in the published form. FORM is fp32_linear or fp16_linear. Images are selected as the reference does, and letterboxed by
 Ultralytics' own class with the options of `predict` for such a network.

@@ -5,31 +5,31 @@ use std::{collections::BTreeSet, fs, path::PathBuf};
 use regatta_tests::{Broker, DEVICE, Lab, succeed_output};
 use serde_json::Value;
 
-use crate::place::{ACCURACY, BATCH, Place, apart};
+use crate::tensorrt_lab::{ACCURACY, BATCH, TensorrtLab, give_own_scratch};
 
 /// Boards have no operator: the first run builds what the next ones use.
 #[test]
 fn a_missing_engine_is_built_before_the_run_unless_that_is_forbidden() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
-    let mut place = Place::new(lab);
-    place.start();
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.start();
     let forbidden = [&ACCURACY[..], &["--set", "engine_build=never"]].concat();
-    let refused = place.end_of(&place.queued_runs(&forbidden)[0]);
+    let refused = tensorrt.end_of(&tensorrt.queued_runs(&forbidden)[0]);
     let reason = refused["reason"].as_str().expect("a reason");
     assert!(
         refused["phase"] == "failed" && reason.contains("hint: regatta-agent engine build --onnx"),
         "{refused:#}"
     );
-    let run = &place.queued_runs(&ACCURACY)[0];
-    let built = place.end_of(run);
+    let run = &tensorrt.queued_runs(&ACCURACY)[0];
+    let built = tensorrt.end_of(run);
     assert_eq!(built["phase"], "done", "{built:#}");
-    assert_eq!(place.answers(run).len(), 597);
+    assert_eq!(tensorrt.answers(run).len(), 597);
     let log =
-        |run: &str| fs::read_to_string(place.directory(run).join("files/run.log")).expect("the run's log");
+        |run: &str| fs::read_to_string(tensorrt.directory(run).join("files/run.log")).expect("the run's log");
     assert!(log(run).contains("building with TensorRT"), "{}", log(run));
     // The engine stays on the device.
-    let next = &place.queued_runs(&forbidden)[0];
-    assert_eq!(place.end_of(next)["phase"], "done");
+    let next = &tensorrt.queued_runs(&forbidden)[0];
+    assert_eq!(tensorrt.end_of(next)["phase"], "done");
     assert!(!log(next).contains("building with TensorRT"), "{}", log(next));
 }
 
@@ -37,8 +37,8 @@ fn a_missing_engine_is_built_before_the_run_unless_that_is_forbidden() {
 #[test]
 fn engines_are_built_before_runs_are_requested() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
-    let mut place = Place::new(lab);
-    place.start();
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.start();
     let build = [
         "engine",
         "build",
@@ -53,13 +53,13 @@ fn engines_are_built_before_runs_are_requested() {
         "--set",
         "gpu_batch_size=8",
     ];
-    let printed = place.json(&[&build[..], &["--dry-run"]].concat());
+    let printed = tensorrt.json(&[&build[..], &["--dry-run"]].concat());
     assert_eq!(printed["specs"][0]["task"], "engine-build", "{printed:#}");
-    let built = place.json(&build);
+    let built = tensorrt.json(&build);
     let runs = built["runs"].as_array().expect("a run of each scenario");
     assert_eq!(runs.len(), 2, "{built:#}");
     let log = |run: &Value| {
-        let directory = place.directory(run["run"].as_str().expect("an id"));
+        let directory = tensorrt.directory(run["run"].as_str().expect("an id"));
         fs::read_to_string(directory.join("files/run.log")).expect("the run's log")
     };
     // A query of SingleStream is one sample.
@@ -77,17 +77,17 @@ fn engines_are_built_before_runs_are_requested() {
         let loaded = run["loaded_engine"].as_str().expect("an engine");
         assert!(loaded.contains("engine ") && loaded.contains(batch), "{loaded}");
         assert!(log(run).contains("building with TensorRT"), "{}", log(run));
-        let summary = place
+        let summary = tensorrt
             .directory(run["run"].as_str().expect("an id"))
             .join("files/mlperf_log_summary.txt");
         assert!(!summary.exists(), "LoadGen did not run");
     }
     // An existing engine is not built again.
-    let again = &place.json(&build)["runs"][1];
+    let again = &tensorrt.json(&build)["runs"][1];
     assert_eq!(again["loaded_engine"], runs[1]["loaded_engine"]);
     assert!(!log(again).contains("building with TensorRT"), "{}", log(again));
     let text = |words: &[&str]| {
-        let output = succeed_output(place.lab.regatta().args(words));
+        let output = succeed_output(tensorrt.lab.regatta().args(words));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let shown = text(&["runs", "show", "last"]);
@@ -104,9 +104,9 @@ fn engines_are_built_before_runs_are_requested() {
     // A run uses the engine, and no comparison counts the builds.
     let words = ["--scenario", "Offline", "--duration", "300ms", "--system", "none"];
     let settings = ["--set", "gpu_batch_size=8", "--set", "engine_build=never"];
-    let run = place.queued_runs(&[&words[..], &settings].concat()).remove(0);
-    assert_eq!(place.end_of(&run)["phase"], "done");
-    let failed = place.engine_job("build", &["--set", "workspace_size=1099511627776"]);
+    let run = tensorrt.queued_runs(&[&words[..], &settings].concat()).remove(0);
+    assert_eq!(tensorrt.end_of(&run)["phase"], "done");
+    let failed = tensorrt.engine_job("build", &["--set", "workspace_size=1099511627776"]);
     let reason = failed["reason"].as_str().expect("a reason");
     assert!(
         failed["phase"] == "failed" && reason.starts_with("the run's engine cannot be built by `"),
@@ -118,19 +118,19 @@ fn engines_are_built_before_runs_are_requested() {
 #[test]
 fn devices_calibrate_and_describe_their_engines() {
     let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
-    let mut place = Place::new(lab);
-    place.start();
-    let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
-    let none = place.engine_job("inspect", &[]);
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.start();
+    let _ = tensorrt.json(&["asset", "add", "--benchmark", "digits"]);
+    let none = tensorrt.engine_job("inspect", &[]);
     let reason = none["reason"].as_str().expect("a reason");
     assert!(
         none["phase"] == "failed" && reason.contains("no engine of models/digits/digits.onnx is in"),
         "{none:#}"
     );
 
-    place.build(&BATCH);
-    place.build(&["--batch", "4", "--profiles", "2"]);
-    let inspected = place.engine_job("inspect", &[]);
+    tensorrt.build(&BATCH);
+    tensorrt.build(&["--batch", "4", "--profiles", "2"]);
+    let inspected = tensorrt.engine_job("inspect", &[]);
     assert_eq!(
         (&inspected["phase"], &inspected["task"]),
         (&"done".into(), &"engine-inspection".into()),
@@ -138,7 +138,7 @@ fn devices_calibrate_and_describe_their_engines() {
     );
     let run = inspected["run"].as_str().expect("an id");
     let engines =
-        fs::read_to_string(place.directory(run).join("files/engines.json")).expect("the descriptions");
+        fs::read_to_string(tensorrt.directory(run).join("files/engines.json")).expect("the descriptions");
     let engines: Vec<Value> = serde_json::from_str(&engines).expect("JSON");
     let batches: BTreeSet<u64> = engines
         .iter()
@@ -154,9 +154,9 @@ fn devices_calibrate_and_describe_their_engines() {
 
     let samples = "preprocessed_data/digits/float32";
     let words = ["--samples", samples, "--set", "gpu_batch_size=8"];
-    let calibrated = place.engine_job("calibrate", &words);
+    let calibrated = tensorrt.engine_job("calibrate", &words);
     assert_eq!(calibrated["phase"], "done", "{calibrated:#}");
-    let files = place
+    let files = tensorrt
         .directory(calibrated["run"].as_str().expect("an id"))
         .join("files");
     let log = fs::read_to_string(files.join("run.log")).expect("the run's log");
@@ -188,22 +188,22 @@ fn devices_calibrate_and_describe_their_engines() {
         "--system",
         "none",
     ];
-    let run = place.queued_runs(&[&words[..], &settings].concat()).remove(0);
-    assert_eq!(place.end_of(&run)["phase"], "done");
-    assert_eq!(place.answers(&run).len(), 597);
+    let run = tensorrt.queued_runs(&[&words[..], &settings].concat()).remove(0);
+    assert_eq!(tensorrt.end_of(&run)["phase"], "done");
+    assert_eq!(tensorrt.answers(&run).len(), 597);
     // Its scales serve other devices as an asset.
     let scales = scales.display().to_string();
-    let _ = place.json(&["asset", "add", &scales, "--at", "calibration/digits.cache"]);
+    let _ = tensorrt.json(&["asset", "add", &scales, "--at", "calibration/digits.cache"]);
     let of_scales = [
         "--set",
         "calibration=calibration/digits.cache",
         "--set",
         "gpu_batch_size=8",
     ];
-    let run = place.queued_runs(&[&words[..], &of_scales].concat()).remove(0);
-    let ended = place.end_of(&run);
+    let run = tensorrt.queued_runs(&[&words[..], &of_scales].concat()).remove(0);
+    let ended = tensorrt.end_of(&run);
     assert_eq!(ended["phase"], "done", "{ended:#}");
-    let log = fs::read_to_string(place.directory(&run).join("files/run.log")).expect("the run's log");
+    let log = fs::read_to_string(tensorrt.directory(&run).join("files/run.log")).expect("the run's log");
     assert!(
         log.contains("building with TensorRT") && !log.contains("calibrating"),
         "{log}"
@@ -218,7 +218,7 @@ fn devices_calibrate_and_describe_their_engines() {
         "--samples",
         "nowhere",
     ];
-    let missing = place.lab.regatta().args(words).output().expect("regatta runs");
+    let missing = tensorrt.lab.regatta().args(words).output().expect("regatta runs");
     let printed = String::from_utf8_lossy(&missing.stderr);
     assert!(
         missing.status.code() == Some(2) && printed.contains("nowhere"),
@@ -230,19 +230,19 @@ fn devices_calibrate_and_describe_their_engines() {
 #[test]
 fn a_fresh_device_keeps_the_engines_that_its_runs_build() {
     let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
-    apart(&lab);
-    let mut place = Place::new(lab);
-    place
+    give_own_scratch(&lab);
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt
         .lab
         .device_prefix
         .retain(|word| !word.starts_with("REGATTA_ENGINES="));
-    place.start();
-    let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
-    let built = place.engine_job("build", &["--set", "gpu_batch_size=8"]);
+    tensorrt.start();
+    let _ = tensorrt.json(&["asset", "add", "--benchmark", "digits"]);
+    let built = tensorrt.engine_job("build", &["--set", "gpu_batch_size=8"]);
     assert_eq!(built["phase"], "done", "{built:#}");
-    let inspected = place.engine_job("inspect", &[]);
+    let inspected = tensorrt.engine_job("inspect", &[]);
     assert_eq!(inspected["phase"], "done", "{inspected:#}");
-    let kept = place.lab.device_directory().join("scratch/engines");
+    let kept = tensorrt.lab.device_directory().join("scratch/engines");
     assert!(
         fs::read_dir(&kept)
             .expect("the device's engines")
@@ -256,11 +256,11 @@ fn a_fresh_device_keeps_the_engines_that_its_runs_build() {
 #[test]
 fn an_engine_that_cannot_be_built_fails_its_run_with_the_reason() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
-    let mut place = Place::new(lab);
-    place.start();
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.start();
     // A build that needs more memory than there is.
     let words = [&ACCURACY[..], &["--set", "workspace_size=1099511627776"]].concat();
-    let failed = place.end_of(&place.queued_runs(&words)[0]);
+    let failed = tensorrt.end_of(&tensorrt.queued_runs(&words)[0]);
     let reason = failed["reason"].as_str().expect("a reason");
     assert!(
         failed["phase"] == "failed" && reason.starts_with("the run's engine cannot be built by `"),

@@ -5,14 +5,14 @@
 
 mod engine_jobs;
 mod networks;
-mod place;
+mod tensorrt_lab;
 
 use std::fs;
 
 use regatta_tests::{Broker, DEVICE, Lab, eventually, succeed_output};
 use serde_json::Value;
 
-use self::place::{ACCURACY, BATCH, Place, apart};
+use self::tensorrt_lab::{ACCURACY, BATCH, TensorrtLab, give_own_scratch};
 
 /// A board's file as NVIDIA publishes its values.
 const BOARD: &str = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchmark = 'digits'\nscenario = 'Offline'\n\
@@ -22,20 +22,20 @@ const BOARD: &str = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchma
 #[test]
 fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_of_floats() {
     let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
-    apart(&lab);
-    let mut place = Place::new(lab);
-    place.build(&BATCH);
-    place.build(&[&BATCH[..], &["--input-dtype", "int8", "--input-format", "chw4"]].concat());
-    place.start();
-    let board = place.lab.workspace().join("boat.toml");
+    give_own_scratch(&lab);
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.build(&BATCH);
+    tensorrt.build(&[&BATCH[..], &["--input-dtype", "int8", "--input-format", "chw4"]].concat());
+    tensorrt.start();
+    let board = tensorrt.lab.workspace().join("boat.toml");
     fs::write(&board, BOARD).expect("a system's file");
     let board = board.display().to_string();
-    let scratch = place.lab.scratch().display().to_string();
-    let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
+    let scratch = tensorrt.lab.scratch().display().to_string();
+    let _ = tensorrt.json(&["asset", "add", "--benchmark", "digits"]);
 
     // The coordinator's float samples are not those that the board needs.
     let offline = ["--scenario", "Offline", "--duration", "300ms", "--system"];
-    let refused = place.run_command(&[&offline[..], &[&board]].concat());
+    let refused = tensorrt.run_command(&[&offline[..], &[&board]].concat());
     let printed = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{printed}");
     let prep = "regatta prep digits --dtype int8 --layout chw4 --scale SCALE --out SCRATCH";
@@ -44,12 +44,12 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
     // As the hint says, with the scale that is exact for pixels of 0 to 16, divided by 16.
     let words = prep.replace("SCALE", "0.0625").replace("SCRATCH", &scratch);
     let words: Vec<&str> = words.split(' ').skip(1).collect();
-    let made = place.json(&words);
+    let made = tensorrt.json(&words);
     assert_eq!(
         (&made["form"], &made["clipped"]),
         (&"int8_chw4".into(), &0.into())
     );
-    let _ = place.json(&[
+    let _ = tensorrt.json(&[
         "asset",
         "add",
         "--benchmark",
@@ -60,27 +60,27 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
         "chw4",
     ]);
     let modes = ["--mode", "AccuracyOnly,PerformanceOnly"];
-    let bytes = place.queued_runs(&[&offline[..], &[&board], &modes].concat());
-    let floats = place.queued_runs(&[&offline[..], &["none", "--mode", "AccuracyOnly"]].concat());
+    let bytes = tensorrt.queued_runs(&[&offline[..], &[&board], &modes].concat());
+    let floats = tensorrt.queued_runs(&[&offline[..], &["none", "--mode", "AccuracyOnly"]].concat());
     for run in bytes.iter().chain(&floats) {
-        let shown = place.end_of(run);
+        let shown = tensorrt.end_of(run);
         assert_eq!(shown["phase"], "done", "{shown:#}");
-        let [here, there] = place.lab.hashes(run);
+        let [here, there] = tensorrt.lab.hashes(run);
         assert_eq!(here, there, "files of run {run}: coordinator, device");
     }
-    let performance = place.end_of(&bytes[1]);
+    let performance = tensorrt.end_of(&bytes[1]);
     assert!(
         performance["metric"]["value"].as_f64() > Some(0.0),
         "{performance:#}"
     );
-    let spec = fs::read_to_string(place.directory(&bytes[0]).join("spec.json")).expect("a spec");
+    let spec = fs::read_to_string(tensorrt.directory(&bytes[0]).join("spec.json")).expect("a spec");
     let spec: Value = serde_json::from_str(&spec).expect("JSON");
     let benchmark = &spec["benchmark"];
     assert_eq!(benchmark["dataset"]["dir"], "preprocessed_data/digits/int8_chw4");
     assert_eq!(benchmark["model"]["input_format"], "chw4");
-    let answers = place.answers(&bytes[0]);
+    let answers = tensorrt.answers(&bytes[0]);
     assert_eq!(answers.len(), 597);
-    assert_eq!(answers, place.answers(&floats[0]));
+    assert_eq!(answers, tensorrt.answers(&floats[0]));
     let needed = spec["assets"]["needed"].as_array().expect("assets");
     let paths: Vec<_> = needed.iter().filter_map(|asset| asset["path"].as_str()).collect();
     let own = [
@@ -94,39 +94,39 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
 #[test]
 fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
-    let mut place = Place::new(lab);
-    place.build(&BATCH);
-    place.start();
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.build(&BATCH);
+    tensorrt.start();
     // The kernel of a sample in the middle of the run; the daemon itself opens no driver.
-    place.fakes.compile_cuda(&["-DFAKE_FAULTS=\"lost=200\""]);
-    let lost = place.end_of(&place.queued_runs(&ACCURACY)[0]);
+    tensorrt.fakes.compile_cuda(&["-DFAKE_FAULTS=\"lost=200\""]);
+    let lost = tensorrt.end_of(&tensorrt.queued_runs(&ACCURACY)[0]);
     assert_eq!(lost["phase"], "failed", "{lost:#}");
     let reason = lost["reason"].as_str().expect("a reason");
     assert!(
         reason.contains("CUDA_ERROR_ECC_UNCORRECTABLE (214), uncorrectable ECC error encountered"),
         "{reason}"
     );
-    let daemon = place.lab.device.as_mut().expect("it was started");
+    let daemon = tensorrt.lab.device.as_mut().expect("it was started");
     assert!(daemon.is_running(), "{}", daemon.output());
 
-    place.fakes.compile_cuda(&[]);
-    let run = &place.queued_runs(&ACCURACY)[0];
-    let next = place.end_of(run);
+    tensorrt.fakes.compile_cuda(&[]);
+    let run = &tensorrt.queued_runs(&ACCURACY)[0];
+    let next = tensorrt.end_of(run);
     assert_eq!(next["phase"], "done", "{next:#}");
-    assert_eq!(place.answers(run).len(), 597);
+    assert_eq!(tensorrt.answers(run).len(), 597);
 }
 
 /// A machine with two GPUs of its own, as a workstation has them.
 #[test]
 fn two_gpus_are_reported_and_the_generic_rule_uses_them() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
-    let mut place = Place::with_driver(lab, "discrete,devices=2,sms=58");
+    let mut tensorrt = TensorrtLab::with_driver(lab, "discrete,devices=2,sms=58");
     // As many of these small samples as fit into memory, and the rule's two streams.
-    place.build(&["--batch", "4096", "--profiles", "2"]);
-    place.start();
+    tensorrt.build(&["--batch", "4096", "--profiles", "2"]);
+    tensorrt.start();
     let mut listed = Value::Null;
     eventually("the GPUs to be told", 20, || {
-        listed = place.json(&["device", "list"])["devices"][0]["facts"]["gpus"].clone();
+        listed = tensorrt.json(&["device", "list"])["devices"][0]["facts"]["gpus"].clone();
         !listed.is_null()
     });
     let gpu = serde_json::json!({
@@ -134,7 +134,7 @@ fn two_gpus_are_reported_and_the_generic_rule_uses_them() {
     });
     assert_eq!(listed, serde_json::json!([gpu, gpu]));
     let text = |words: &[&str]| {
-        let output = succeed_output(place.lab.regatta().args(words));
+        let output = succeed_output(tensorrt.lab.regatta().args(words));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let list = text(&["device", "list"]);
@@ -145,11 +145,11 @@ fn two_gpus_are_reported_and_the_generic_rule_uses_them() {
         "{shown}"
     );
 
-    let run = &place.queued_runs(&["--scenario", "Offline", "--mode", "AccuracyOnly"])[0];
-    let ended = place.end_of(run);
+    let run = &tensorrt.queued_runs(&["--scenario", "Offline", "--mode", "AccuracyOnly"])[0];
+    let ended = tensorrt.end_of(run);
     assert_eq!(ended["phase"], "done", "{ended:#}");
-    assert_eq!(place.answers(run).len(), 597);
-    let spec = fs::read_to_string(place.directory(run).join("spec.json")).expect("a spec");
+    assert_eq!(tensorrt.answers(run).len(), 597);
+    let spec = fs::read_to_string(tensorrt.directory(run).join("spec.json")).expect("a spec");
     assert!(
         spec.contains("the generic rule for a GPU of 58 SMs, 0 DLA cores and 1 GiB of its own memory"),
         "{spec}"
@@ -159,10 +159,10 @@ fn two_gpus_are_reported_and_the_generic_rule_uses_them() {
 }
 
 #[test]
-fn a_driver_that_hangs_keeps_no_device_from_saying_hello_and_racing() {
+fn a_driver_that_hangs_keeps_no_device_from_saying_hello_and_executing_runs() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
-    let mut place = Place::with_driver(lab, "hang");
-    place.start();
+    let mut tensorrt = TensorrtLab::with_driver(lab, "hang");
+    tensorrt.start();
     let sim = [
         "--benchmark",
         "digits",
@@ -171,7 +171,7 @@ fn a_driver_that_hangs_keeps_no_device_from_saying_hello_and_racing() {
         "--scenario",
         "SingleStream",
     ];
-    let mut command = place.lab.regatta();
+    let mut command = tensorrt.lab.regatta();
     command.args([
         "run",
         "--device",
@@ -185,9 +185,9 @@ fn a_driver_that_hangs_keeps_no_device_from_saying_hello_and_racing() {
     let requested = succeed_output(command.args(sim));
     let requested: Value = serde_json::from_slice(&requested.stdout).expect("JSON");
     let run = requested["runs"][0]["run"].as_str().expect("a run");
-    let ended = place.end_of(run);
+    let ended = tensorrt.end_of(run);
     assert_eq!(ended["phase"], "done", "{ended:#}");
-    let daemon = place.lab.device.as_mut().expect("it was started");
+    let daemon = tensorrt.lab.device.as_mut().expect("it was started");
     eventually("the daemon to say what is wrong", 20, || {
         daemon
             .output()

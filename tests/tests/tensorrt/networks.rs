@@ -7,10 +7,10 @@ use regatta_test_support::oracle;
 use regatta_tests::{Broker, DEVICE, Lab, mlperf_benchmark::replaced};
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::tensorrt_lab::TensorrtLab;
 
 /// Makes RNN-T with small networks and a made-up dataset in the lab. `None` without the oracle's libraries.
-fn place() -> Option<Place> {
+fn lab_with_networks() -> Option<TensorrtLab> {
     let python = oracle::librispeech()?;
     let run = |script: &str, words: &[&std::ffi::OsStr]| oracle::run(&python, "librispeech", script, words);
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
@@ -43,9 +43,9 @@ fn place() -> Option<Place> {
     );
     run("rnnt.py", &["dataset".as_ref(), data.as_os_str()]);
     let _ = lab.json(&["prep", "rnnt", "--data", data.to_str().expect("a path")]);
-    let mut place = Place::new(lab);
-    place.lab.device_prefix.push("FAKE_TRT_COMPUTES=1".to_owned());
-    Some(place)
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.lab.device_prefix.push("FAKE_TRT_COMPUTES=1".to_owned());
+    Some(tensorrt)
 }
 
 /// The words of runs and jobs.
@@ -66,28 +66,30 @@ const COMMON: [&str; 12] = [
 
 #[test]
 fn a_device_builds_an_engine_for_each_network() {
-    let Some(mut place) = place() else { return };
-    place.start();
+    let Some(mut tensorrt) = lab_with_networks() else {
+        return;
+    };
+    tensorrt.start();
     let end_of = |words: &[&str]| {
-        let queued = place.json(&[words, &COMMON, &["--no-wait"]].concat());
+        let queued = tensorrt.json(&[words, &COMMON, &["--no-wait"]].concat());
         let run = queued["runs"][0]["run"].as_str().expect("an id").to_owned();
-        let ended = place.end_of(&run);
+        let ended = tensorrt.end_of(&run);
         assert_eq!(ended["phase"], "done", "{ended:#}");
         (run, ended)
     };
     let accuracy = ["run", "--loadgen", "native", "--mode", "AccuracyOnly", "--engine"];
     let (expected, _) = end_of(&[&accuracy[..], &["tract"]].concat());
     let (run, ended) = end_of(&[&accuracy[..], &["tensorrt"]].concat());
-    let answers = place.answers(&run);
+    let answers = tensorrt.answers(&run);
     assert_eq!(answers.len(), 7);
-    assert_eq!(answers, place.answers(&expected));
-    let log = fs::read_to_string(place.directory(&run).join("files/run.log")).expect("the run's log");
+    assert_eq!(answers, tensorrt.answers(&expected));
+    let log = fs::read_to_string(tensorrt.directory(&run).join("files/run.log")).expect("the run's log");
     assert_eq!(log.matches("building with TensorRT").count(), 3, "{log}");
     let loaded = ended["loaded_engine"].as_str().expect("engines");
     assert_eq!(loaded.matches(": engine ").count(), 3, "{loaded}");
 
     let (inspected, _) = end_of(&["engine", "inspect"]);
-    let file = place.directory(&inspected).join("files/engines.json");
+    let file = tensorrt.directory(&inspected).join("files/engines.json");
     let engines: Value = serde_json::from_slice(&fs::read(file).expect("descriptions")).expect("JSON");
     assert_eq!(engines.as_array().map(Vec::len), Some(3), "{engines:#}");
 }

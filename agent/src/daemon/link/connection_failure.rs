@@ -17,7 +17,7 @@ pub(super) fn describe(error: &ConnectionError, was_connected: bool, broker: &st
         return format!("lost the coordinator at {broker}; trying again");
     }
     let why = match (error, io_error(error)) {
-        _ if is_full(error) => "it serves as many devices as it may; hint: raise `max_devices` there".to_owned(),
+        _ if is_full(error) => "it has reached its limit of devices; hint: raise `max_devices` in the coordinator's regatta.toml".to_owned(),
         (ConnectionError::ConnectionRefused(code), _) => format!("it answers {code:?}"),
         (ConnectionError::Timeout(_), _) => "no answer in time".to_owned(),
         (_, Some(error)) => match rustls_error(error) {
@@ -104,8 +104,8 @@ mod tests {
         let full = ConnectionError::ConnectionRefused(ConnectReturnCode::QuotaExceeded);
         assert_eq!(
             describe(&full, false, "lab:8883"),
-            "no connection to the coordinator at lab:8883: it serves as many devices as it may; hint: raise `max_devices` there; \
-             trying again"
+            "no connection to the coordinator at lab:8883: it has reached its limit of devices; hint: raise \
+             `max_devices` in the coordinator's regatta.toml; trying again"
         );
         let expired = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
         let sentence = describe(&ConnectionError::Io(io::Error::other(expired)), false, "lab:8883");

@@ -96,15 +96,15 @@ impl Speech {
         loaded.map(|loaded| loaded.engines)
     }
 
-    #[cfg(feature = "tract")]
     /// Checks that the engine refuses a waveform of this length beside a good one, with `expected` in its error.
+    #[cfg(feature = "tract")]
     pub(super) fn check_refused_length(&mut self, engine: &mut dyn Engine, length: i32, expected: &str) {
         let error = self.infer_length(engine, length).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
 
-    #[cfg(feature = "tract")]
     /// Computes a waveform of this length after one of its own length.
+    #[cfg(feature = "tract")]
     pub(super) fn infer_length(&mut self, engine: &mut dyn Engine, length: i32) -> Result<(), String> {
         self.lengths[1] = length;
         let (arena, samples) = (self.arena(&[0, 1]), samples(&[0, 1]));
@@ -116,8 +116,8 @@ impl Speech {
         inferred.map_err(|error| format!("{:#}", anyhow::Error::from(error)))
     }
 
-    #[cfg(feature = "tract")]
     /// Checks that the changed benchmark is refused, with `expected` in the error.
+    #[cfg(feature = "tract")]
     pub(super) fn check_refused(&mut self, change: impl FnOnce(&mut Benchmark), expected: &str) {
         self.check_refused_on(&Subject::of(EngineKind::Tract), change, expected);
     }

@@ -35,8 +35,8 @@ pub(super) struct FakeDevice {
 
 /// Returns the fakes, created once per process, with two GPUs.
 pub(super) fn fake_device() -> &'static FakeDevice {
-    static STAND_IN: OnceLock<FakeDevice> = OnceLock::new();
-    STAND_IN.get_or_init(|| {
+    static FAKE: OnceLock<FakeDevice> = OnceLock::new();
+    FAKE.get_or_init(|| {
         let fakes = FakeTensorrt::new();
         // SAFETY: this is the fake of CUDA's driver, which exports this function with this type.
         let driver = unsafe {

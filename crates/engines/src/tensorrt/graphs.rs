@@ -1,4 +1,4 @@
-//! The CUDA graphs of a runner, one for each frequent batch size.
+//! The CUDA graphs of a runner or a network, one for each frequent batch size.
 
 use regatta_cuda::Graph;
 

@@ -54,7 +54,7 @@ impl KeptInputMemory {
 }
 
 impl KeptMemory {
-    /// Allocates the memory for `rows` rows, and adds its clearing to the stream.
+    /// Allocates and clears the memory for `rows` rows.
     ///
     /// # Errors
     /// [`CudaError`], for instance when there is not enough memory.
@@ -64,12 +64,7 @@ impl KeptMemory {
         tensors: &[KeptTensor],
         rows: usize,
     ) -> Result<Self, CudaError> {
-        let allocate = |bytes: usize| {
-            let memory = DeviceMemory::new(context, rows * bytes)?;
-            // SAFETY: the network waits for its stream before it frees the memory.
-            unsafe { stream.clear(&memory, 0..rows * bytes) }?;
-            Ok(memory)
-        };
+        let allocate = |bytes: usize| DeviceMemory::new(context, rows * bytes);
         let inputs = tensors.iter().map(|tensor| {
             Ok(KeptInputMemory {
                 memory: allocate(tensor.input.bytes())?,
@@ -81,11 +76,22 @@ impl KeptMemory {
                 tensor: tensor.clone(),
             })
         });
-        Ok(Self {
+        let kept = Self {
             inputs: inputs.collect::<Result<_, CudaError>>()?,
             sides: vec![0; rows],
             is_needed: vec![false; rows],
-        })
+        };
+        let memories = kept
+            .inputs
+            .iter()
+            .flat_map(|kept| std::iter::once(&kept.memory).chain(&kept.output));
+        // SAFETY: the stream is waited for below, before the memory can be freed or written by another network's stream.
+        let cleared = memories
+            .map(|memory| unsafe { stream.clear(memory, 0..memory.len()) })
+            .find(Result::is_err);
+        let waited = stream.synchronize();
+        cleared.unwrap_or(Ok(())).and(waited)?;
+        Ok(kept)
     }
 
     /// Returns the number of rows.

@@ -1,4 +1,4 @@
-//! What happens when a unit fails: the error with the unit's name, and the memory that its device was lost.
+//! What happens when a unit fails: the error with the unit's name, and the record that its device was lost.
 
 use regatta_cuda::{CudaError, Stream};
 use regatta_tensorrt::ExecutionError;
@@ -13,6 +13,9 @@ pub(super) enum RunnerError {
     Cuda(#[from] CudaError),
     #[error(transparent)]
     TensorRt(#[from] ExecutionError),
+    /// The result does not fit the input of the network that takes it.
+    #[error("the result does not fit the other network's input")]
+    UnfitResult,
     /// The device failed earlier, and all further calls to it fail.
     #[error("this process has lost the device in an earlier batch")]
     Lost(#[source] CudaError),
@@ -65,7 +68,7 @@ impl LostDevice {
             let after = stream.synchronize().err();
             let cuda_error = match error {
                 RunnerError::Cuda(error) => Some(error.clone()),
-                RunnerError::TensorRt(_) | RunnerError::Lost(_) => after,
+                RunnerError::TensorRt(_) | RunnerError::UnfitResult | RunnerError::Lost(_) => after,
             };
             self.0 = cuda_error.filter(CudaError::is_sticky);
         }

@@ -65,7 +65,11 @@ impl DeviceNetwork {
             (_, Ok(())) => {}
             (Graphs::Requested, Err(error)) => return Err(error),
             (_, Err(error)) => {
-                tracing::warn!(%error, "CUDA cannot capture the engine as a graph; its batches are enqueued instead");
+                tracing::warn!(
+                    %error,
+                    network = network.setup.unit_and_network,
+                    "CUDA cannot capture the engine as a graph; its batches are enqueued instead"
+                );
                 network.graphs = Default::default();
             }
         }
@@ -128,9 +132,11 @@ impl DeviceNetwork {
                 continue;
             }
             let stream = Arc::clone(&self.stream);
-            // SAFETY: the work is waited for.
-            unsafe { self.give(rows, side, result) }?;
-            stream.synchronize()?;
+            // SAFETY: the work is waited for, also after a failure.
+            let given = unsafe { self.give(rows, side, result) };
+            let waited = stream.synchronize();
+            given?;
+            waited?;
             // SAFETY: captured copies and kernels do not run now. `run_on_device` upholds the contract at each launch.
             let graph = Graph::capture(&stream, || unsafe { self.give(rows, side, result) })?;
             self.graphs[side].add(rows, graph);
@@ -153,7 +159,7 @@ impl DeviceNetwork {
             let computed = self.run_on_device(streams, position, result);
             self.lost.observe(computed, &self.stream)
         });
-        computed.map_err(|error| error.on_unit(&self.setup.unit_name, streams.len()))
+        computed.map_err(|error| error.on_unit(&self.setup.unit_and_network, streams.len()))
     }
 
     fn run_on_device(&mut self, streams: &[usize], position: usize, result: u64) -> Result<(), RunnerError> {
@@ -228,20 +234,13 @@ impl DeviceNetwork {
         Ok(())
     }
 
-    /// Returns the memory of `other`'s input that gets the results of this network, if they fit.
+    /// Returns the memory of `other`'s input that takes the results of this network, if they fit.
     fn result_in(&self, other: &Self) -> Option<u64> {
         let (input, address) = other.kept.result_input()?;
         let result = &self.setup.tensors.result;
         let fits = (input.element, input.elements) == (result.element, result.elements);
         (fits && self.setup.rows <= other.kept.rows()).then_some(address)
     }
-}
-
-/// The result of a network is no input of another one.
-#[derive(Debug, thiserror::Error)]
-#[error("the result of {from} does not fit the other network's input")]
-struct NoSuchInput {
-    from: String,
 }
 
 impl Network for DeviceNetwork {
@@ -266,7 +265,7 @@ impl Network for DeviceNetwork {
             let reset = self.kept.reset(streams, &self.stream);
             self.lost.observe(reset.map_err(RunnerError::from), &self.stream)
         });
-        reset.map_err(|error| error.on_unit(&self.setup.unit_name, streams))
+        reset.map_err(|error| error.on_unit(&self.setup.unit_and_network, streams))
     }
 
     fn release(&mut self, stream: usize) {
@@ -278,21 +277,21 @@ impl Network for DeviceNetwork {
         self.run(streams, position, result)
     }
 
+    fn fits_into(&self, other: &Self) -> bool {
+        self.result_in(other).is_some()
+    }
+
     fn compute_into(&mut self, streams: &[usize], other: &mut Self) -> Result<(), EngineError> {
         match self.result_in(other) {
             Some(result) => self.run(streams, 0, result),
-            None => Err(EngineError::tensorrt_unavailable(NoSuchInput {
-                from: self.setup.tensors.result.name.to_string_lossy().into_owned(),
-            })),
+            None => Err(RunnerError::UnfitResult.on_unit(&self.setup.unit_and_network, streams.len())),
         }
     }
 
     fn result(&self, stream: usize) -> &[u8] {
         let bytes = self.setup.tensors.result.bytes();
-        let result = self.result.as_ref().map_or(&[][..], Buffer::bytes);
-        result
-            .get(stream * bytes..(stream + 1) * bytes)
-            .unwrap_or_default()
+        let results = self.result.as_ref().map_or(&[][..], Buffer::bytes);
+        &results[stream * bytes..(stream + 1) * bytes]
     }
 
     fn probe(&mut self) -> Result<Result<usize, usize>, EngineError> {

@@ -11,6 +11,8 @@ pub(super) struct NetworkSetup {
     /// The unit's number and name.
     pub(super) unit: usize,
     pub(super) unit_name: String,
+    /// The unit's name and the network's file, for messages.
+    pub(super) unit_and_network: String,
     pub(super) tensors: NetworkTensors,
     /// Whether each computation has a number of rows of its own. Otherwise it has all of them.
     pub(super) shape_is_free: bool,

@@ -105,9 +105,12 @@ impl DeviceNetworks {
         let requested = engine_request.of(unit.unit).batch;
         let own = requested.map_or(batch, |requested| requested.min(batch)).max(1);
         let streams = streams.unwrap_or(own);
+        let unit_name = engine_request.name_of(unit.unit);
+        let network = request.model_file.file_name().unwrap_or_default().display();
         NetworkSetup {
             unit: place.unit,
-            unit_name: engine_request.name_of(unit.unit),
+            unit_and_network: format!("{unit_name} with {network}"),
+            unit_name,
             tensors,
             shape_is_free: unit.tensors[0].shape_is_free,
             profile: unit.profile(place.number),

@@ -14,7 +14,7 @@ struct Tap {
     weight: f32,
 }
 
-/// What is done with each resized value, which is between 0 and 255.
+/// Normalises resized values, which are between 0 and 255: `(value / divisor - mean) / deviation`.
 #[derive(Debug)]
 pub(super) struct Normalisation {
     /// The number by which values are divided first.
@@ -91,7 +91,7 @@ fn within(first: f64, weight: f32, source: usize) -> Tap {
     }
 }
 
-/// Without the instruction, each multiplication would be a call.
+/// Interpolates with fused multiplications. Without the processor's instruction, each would be a call.
 #[multiversion(targets("x86_64+avx2+fma"))]
 fn interpolate_fused(image: &Image, columns: &[Tap], rows: &[Tap], normalisation: &Normalisation) -> Vec<u8> {
     // One rounding, as the instruction for both operations has.

@@ -20,6 +20,13 @@ struct States {
     next: u32,
 }
 
+impl Drop for States {
+    fn drop(&mut self) {
+        // A reset may still clear the memory.
+        self.stream.synchronize().unwrap();
+    }
+}
+
 impl States {
     fn new() -> Self {
         let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();

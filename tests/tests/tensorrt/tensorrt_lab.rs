@@ -21,32 +21,32 @@ pub(crate) const ACCURACY: [&str; 8] = [
 ];
 
 /// A lab whose device finds the fakes.
-pub(crate) struct Place {
+pub(crate) struct TensorrtLab {
     pub(crate) lab: Lab,
     pub(crate) fakes: FakeTensorrt,
 }
 
-impl Place {
+impl TensorrtLab {
     pub(crate) fn new(lab: Lab) -> Self {
         let fakes = FakeTensorrt::new();
-        let mut place = Self { lab, fakes };
+        let mut tensorrt = Self { lab, fakes };
         let variable = |name: &str, value: PathBuf| format!("{name}={}", value.display());
-        place.lab.device_prefix = vec![
+        tensorrt.lab.device_prefix = vec![
             "env".to_owned(),
-            variable("LD_LIBRARY_PATH", place.fakes.cuda()),
-            variable("REGATTA_TENSORRT", place.fakes.libraries()),
-            variable("REGATTA_PLUGINS", place.fakes.shims()),
-            variable("REGATTA_ENGINES", place.fakes.engines()),
+            variable("LD_LIBRARY_PATH", tensorrt.fakes.cuda()),
+            variable("REGATTA_TENSORRT", tensorrt.fakes.libraries()),
+            variable("REGATTA_PLUGINS", tensorrt.fakes.shims()),
+            variable("REGATTA_ENGINES", tensorrt.fakes.engines()),
         ];
-        place
+        tensorrt
     }
 
     /// As `new`, with these faults of CUDA's driver.
     pub(crate) fn with_driver(lab: Lab, faults: &str) -> Self {
-        let mut place = Self::new(lab);
+        let mut tensorrt = Self::new(lab);
         let faults = format!("FAKE_CUDA_FAULTS={faults}");
-        place.lab.device_prefix.push(faults);
-        place
+        tensorrt.lab.device_prefix.push(faults);
+        tensorrt
     }
 
     /// Starts both sides.
@@ -146,7 +146,7 @@ impl Place {
 }
 
 /// Gives the device its own empty scratch directory.
-pub(crate) fn apart(lab: &Lab) {
+pub(crate) fn give_own_scratch(lab: &Lab) {
     let config = lab.device_directory().join("agent.toml");
     let text = fs::read_to_string(&config).expect("agent.toml");
     let shared = format!("scratch = \"{}\"", lab.scratch().display());
