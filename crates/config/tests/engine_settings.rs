@@ -40,6 +40,8 @@ fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
             "tensorrt_plugins" => {
                 "[a-z]{1,8}(/[a-z0-9.]{0,7}[a-z])?(,[a-z]{1,8}/lib[a-z]{1,5}\\.so){0,2}".boxed()
             }
+            // A path below the scratch directory.
+            "calibration" => "[a-z]{1,8}(/[a-z0-9_]{1,7}\\.cache)?".boxed(),
             "sim_board" => prop_oneof![
                 Just("agx-orin.resnet50".to_owned()),
                 "[!-~]([ -~]{0,20}[!-~])?\\.toml",

@@ -133,9 +133,9 @@ impl DeviceNetwork {
             }
             let stream = Arc::clone(&self.stream);
             // SAFETY: the work is waited for, also after a failure.
-            let given = unsafe { self.give(rows, side, result) };
+            let enqueued = unsafe { self.give(rows, side, result) };
             let waited = stream.synchronize();
-            given?;
+            enqueued?;
             waited?;
             // SAFETY: captured copies and kernels do not run now. `run_on_device` upholds the contract at each launch.
             let graph = Graph::capture(&stream, || unsafe { self.give(rows, side, result) })?;
