@@ -19,43 +19,47 @@ use regatta_test_support::oracle;
 use regatta_types::{benchmark::Dtype, layout::Layout, samples::Form};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Generated photographs of ImageNet's usual sizes.
+/// Generated photographs.
 const IMAGES: usize = 100;
 const ROUNDS: usize = 5;
 
 /// A benchmark and its reference.
 struct Comparison {
     benchmark: &'static str,
-    /// The program that makes a dataset, and the directory of its images.
-    dataset: (&'static str, &'static str),
+    /// The program that makes a dataset, the directory of its images, and the sizes that are common in the published one.
+    dataset: (&'static str, &'static str, &'static str),
     /// The reference's libraries, program, and arguments behind the dataset's directory.
     reference: (&'static str, &'static str, &'static [&'static str]),
 }
 
+const IMAGENET: &str = "500x375,500x333,375x500,500x500,640x480";
+const OPEN_IMAGES: &str = "1024x768,1024x683,768x1024";
+const COCO: &str = "640x480,640x427,480x640,427x640,500x375";
+
 const COMPARISONS: [Comparison; 5] = [
     Comparison {
         benchmark: "resnet50",
-        dataset: ("make_images.py", "."),
+        dataset: ("make_images.py", ".", IMAGENET),
         reference: ("opencv", "reference.py", &[]),
     },
     Comparison {
         benchmark: "retinanet",
-        dataset: ("make_openimages.py", "validation/data"),
+        dataset: ("make_openimages.py", "validation/data", OPEN_IMAGES),
         reference: ("opencv", "retinanet.py", &[]),
     },
     Comparison {
         benchmark: "yolo-99",
-        dataset: ("make_coco.py", "val2017"),
+        dataset: ("make_coco.py", "val2017", COCO),
         reference: ("ultralytics", "letterbox.py", &[]),
     },
     Comparison {
         benchmark: "ssd-mobilenet",
-        dataset: ("make_coco.py", "val2017"),
+        dataset: ("make_coco.py", "val2017", COCO),
         reference: ("opencv", "ssd.py", &["ssd-mobilenet"]),
     },
     Comparison {
         benchmark: "ssd-resnet34",
-        dataset: ("make_coco.py", "val2017"),
+        dataset: ("make_coco.py", "val2017", COCO),
         reference: ("opencv", "ssd.py", &["ssd-resnet34"]),
     },
 ];
@@ -78,8 +82,8 @@ fn main() {
 fn compare(one: &Comparison, opencv: &Path) {
     let place = tempfile::tempdir().unwrap();
     let dataset = place.path().join("dataset");
-    let (maker, images) = one.dataset;
-    call(opencv, "opencv", maker, &dataset, &[&IMAGES.to_string()]);
+    let (maker, images, sizes) = one.dataset;
+    call(opencv, "opencv", maker, &dataset, &[&IMAGES.to_string()], sizes);
     let paths = jpegs(&dataset.join(images));
     let (library, script, arguments) = one.reference;
     let ultralytics = if library == "opencv" {
@@ -96,7 +100,7 @@ fn compare(one: &Comparison, opencv: &Path) {
     let arguments = [arguments, &["--time"]].concat();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let printed = call(python, library, script, &dataset, &arguments);
+        let printed = call(python, library, script, &dataset, &arguments, sizes);
         theirs.push(1e3 * printed.trim().parse::<f64>().unwrap() / paths.len() as f64);
         ours.push(1e3 * seconds(one.benchmark, &paths) / paths.len() as f64);
     }
@@ -114,12 +118,19 @@ fn compare(one: &Comparison, opencv: &Path) {
     );
 }
 
-fn call(python: &Path, library: &str, script: &str, dataset: &Path, arguments: &[&str]) -> String {
+fn call(
+    python: &Path,
+    library: &str,
+    script: &str,
+    dataset: &Path,
+    arguments: &[&str],
+    sizes: &str,
+) -> String {
     let output = Command::new(python)
         .arg(oracle::directory(library).join(script))
         .arg(dataset)
         .args(arguments)
-        .env("REGATTA_USUAL_SIZES", "1")
+        .env("REGATTA_USUAL_SIZES", sizes)
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -4,8 +4,8 @@
 
 The pictures are noise, gradients, shapes, and parts of scikit-image's photographs. The kinds are every chroma subsampling, greyscale,
 CMYK, progressive, optimised, with restart markers, and with every EXIF orientation in both byte orders; the sizes go from one pixel to
-8,000. The first images are one of each kind; the rest is drawn by chance. With REGATTA_USUAL_SIZES set, all are photographs of the
-sizes that are common in ImageNet, as 4:2:0 or 4:4:4 with quality 90 or 95.
+8,000. The first images are one of each kind; the rest is drawn by chance. With REGATTA_USUAL_SIZES set, such as to 500x375,375x500, all
+are photographs of these sizes, as 4:2:0 or 4:4:4 with quality 90 or 95.
 """
 
 import importlib.util
@@ -122,7 +122,7 @@ def main():
     lines = []
     for number in range(count):
         if os.environ.get("REGATTA_USUAL_SIZES"):
-            width, height = rng.choice([(500, 375), (500, 333), (375, 500), (500, 500), (640, 480)])
+            width, height = map(int, rng.choice(os.environ["REGATTA_USUAL_SIZES"].split(",")).split("x"))
             flags = [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, SUBSAMPLINGS[rng.choice(["420", "420", "444"])]]
             flags += [cv2.IMWRITE_JPEG_QUALITY, rng.choice([90, 95])]
             name = f"made_{number:08d}.JPEG"

@@ -112,6 +112,7 @@ fn interpolate(
     let mut target = vec![0; CHANNELS * plane * size_of::<f32>()];
     let (places, _) = target.as_chunks_mut();
     // Two source rows, resized to the width: a resized row often needs those of the row before.
+    let mut mixed = vec![[0.0; 4]; width];
     let mut cached = [(); 2].map(|()| (usize::MAX, vec![0.0; CHANNELS * width]));
     for (place, row) in rows.iter().enumerate() {
         if cached[1].0 == row.first || cached[0].0 == row.second {
@@ -120,7 +121,7 @@ fn interpolate(
         for ((number, values), needed) in cached.iter_mut().zip([row.first, row.second]) {
             if *number != needed {
                 *number = needed;
-                resize_row(image.row(needed), columns, &mix, values);
+                resize_row(image.row(needed), columns, &mix, &mut mixed, values);
             }
         }
         let [(_, first), (_, second)] = &cached;
@@ -136,16 +137,23 @@ fn interpolate(
     target
 }
 
-/// Resizes a row to the width of `columns`, the channels one after another.
+/// Resizes a row to the width of `columns`, the channels one after another. `mixed` has room for the pixels of the resized row.
 #[inline(always)]
-fn resize_row(pixels: &[Pixel], columns: &[Tap], mix: impl Fn(f32, f32, f32) -> f32, values: &mut [f32]) {
+fn resize_row(
+    pixels: &[Pixel],
+    columns: &[Tap],
+    mix: impl Fn(f32, f32, f32) -> f32,
+    mixed: &mut [[f32; 4]],
+    values: &mut [f32],
+) {
+    // The fourth byte of a pixel is computed as well: all four fit one register.
+    for (tap, mixed) in columns.iter().zip(&mut *mixed) {
+        let (first, second) = (pixels[tap.first], pixels[tap.second]);
+        *mixed = std::array::from_fn(|at| mix(f32::from(first[at]), f32::from(second[at]), tap.weight));
+    }
     let (red, others) = values.split_at_mut(columns.len());
     let (green, blue) = others.split_at_mut(columns.len());
-    for (((tap, red), green), blue) in columns.iter().zip(red).zip(green).zip(blue) {
-        let (first, second) = (pixels[tap.first], pixels[tap.second]);
-        // The fourth byte of a pixel is computed as well: all four fit one register.
-        let mixed: [f32; 4] =
-            std::array::from_fn(|at| mix(f32::from(first[at]), f32::from(second[at]), tap.weight));
-        [*red, *green, *blue, _] = mixed;
+    for (((pixel, red), green), blue) in mixed.iter().zip(red).zip(green).zip(blue) {
+        [*red, *green, *blue, _] = *pixel;
     }
 }

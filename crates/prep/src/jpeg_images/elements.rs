@@ -11,6 +11,19 @@ use crate::{conversion::push_element, packing::pack};
 /// Channels of an image.
 pub(crate) const CHANNELS: usize = 3;
 
+/// Where pixels are in a sample that is larger.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// The pixels of a row.
+    pub(crate) width: usize,
+    /// The padding before the first pixel.
+    pub(crate) before: usize,
+    /// The padding between two rows: that on the right of one and on the left of the next.
+    pub(crate) between: usize,
+    /// The value of each channel there.
+    pub(crate) padding: u8,
+}
+
 /// For each channel and value, the bytes of the element, and whether it was clipped.
 #[derive(Debug)]
 pub(crate) struct PixelElements {
@@ -37,34 +50,64 @@ impl PixelElements {
         Self { form, elements }
     }
 
-    /// Returns the data of a sample of `shape`, channels first, and the number of clipped elements.
+    /// Returns the data of a sample of `shape`, channels first, and the number of clipped elements. `pixels` are all of the sample's.
     pub(crate) fn data(&self, pixels: &[Pixel], shape: &[usize]) -> (Vec<u8>, u64) {
+        let frame = Frame {
+            width: shape[2],
+            before: 0,
+            between: 0,
+            padding: 0,
+        };
+        self.framed_data(pixels, &frame, shape)
+    }
+
+    /// Returns the same with padding around `pixels`.
+    pub(crate) fn framed_data(&self, pixels: &[Pixel], frame: &Frame, shape: &[usize]) -> (Vec<u8>, u64) {
+        let plane = shape[1] * shape[2];
         let size = self.form.dtype.size();
-        let (mut data, clipped) = match size {
-            1 => self.planes::<1>(pixels),
-            2 => self.planes::<2>(pixels),
-            _ => self.planes::<4>(pixels),
+        let mut data = match size {
+            1 => self.planes::<1>(pixels, frame, plane),
+            2 => self.planes::<2>(pixels, frame, plane),
+            _ => self.planes::<4>(pixels, frame, plane),
         };
         if self.form.layout != Layout::Linear {
             // `in_form` has checked that the shape can have the layout.
             data = pack(&data, size, shape, self.form.layout).unwrap_or_default();
         }
-        (data, clipped)
+        (data, self.clipped(pixels, frame, plane))
     }
 
-    /// Returns the elements of `SIZE` bytes, the channels one after another, and the number of clipped ones.
-    fn planes<const SIZE: usize>(&self, pixels: &[Pixel]) -> (Vec<u8>, u64) {
-        let mut planes: Vec<[u8; SIZE]> = Vec::with_capacity(pixels.len() * CHANNELS);
-        let mut clipped = 0;
+    /// Returns the elements of `SIZE` bytes, the channels one after another, each of `plane` elements.
+    fn planes<const SIZE: usize>(&self, pixels: &[Pixel], frame: &Frame, plane: usize) -> Vec<u8> {
+        let mut planes: Vec<[u8; SIZE]> = Vec::with_capacity(plane * CHANNELS);
         for (channel, elements) in self.elements.iter().enumerate() {
             let values: [[u8; SIZE]; 256] =
                 std::array::from_fn(|value| elements[value].0.first_chunk().copied().unwrap_or([0; SIZE]));
-            planes.extend(pixels.iter().map(|pixel| values[usize::from(pixel[channel])]));
-            if elements.iter().any(|(_, is_clipped)| *is_clipped) {
-                let is_clipped = |pixel: &&Pixel| elements[usize::from(pixel[channel])].1;
-                clipped += pixels.iter().filter(is_clipped).count() as u64;
+            let padding = values[usize::from(frame.padding)];
+            planes.resize(planes.len() + frame.before, padding);
+            for row in pixels.chunks(frame.width) {
+                planes.extend(row.iter().map(|pixel| values[usize::from(pixel[channel])]));
+                planes.resize(planes.len() + frame.between, padding);
             }
+            planes.resize((channel + 1) * plane, padding);
         }
-        (planes.into_flattened(), clipped)
+        planes.into_flattened()
+    }
+
+    /// Returns the number of elements that were out of range.
+    fn clipped(&self, pixels: &[Pixel], frame: &Frame, plane: usize) -> u64 {
+        let of_channel = |(channel, elements): (usize, &Vec<([u8; 4], bool)>)| {
+            if !elements.iter().any(|(_, is_clipped)| *is_clipped) {
+                return 0;
+            }
+            let is_clipped = |pixel: &&Pixel| elements[usize::from(pixel[channel])].1;
+            let around = if elements[usize::from(frame.padding)].1 {
+                plane - pixels.len()
+            } else {
+                0
+            };
+            pixels.iter().filter(is_clipped).count() + around
+        };
+        self.elements.iter().enumerate().map(of_channel).sum::<usize>() as u64
     }
 }

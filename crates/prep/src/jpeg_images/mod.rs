@@ -13,7 +13,7 @@ mod source;
 
 pub(crate) use self::{
     area::halved,
-    elements::{CHANNELS, PixelElements},
+    elements::{CHANNELS, Frame, PixelElements},
     image_file::read_image,
     labels::LabelledImage,
     linear::resize_centred,

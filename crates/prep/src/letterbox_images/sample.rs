@@ -13,7 +13,7 @@ use super::geometry::Letterbox;
 use crate::{
     detection_images::image_shape,
     error::PrepError,
-    jpeg_images::{PixelElements, Sample, halved, read_image, resize_centred},
+    jpeg_images::{Frame, PixelElements, Sample, halved, read_image, resize_centred},
 };
 
 /// Makes the samples of a benchmark in one form.
@@ -49,20 +49,16 @@ impl LetterboxSampleMaker {
             path: path.to_owned(),
             size,
         })?;
-        let pixels = self.padded(&resized(image, place), place);
-        let (data, clipped) = self.elements.data(&pixels, &self.shape);
+        let frame = Frame {
+            width: place.width,
+            before: place.top * sample_size[0] + place.left,
+            between: sample_size[0] - place.width,
+            padding: self.padding,
+        };
+        let (data, clipped) = self
+            .elements
+            .framed_data(&resized(image, place), &frame, &self.shape);
         Ok(Sample { data, clipped, size })
-    }
-
-    /// Surrounds a resized image with the padding.
-    fn padded(&self, pixels: &[Pixel], place: Letterbox) -> Vec<Pixel> {
-        let (height, width) = (self.shape[1], self.shape[2]);
-        let mut padded = vec![[self.padding; 4]; height * width];
-        let rows = padded.chunks_exact_mut(width).skip(place.top);
-        for (row, own) in rows.zip(pixels.chunks_exact(place.width)) {
-            row[place.left..][..place.width].copy_from_slice(own);
-        }
-        padded
     }
 }
 
