@@ -214,8 +214,14 @@ impl Tuning<'_> {
         let mut machine = self.machine.clone();
         if args.no_build && args.engine == EngineKind::Tensorrt {
             let scratch = args.data.scratch.as_deref();
-            let model = scratch.unwrap_or(Path::new("")).join(&benchmark.model.file);
-            machine.engines = Some(EnginesHere::of(&engine_cache(scratch), &model)?);
+            let below = scratch.unwrap_or(Path::new(""));
+            let networks: Vec<PathBuf> = benchmark
+                .model
+                .networks()
+                .iter()
+                .map(|file| below.join(file))
+                .collect();
+            machine.engines = Some(EnginesHere::of(&engine_cache(scratch), &networks)?);
         }
         Ok(machine)
     }
