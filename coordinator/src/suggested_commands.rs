@@ -1,25 +1,7 @@
-//! The commands that messages suggest, in a form that can be pasted: words are quoted for a shell, and commands get the workspace
-//! that the user named. Every hint and error passes here once, when it is printed.
-
-use std::borrow::Cow;
+//! The commands that messages suggest, with the workspace that the user named. It quotes no words. Every hint and error passes here once, when it is printed.
 
 /// The subcommands that make a workspace of their own.
 const WITHOUT_WORKSPACE: [&str; 2] = ["init", "quickstart"];
-
-/// Quotes one shell word.
-pub(crate) fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// Returns a word as a shell reads it, quoted where it must be.
-pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        Cow::Borrowed(word)
-    } else {
-        Cow::Owned(quoted(word))
-    }
-}
 
 /// Adds `option` to every command of `regatta` in backquotes that has no workspace.
 pub(crate) fn complete(text: &str, option: &str) -> String {

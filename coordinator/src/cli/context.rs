@@ -11,7 +11,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use regatta_output::fit;
-use regatta_text::{escape_json, escape_lines};
+use regatta_text::{escape_json, escape_lines, shell_word};
 use serde::Serialize;
 
 use super::with_hint;
@@ -19,7 +19,7 @@ use crate::{
     exit::Failure,
     runs::expect_runs_in_store,
     store::Store,
-    suggested_commands::{complete, shell_word},
+    suggested_commands::complete,
     workspace::{Workspace, WorkspaceError},
 };
 

@@ -1,12 +1,12 @@
 //! `regatta meter`: the power meters of the lab, and their leases.
 
 use regatta_power::{ptd, server_conf as conf};
+use regatta_ssh::Destination;
 use regatta_text::escape;
 use serde_json::{Value, json};
 
 use super::{Context, context::notify, submission::inputs::rounds};
 use crate::{
-    deploy::ssh::Destination,
     exit::{self, CommandResult, Failure},
     power::{LeaseError, server_conf},
     store::{LeaseState, MeterRow, MeterSettings, Store},

@@ -1,6 +1,7 @@
 //! The sides that the page of comparisons compares: the query of its URL, which is the whole request.
 
 use form_urlencoded::Serializer;
+use regatta_text::shell_word;
 
 use super::{
     condition_query::{ConditionQuery, selection},
@@ -9,7 +10,6 @@ use super::{
 use crate::{
     comparisons::{Runs, least_floor, report, select},
     exit::Failure,
-    suggested_commands::shell_word,
     tables::ComparisonReport,
 };
 

@@ -1,6 +1,7 @@
 //! The histories that the page of histories shows: the query of its URL.
 
 use form_urlencoded::Serializer;
+use regatta_text::shell_word;
 
 use super::{
     condition_query::{ConditionQuery, selection},
@@ -9,7 +10,6 @@ use super::{
 use crate::{
     comparisons::{Runs, histories},
     exit::Failure,
-    suggested_commands::shell_word,
     tables::HistoryReport,
 };
 

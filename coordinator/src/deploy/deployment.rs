@@ -3,10 +3,10 @@
 
 use std::net::IpAddr;
 
+use regatta_ssh::{Board, Secret};
 use regatta_types::DeviceId;
 
 use super::{
-    board::Board,
     compatibility,
     error::DeployError,
     hello,
@@ -15,7 +15,6 @@ use super::{
     lab::{Lab, LabError},
     order::{DeployOutcome, Order, Plan, ProgressReporter},
     package::Package,
-    secret::Secret,
     settings::Settings,
     site::{Places, Site, StepError},
     survey::Survey,

@@ -1,10 +1,11 @@
 //! Errors of a deployment: the errors of its layers, and the hint for each.
 
+use regatta_ssh::LinkLost;
 use regatta_types::documents::EndCause;
 
 use super::{
-    board::LinkLost, compatibility::CompatibilityError, hello::HelloError, identity::IdentityError,
-    lab::LabError, site::StepError, survey::SurveyError,
+    compatibility::CompatibilityError, hello::HelloError, identity::IdentityError, lab::LabError,
+    site::StepError, survey::SurveyError,
 };
 use crate::{enrollment::TokenError, store::StoreError};
 

@@ -1,19 +1,14 @@
 //! Compares a board's identity with the device that the store has under its name. A different device is refused before anything on the
 //! board is changed.
 
+use regatta_fsutil::hash::hex;
+use regatta_ssh::{Board, LinkLost, Root, Script};
+use regatta_text::escape_start;
 use regatta_types::DeviceId;
 use serde::Deserialize;
 
-use regatta_fsutil::hash::hex;
-
-use super::{
-    board::{Board, LinkLost, Root, Script},
-    site::Places,
-};
-use crate::{
-    fleet::printable,
-    store::{self, Store},
-};
+use super::site::Places;
+use crate::store::{self, Store};
 
 /// The output of `regatta-agent identity`.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
@@ -190,8 +185,8 @@ pub(crate) fn enrollment_state(
 
 fn other_lab(lab: &EnrolledIn) -> IdentityError {
     IdentityError::OtherLab {
-        name: printable(&lab.name, 80),
-        broker: printable(&lab.broker, 80),
+        name: escape_start(&lab.name, 80),
+        broker: escape_start(&lab.broker, 80),
     }
 }
 

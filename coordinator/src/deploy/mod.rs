@@ -1,9 +1,8 @@
 //! Deploys the agent to boards over SSH, from a login to a device that sends its hello. A deployment can be repeated.
 //!
-//! [`Deployment`] runs the steps, [`ssh`] is the link, and [`package`] has the packages. [`board::Board`] is the interface between the
+//! [`Deployment`] runs the steps, and [`package`] has the packages. [`regatta_ssh::Board`] is the interface between the
 //! steps and the link. [`image`] has the files that `regatta device image` writes for a board before it is flashed.
 
-mod board;
 mod compatibility;
 mod contents;
 mod deployment;
@@ -15,13 +14,10 @@ mod install_method;
 mod lab;
 mod order;
 mod package;
-mod secret;
 mod settings;
 mod site;
-pub(crate) mod ssh;
 mod survey;
 
-pub(crate) use board::LinkLost;
 pub(crate) use deployment::Deployment;
 pub(crate) use error::DeployError;
 pub(crate) use image::Image;
@@ -29,4 +25,3 @@ pub(crate) use install_method::InstallMethod;
 pub(crate) use lab::{Lab, LabError};
 pub(crate) use order::{DeployOutcome, Order, ProgressReporter};
 pub(crate) use package::{Package, PackageError};
-pub(crate) use secret::Secret;

@@ -4,13 +4,11 @@
 use std::io;
 
 use regatta_fsutil::regular_file;
+use regatta_ssh::{Answer, Board, LinkLost, Output, Root, Script, Secret, last_lines, retry_password};
 
 use super::{
-    board::{Board, LinkLost, Output, Root, Script, last_lines},
     install_method::InstallMethod,
     package::Package,
-    secret::Secret,
-    ssh::{Answer, retry_password},
     survey::{Sudo, Survey},
 };
 

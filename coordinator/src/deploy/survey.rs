@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use regatta_ssh::{Board, LinkLost, Script};
 use regatta_text::escape;
 
-use super::{
-    board::{Board, LinkLost, Script},
-    package::Package,
-};
+use super::package::Package;
 
 /// A failed survey.
 #[derive(Debug, thiserror::Error)]

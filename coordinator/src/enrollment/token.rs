@@ -1,16 +1,13 @@
 //! Issues tokens. The user gets the secret, and the store keeps its hash.
 
 use jiff::{SignedDuration, Timestamp};
+use regatta_fsutil::hash::sha256_hex;
+use regatta_text::escape_start;
 use regatta_types::DeviceId;
 use regatta_wire::enrollment::EnrollmentToken;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-use regatta_fsutil::hash::sha256_hex;
-
-use crate::{
-    fleet::printable,
-    store::{Store, StoreError},
-};
+use crate::store::{Store, StoreError};
 
 /// The maximum length of a device's name in bytes.
 const LONGEST_NAME: usize = 64;
@@ -103,7 +100,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), TokenError> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     if name.len() > LONGEST_NAME || !begins_well || !name.bytes().all(allowed) {
-        return Err(TokenError::Name(printable(name, LONGEST_NAME)));
+        return Err(TokenError::Name(escape_start(name, LONGEST_NAME)));
     }
     Ok(())
 }

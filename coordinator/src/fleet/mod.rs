@@ -8,7 +8,7 @@ mod sessions;
 pub(crate) use admission::{Admission, follow};
 pub(crate) use engines::{engine_obstacle, unavailable_engines};
 pub(crate) use inventory::Inventories;
-use regatta_text::escape;
+use regatta_text::escape_start;
 use regatta_types::DeviceId;
 use regatta_wire::message::Hello;
 pub(crate) use sessions::{Identity, Sessions};
@@ -43,12 +43,6 @@ pub(crate) fn check_identity(topic: &DeviceId, hello: &Hello) -> Result<(), Iden
     Ok(())
 }
 
-/// Returns the first `most` characters of an external text, escaped for a terminal or a log.
-pub(crate) fn printable(text: &str, most: usize) -> String {
-    let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
-    escape(text.get(..end).unwrap_or_default()).into_owned()
-}
-
 /// Stores a device's hello.
 ///
 /// # Errors
@@ -57,8 +51,8 @@ pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store:
     // An enrolled device has the name of its token. The name in its hello could be another device's.
     let name = store.member(&hello.device)?.map(|member| member.name);
     let hello = &Hello {
-        name: name.unwrap_or_else(|| printable(&hello.name, LABEL)),
-        agent: printable(&hello.agent, LABEL),
+        name: name.unwrap_or_else(|| escape_start(&hello.name, LABEL)),
+        agent: escape_start(&hello.agent, LABEL),
         ..hello.clone()
     };
     let was_online = store.device(&hello.device)?.is_some_and(|device| device.online);
@@ -106,12 +100,6 @@ mod tests {
             facts_json: b"{}".to_vec(),
             runs: Vec::new(),
         }
-    }
-
-    #[test]
-    fn what_a_device_says_cannot_steer_a_terminal() {
-        assert_eq!(printable("boat\x1b[2J\n1", 64), r"boat\u{1b}[2J\n1");
-        assert_eq!(printable("long", 2), "lo");
     }
 
     #[test]

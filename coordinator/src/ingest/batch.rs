@@ -7,6 +7,7 @@ use std::{
     time::Instant,
 };
 
+use regatta_text::escape_start;
 use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::LogMessage,
@@ -226,7 +227,7 @@ impl Ingest {
             }
             Leaf::State(run) => {
                 let mut report = StateReport::from_frame(&message.payload)?;
-                report.state.reason = report.state.reason.map(|reason| fleet::printable(&reason, 1_000));
+                report.state.reason = report.state.reason.map(|reason| escape_start(&reason, 1_000));
                 touched.news |= self.take_state(&device, run, &report)?;
             }
             Leaf::Log(run, stream) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::fleet::printable;
+use regatta_text::escape_start;
 
 /// The reason for rejecting a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,8 +68,8 @@ impl RejectCounters {
         let count = self.counts.entry(kind).or_default();
         *count += 1;
         if count.is_power_of_two() {
-            let topic = printable(topic, 120);
-            let detail = printable(&detail.to_string(), 300);
+            let topic = escape_start(topic, 120);
+            let detail = escape_start(&detail.to_string(), 300);
             tracing::warn!(count, topic, "{}: {detail}", kind.words());
         }
     }

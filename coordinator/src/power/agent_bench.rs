@@ -6,8 +6,7 @@ use std::{
 };
 
 use regatta_power::session::{Part, Workload};
-
-use crate::suggested_commands::quoted;
+use regatta_text::quoted;
 
 /// A steady load that any machine holds, with enough queries in two seconds for early stopping.
 const USER_CONF: &str = "*.Server.target_qps = 500\n*.Server.target_latency = 1000\n";

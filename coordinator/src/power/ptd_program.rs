@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::suggested_commands::quoted;
+use regatta_text::quoted;
 
 /// Writes a program into `directory` that starts the simulated PTDaemon with these words before the official server's.
 pub(crate) fn write_ptd_program(directory: &Path, words: &[String]) -> io::Result<PathBuf> {

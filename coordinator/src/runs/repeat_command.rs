@@ -1,12 +1,10 @@
 //! The command that requests a run again, with the settings that the user chose. Rates are estimated anew from what the device has shown by
 //! then. This module requests nothing.
 
+use regatta_text::shell_word;
 use regatta_types::documents::{Delivery, PowerSetting, RunLength, RunTask, celsius};
 
-use crate::{
-    store::{RunDraft, RunRow},
-    suggested_commands::shell_word,
-};
+use crate::store::{RunDraft, RunRow};
 
 /// The name of the system file for boards without one of their own.
 const GENERIC: &str = "generic";

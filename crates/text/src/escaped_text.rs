@@ -1,6 +1,6 @@
 //! Untrusted text (from a tree, a log or a device), escaped for terminals, text reports and log lines.
 //!
-//! The functions do not shorten text and do not quote it for a format. JSON, CSV and HTML have their own escapes.
+//! The functions do not quote text for a format. JSON, CSV and HTML have their own escapes.
 
 use std::{
     borrow::Cow,
@@ -24,6 +24,18 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Escapes the first `most` characters of a text.
+///
+/// ```
+/// assert_eq!(regatta_text::escape_start("boat\x1b[2J\n1", 6), r"boat\u{1b}[");
+/// assert_eq!(regatta_text::escape_start("long", 2), "lo");
+/// ```
+#[must_use]
+pub fn escape_start(text: &str, most: usize) -> String {
+    let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
+    escape(text.get(..end).unwrap_or_default()).into_owned()
 }
 
 /// Escapes each line of a report as [`escape`] does; line feeds stay. It protects the terminal. Escape a value that must not

@@ -1,4 +1,4 @@
-//! Text for users: error chains, durations, and untrusted text that is escaped for terminals, logs and JSON.
+//! Text for users: error chains, durations, and untrusted text that is escaped for terminals, logs, JSON and shells.
 //!
 //! The crate only formats text. It reads and writes nothing.
 
@@ -8,14 +8,16 @@ mod escaped_text;
 mod figure;
 mod human_duration;
 mod nearest;
+mod shell_word;
 mod significant;
 mod wrapped_text;
 
 pub use error_chain::ErrorChain;
 pub use escaped_output::{EscapedLog, EscapedText};
-pub use escaped_text::{Escaped, escape, escape_json, escape_lines};
+pub use escaped_text::{Escaped, escape, escape_json, escape_lines, escape_start};
 pub use figure::figure;
 pub use human_duration::{HumanDuration, InvalidDuration};
 pub use nearest::nearest;
+pub use shell_word::{quoted, shell_word};
 pub use significant::significant;
 pub use wrapped_text::wrap;

@@ -1,6 +1,7 @@
 //! `regatta audit run`: audits of finished runs, on the device that made them.
 
 use regatta_config::catalogue::Catalogue;
+use regatta_text::shell_word;
 use regatta_types::{Scenario, benchmark::Benchmark};
 
 use super::super::{
@@ -11,7 +12,6 @@ use crate::{
     exit::{CommandResult, Failure},
     runs::audit::{PlanError, drafts, find},
     store::{DeviceRow, RunDraft, Store},
-    suggested_commands::shell_word,
     workspace::Workspace,
 };
 

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_text::quoted;
 use regatta_types::benchmark::{Benchmark, Download, FetchKind};
 use serde_json::{Value, json};
 
@@ -17,7 +18,6 @@ use super::{
 use crate::{
     cli::{Context, context::tell},
     exit::{self, CommandResult, Failure},
-    suggested_commands::quoted,
 };
 
 /// The directory of archives below the scratch directory.

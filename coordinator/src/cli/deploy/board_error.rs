@@ -1,8 +1,9 @@
 //! The error of deploying to one board, its cause and its hint.
 
+use regatta_ssh::SshError;
 use regatta_types::documents::EndCause;
 
-use crate::deploy::{DeployError, ssh::SshError};
+use crate::deploy::DeployError;
 
 /// The reason why one board was not deployed to.
 #[derive(Debug, thiserror::Error)]

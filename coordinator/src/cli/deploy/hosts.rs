@@ -15,9 +15,10 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_fsutil::regular_file;
+use regatta_ssh::Destination;
 use serde::Deserialize;
 
-use crate::{deploy::ssh::Destination, exit::Failure};
+use crate::exit::Failure;
 
 /// One board of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]

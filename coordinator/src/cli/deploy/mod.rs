@@ -20,6 +20,9 @@ use std::{
     time::Duration,
 };
 
+use regatta_ssh::{Access, AccessOptions, Destination, Prompt as _, Question, Session, SshConfig};
+use regatta_text::HumanDuration;
+
 use self::{
     board_error::BoardError,
     hosts::Host,
@@ -36,14 +39,12 @@ use crate::{
     deploy::{
         DeployError, DeployOutcome, Deployment, InstallMethod, Lab, LabError, Order, Package,
         ProgressReporter as _,
-        ssh::{Access, AccessOptions, Destination, Prompt as _, Question, Session, SshConfig},
     },
     enrollment::check_name,
     exit::{self, CommandResult, Failure},
     store::Store,
     workspace::{Workspace, is_host},
 };
-use regatta_text::HumanDuration;
 
 /// Flags of `device deploy`.
 #[derive(Debug, clap::Args)]

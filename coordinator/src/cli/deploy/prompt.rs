@@ -6,16 +6,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use regatta_ssh::{Prompt, Question, Secret};
 use regatta_text::escape_lines;
 
 use super::{hidden_input, show::Show};
-use crate::{
-    deploy::{
-        Secret,
-        ssh::{Prompt, Question},
-    },
-    exit::Failure,
-};
+use crate::exit::Failure;
 
 /// The source of answers.
 pub(in crate::cli) struct TerminalPrompt<'a> {

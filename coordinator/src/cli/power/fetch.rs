@@ -6,6 +6,7 @@ use std::path::Path;
 
 use regatta_config::catalogue::Catalogue;
 use regatta_power::session::missing_file;
+use regatta_ssh::Destination;
 
 use super::{
     super::{Context, deploy::Show},
@@ -14,7 +15,6 @@ use super::{
     show::session,
 };
 use crate::{
-    deploy::ssh::Destination,
     exit::{self, CommandResult, Failure},
     power::{Link, RailsPower, SessionRecord},
     store::PowerSessionEnd,

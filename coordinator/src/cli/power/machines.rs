@@ -3,11 +3,11 @@
 use std::{path::PathBuf, rc::Rc};
 
 use regatta_config::round::PowerRules;
+use regatta_ssh::{AccessOptions, Destination, SshConfig};
 use regatta_types::DeviceId;
 
 use super::super::deploy::{Show, TerminalPrompt};
 use crate::{
-    deploy::ssh::{AccessOptions, Destination, SshConfig},
     exit::Failure,
     power::{Link, LinkError, Machine, PreflightLine, Programs, client_fitness},
     store::{MeterSettings, Store},

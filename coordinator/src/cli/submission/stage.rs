@@ -8,15 +8,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::catalogue::Catalogue;
-use regatta_config::round::Round;
+use regatta_config::{catalogue::Catalogue, round::Round};
 use regatta_fsutil::regular_file;
 use regatta_submission::{
     DraftError,
     proof::PublicKey,
     stage::{self, Answers, Kind, Question, Request, StageError, Staged, StagingFinding},
 };
-use regatta_text::escape;
+use regatta_text::{escape, shell_word};
 use regatta_types::{DeviceId, Division, documents::document_name};
 use serde_json::{Value, json};
 
@@ -28,7 +27,6 @@ use crate::{
     exit::{self, CommandResult, Failure},
     lookup::{self, RunDevices},
     runs,
-    suggested_commands::shell_word,
     workspace::Workspace,
 };
 

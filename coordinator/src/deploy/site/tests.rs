@@ -9,10 +9,11 @@ use std::{
     process::{Command, Stdio},
 };
 
+use regatta_ssh::END;
 use tempfile::TempDir;
 
 use super::*;
-use crate::deploy::{board::END, identity::Identity};
+use crate::deploy::identity::Identity;
 
 /// The user who owns the state and has no other rights.
 const OWNER: &str = "nobody";

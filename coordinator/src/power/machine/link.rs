@@ -9,11 +9,9 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use regatta_ssh::{Access, LinkLost, Prompt, RemoteEnd, RemoteFiles, RemoteProgram, Session, SshError};
+
 use super::login_shell::LoginShell;
-use crate::deploy::{
-    LinkLost,
-    ssh::{Access, Prompt, RemoteEnd, RemoteFiles, RemoteProgram, Session, SshError},
-};
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@
 //! OpenSSH on Windows passes a command to `cmd.exe /c "..."`, or to PowerShell with `-c` (PowerShell/openssh-portable,
 //! `w32-doexec.c`). Its SFTP names the drive behind a slash: `/C:/Users/me`.
 
-use crate::suggested_commands::quoted;
+use regatta_text::quoted;
 
 /// A shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

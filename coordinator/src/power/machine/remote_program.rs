@@ -10,9 +10,9 @@ use std::{
 };
 
 use regatta_power::session::{Program, ProgramEnd, SUPERVISOR, SessionError};
+use regatta_ssh::{RemoteEnd, RemoteProgram};
 
 use super::link::Link;
-use crate::deploy::ssh::{RemoteEnd, RemoteProgram};
 
 /// The interval of the empty lines that show the supervisor that Regatta is there.
 const HEARTBEAT: Duration = Duration::from_secs(2);

@@ -4,16 +4,16 @@ use std::fmt;
 
 /// A password.
 #[derive(Clone)]
-pub(crate) struct Secret(String);
+pub struct Secret(String);
 
 impl Secret {
     /// Wraps a password.
-    pub(crate) const fn new(text: String) -> Self {
+    pub const fn new(text: String) -> Self {
         Self(text)
     }
 
     /// Returns the password.
-    pub(crate) fn expose(&self) -> &str {
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }

@@ -8,8 +8,12 @@ use std::{
 use regatta_fsutil::regular_file;
 use ssh2::{KeyboardInteractivePrompt, Session};
 
-use super::{Access, Answer, Prompt, Question, SshError, retry_password};
-use crate::deploy::Secret;
+use crate::{
+    access::Access,
+    error::SshError,
+    prompt::{Answer, Prompt, Question, retry_password},
+    secret::Secret,
+};
 
 /// The key files that OpenSSH tries by default.
 const USUAL: [&str; 3] = ["id_ed25519", "id_ecdsa", "id_rsa"];

@@ -3,34 +3,35 @@
 
 use std::io::Read;
 
-use super::secret::Secret;
-use crate::{fleet::printable, suggested_commands::quoted};
+use regatta_text::{escape_start, quoted};
+
+use crate::secret::Secret;
 
 /// A lost link. An action that had begun on the board may or may not be complete.
 #[derive(Debug, thiserror::Error)]
 #[error("the link to the board was lost while {doing}: {why}")]
-pub(crate) struct LinkLost {
+pub struct LinkLost {
     /// The action at that time, for messages.
-    pub(crate) doing: String,
+    pub doing: String,
     /// The link's error message.
-    pub(crate) why: String,
+    pub why: String,
 }
 
 /// The result of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Output {
+pub struct Output {
     /// Its exit code.
-    pub(crate) code: i32,
+    pub code: i32,
     /// Its standard output.
-    pub(crate) out: String,
+    pub out: String,
     /// Its standard error.
-    pub(crate) err: String,
+    pub err: String,
 }
 
 impl Output {
     /// Returns the script's error message: the lines of Regatta's own scripts and packages. Without such lines, the last lines of standard
     /// error, or of standard output.
-    pub(crate) fn error_text(&self) -> String {
+    pub fn error_text(&self) -> String {
         let text = if self.err.trim().is_empty() {
             &self.out
         } else {
@@ -52,19 +53,19 @@ impl Output {
 const LONGEST_LINE: usize = 500;
 
 /// Returns the last lines of a text from a board, joined for use in a sentence.
-pub(crate) fn last_lines(text: &str) -> String {
+pub fn last_lines(text: &str) -> String {
     let lines: Vec<String> = text
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
-        .map(|line| printable(line, LONGEST_LINE))
+        .map(|line| escape_start(line, LONGEST_LINE))
         .collect();
     let from = lines.len().saturating_sub(6);
     lines.get(from..).unwrap_or_default().join("; ")
 }
 
 /// A machine at the other end of a link.
-pub(crate) trait Board {
+pub trait Board {
     /// Runs a command line in the login shell with `input`. Calls `sent` with the number of input bytes sent.
     ///
     /// # Errors
@@ -80,7 +81,7 @@ pub(crate) trait Board {
 
 /// The source of root rights.
 #[derive(Debug, Clone)]
-pub(crate) enum Root {
+pub enum Root {
     /// The login is root.
     Already,
     /// By sudo, which requires no password.
@@ -91,13 +92,13 @@ pub(crate) enum Root {
 
 /// One of Regatta's scripts with its arguments.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Script<'a> {
+pub struct Script<'a> {
     /// The work of the script, for messages, for example `copying the package`.
-    pub(crate) doing: &'a str,
+    pub doing: &'a str,
     /// The POSIX shell script.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
     /// The arguments `$1`, `$2` ...
-    pub(crate) words: &'a [&'a str],
+    pub words: &'a [&'a str],
 }
 
 impl Script<'_> {
@@ -105,7 +106,7 @@ impl Script<'_> {
     ///
     /// # Errors
     /// Returns [`LinkLost`].
-    pub(crate) fn run(&self, board: &dyn Board, input: &mut dyn Read) -> Result<Output, LinkLost> {
+    pub fn run(&self, board: &dyn Board, input: &mut dyn Read) -> Result<Output, LinkLost> {
         board.run(self.doing, &self.line(), input, &mut |_| {})
     }
 
@@ -113,7 +114,7 @@ impl Script<'_> {
     ///
     /// # Errors
     /// Returns [`LinkLost`].
-    pub(crate) fn feed(
+    pub fn feed(
         &self,
         board: &dyn Board,
         input: &mut dyn Read,
@@ -129,7 +130,7 @@ impl Script<'_> {
     ///
     /// # Errors
     /// Returns [`LinkLost`].
-    pub(crate) fn run_as(
+    pub fn run_as(
         &self,
         root: Option<&Root>,
         board: &dyn Board,
@@ -177,7 +178,7 @@ impl Script<'_> {
 const INPUT: &str = "regatta: input follows";
 
 /// The last line of every script's output.
-pub(crate) const END: &str = "regatta: heard to the end";
+pub const END: &str = "regatta: heard to the end";
 
 #[cfg(test)]
 mod tests {

@@ -19,7 +19,7 @@ const NO_SUCH_FILE: i32 = 2;
 const NO_PATIENCE_MS: u32 = 50;
 
 /// The files of a login.
-pub(crate) struct RemoteFiles {
+pub struct RemoteFiles {
     sftp: Sftp,
     session: ssh2::Session,
 }
@@ -46,7 +46,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns the server's error.
-    pub(crate) fn home(&self) -> io::Result<String> {
+    pub fn home(&self) -> io::Result<String> {
         let path = self.sftp.realpath(Path::new("."))?;
         Ok(path.to_string_lossy().into_owned())
     }
@@ -55,7 +55,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns an error when the connection does not bring an answer in time.
-    pub(crate) fn expect_answer(&self) -> io::Result<()> {
+    pub fn expect_answer(&self) -> io::Result<()> {
         match self.sftp.stat(Path::new(".")) {
             Err(error) if !is_answer(&error) => Err(error.into()),
             _ => Ok(()),
@@ -66,7 +66,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns the server's error.
-    pub(crate) fn make_directories(&self, path: &str) -> io::Result<()> {
+    pub fn make_directories(&self, path: &str) -> io::Result<()> {
         let path = Path::new(path);
         let is_there = || self.sftp.stat(path).is_ok_and(|stat| stat.is_dir());
         match self.sftp.stat(path).map_err(io::Error::from) {
@@ -89,7 +89,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns the server's error.
-    pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+    pub fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let mut file = self.sftp.create(Path::new(path))?;
         file.write_all(bytes)?;
         Ok(file.close()?)
@@ -99,7 +99,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns the error of either side.
-    pub(crate) fn copy_from(&self, local: &Path, path: &str) -> io::Result<()> {
+    pub fn copy_from(&self, local: &Path, path: &str) -> io::Result<()> {
         let mut from = File::open(local)?;
         let mut to = self.sftp.create(Path::new(path))?;
         io::copy(&mut from, &mut to)?;
@@ -110,7 +110,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns the server's error.
-    pub(crate) fn directories(&self, path: &str) -> io::Result<Vec<PathBuf>> {
+    pub fn directories(&self, path: &str) -> io::Result<Vec<PathBuf>> {
         let entries = self.sftp.readdir(Path::new(path))?.into_iter();
         Ok(entries
             .filter(|(_, stat)| stat.is_dir())
@@ -122,7 +122,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns the server's error.
-    pub(crate) fn length(&self, path: &Path) -> io::Result<Option<u64>> {
+    pub fn length(&self, path: &Path) -> io::Result<Option<u64>> {
         match self.sftp.stat(path) {
             Ok(stat) => Ok(stat.size),
             Err(error) if error.code() == ErrorCode::SFTP(NO_SUCH_FILE) => Ok(None),
@@ -134,7 +134,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns the server's error.
-    pub(crate) fn read_from(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
+    pub fn read_from(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
         let mut file = self.sftp.open(path)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
@@ -146,7 +146,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns the error of either side. Names with path separators, links and other special files are refused.
-    pub(crate) fn fetch(&self, path: &str, to: &Path) -> io::Result<()> {
+    pub fn fetch(&self, path: &str, to: &Path) -> io::Result<()> {
         self.fetch_within(Path::new(path), to, DEEPEST)
     }
 
@@ -184,7 +184,7 @@ impl RemoteFiles {
     ///
     /// # Errors
     /// Returns the server's error.
-    pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
+    pub fn remove(&self, path: &str) -> io::Result<()> {
         self.remove_within(Path::new(path), DEEPEST)
     }
 

@@ -2,11 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::fleet::printable;
+use regatta_text::escape_start;
 
 /// An error in a destination.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum DestinationError {
+pub enum DestinationError {
     /// The text has another form.
     #[error("`{0}` is not written user@host or user@host:port; put an IPv6 address in brackets")]
     Written(String),
@@ -20,13 +20,13 @@ pub(crate) enum DestinationError {
 
 /// A destination from the command line or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Destination {
+pub struct Destination {
     /// The login's user, if given.
-    pub(crate) user: Option<String>,
+    pub user: Option<String>,
     /// The host, possibly an alias of `~/.ssh/config`.
-    pub(crate) host: String,
+    pub host: String,
     /// The port, if given.
-    pub(crate) port: Option<u16>,
+    pub port: Option<u16>,
 }
 
 impl fmt::Display for Destination {
@@ -46,7 +46,7 @@ impl FromStr for Destination {
     type Err = DestinationError;
 
     fn from_str(text: &str) -> Result<Self, DestinationError> {
-        let wrong = || DestinationError::Written(printable(text, 100));
+        let wrong = || DestinationError::Written(escape_start(text, 100));
         let (user, rest) = match text.rsplit_once('@') {
             Some((user, rest)) => (Some(user), rest),
             None => (None, text),

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::Access;
+use crate::access::Access;
 
 /// An error of an SSH connection.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SshError {
+pub enum SshError {
     /// The host cannot be reached.
     #[error("cannot reach {to}")]
     Network {
@@ -98,7 +98,7 @@ impl SshError {
     }
 
     /// Returns the hint for the user.
-    pub(crate) fn hint(&self) -> Option<String> {
+    pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { fingerprint, .. } => Some(format!(
                 "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the board, then --accept-host-key {fingerprint}"

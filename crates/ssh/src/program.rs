@@ -7,7 +7,7 @@ use ssh2::{Channel, ExtendedData};
 
 /// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RemoteEnd {
+pub enum RemoteEnd {
     /// It exited with this code.
     Code(i32),
     /// It was killed by this signal.
@@ -17,7 +17,7 @@ pub(crate) enum RemoteEnd {
 }
 
 /// A running program. Dropping it closes its standard input.
-pub(crate) struct RemoteProgram {
+pub struct RemoteProgram {
     session: ssh2::Session,
     channel: Channel,
     /// The beginning of a line that is not complete.
@@ -43,7 +43,7 @@ impl RemoteProgram {
     }
 
     /// Returns the complete lines that have arrived, and at the end also an incomplete one. Does not wait.
-    pub(crate) fn new_lines(&mut self) -> Vec<String> {
+    pub fn new_lines(&mut self) -> Vec<String> {
         if self.end.is_none() {
             self.session.set_blocking(false);
             let ended = self.read();
@@ -94,19 +94,19 @@ impl RemoteProgram {
     ///
     /// # Errors
     /// Returns an error when the connection fails, or the program reads no more.
-    pub(crate) fn write_line(&mut self, line: &str) -> io::Result<()> {
+    pub fn write_line(&mut self, line: &str) -> io::Result<()> {
         // Not flushed: libssh2 sends at once, and its flush discards what has arrived and was not read.
         self.channel.write_all(format!("{line}\n").as_bytes())
     }
 
     /// Closes its standard input.
-    pub(crate) fn close_input(&mut self) {
+    pub fn close_input(&mut self) {
         // A connection that fails has closed it, too.
         let _ = self.channel.send_eof();
     }
 
     /// Returns the end, as far as its output was read.
-    pub(crate) const fn end(&self) -> Option<&RemoteEnd> {
+    pub const fn end(&self) -> Option<&RemoteEnd> {
         self.end.as_ref()
     }
 }

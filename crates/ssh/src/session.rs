@@ -8,16 +8,17 @@ use std::{
 
 use ssh2::MethodType;
 
-use super::{
-    Access, Prompt,
+use crate::{
+    access::Access,
+    board::{Board, END, LinkLost, Output},
     error::SshError,
     files::RemoteFiles,
     jump,
     known_hosts::{self, HostKey, KnownHosts, Trust},
     login,
     program::RemoteProgram,
+    prompt::Prompt,
 };
-use crate::deploy::board::{Board, END, LinkLost, Output};
 
 /// The longest wait for an answer while connecting.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,7 +28,7 @@ const SILENCE: Duration = Duration::from_secs(300);
 const LARGEST_OUTPUT: u64 = 4 << 20;
 
 /// An authenticated connection.
-pub(crate) struct Session {
+pub struct Session {
     session: ssh2::Session,
     local: Option<IpAddr>,
 }
@@ -37,7 +38,7 @@ impl Session {
     ///
     /// # Errors
     /// Returns [`SshError`].
-    pub(crate) fn open(access: &Access, prompt: &dyn Prompt) -> Result<Self, SshError> {
+    pub fn open(access: &Access, prompt: &dyn Prompt) -> Result<Self, SshError> {
         let known = KnownHosts::read().map_err(SshError::KnownHosts)?;
         Self::open_with(access, prompt, &known)
     }
@@ -74,7 +75,7 @@ impl Session {
     }
 
     /// Returns this machine's address on the connection. `None` behind a jump host, because the board cannot use it there.
-    pub(crate) const fn local_address(&self) -> Option<IpAddr> {
+    pub const fn local_address(&self) -> Option<IpAddr> {
         self.local
     }
 
@@ -82,7 +83,7 @@ impl Session {
     ///
     /// # Errors
     /// Returns [`LinkLost`], also when the server refuses.
-    pub(crate) fn start(&self, doing: &str, line: &str) -> Result<RemoteProgram, LinkLost> {
+    pub fn start(&self, doing: &str, line: &str) -> Result<RemoteProgram, LinkLost> {
         RemoteProgram::start(&self.session, line).map_err(|error| lost(doing, &error))
     }
 
@@ -90,12 +91,12 @@ impl Session {
     ///
     /// # Errors
     /// Returns [`LinkLost`], also when the server has no SFTP.
-    pub(crate) fn files(&self) -> Result<RemoteFiles, LinkLost> {
+    pub fn files(&self) -> Result<RemoteFiles, LinkLost> {
         RemoteFiles::open(&self.session).map_err(|error| lost("opening SFTP", &error))
     }
 
     /// Limits the wait for an answer from now on.
-    pub(crate) fn set_patience(&self, patience: Duration) {
+    pub fn set_patience(&self, patience: Duration) {
         self.session.set_timeout(milliseconds(patience));
     }
 

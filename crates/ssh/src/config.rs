@@ -5,14 +5,17 @@ use std::{env, io, path::Path};
 
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 
-use super::{Access, Destination, DestinationError};
+use crate::{
+    access::Access,
+    destination::{Destination, DestinationError},
+};
 
 /// The maximum number of jump hosts in a row.
 const LONGEST_WAY: usize = 4;
 
 /// The lines of a configuration, in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SshConfig {
+pub struct SshConfig {
     blocks: Vec<Block>,
 }
 
@@ -25,15 +28,15 @@ struct Block {
 
 /// The command line's options, which override the file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct AccessOptions {
+pub struct AccessOptions {
     /// The login's user.
-    pub(crate) user: Option<String>,
+    pub user: Option<String>,
     /// The port.
-    pub(crate) port: Option<u16>,
+    pub port: Option<u16>,
     /// Key files.
-    pub(crate) identities: Vec<std::path::PathBuf>,
+    pub identities: Vec<std::path::PathBuf>,
     /// The jump host.
-    pub(crate) jump: Option<Destination>,
+    pub jump: Option<Destination>,
 }
 
 impl SshConfig {
@@ -41,7 +44,7 @@ impl SshConfig {
     ///
     /// # Errors
     /// Returns an error when the file exists and cannot be read. Without it, the wrong address might be used.
-    pub(crate) fn of_user() -> io::Result<Self> {
+    pub fn of_user() -> io::Result<Self> {
         let Some(path) = env::home_dir().map(|home| home.join(".ssh/config")) else {
             return Ok(Self::default());
         };
@@ -103,7 +106,7 @@ impl SshConfig {
     ///
     /// # Errors
     /// Returns an error for an invalid `Port`, or a `ProxyJump` that is invalid or circular.
-    pub(crate) fn access(&self, to: &Destination, over: &AccessOptions) -> Result<Access, DestinationError> {
+    pub fn access(&self, to: &Destination, over: &AccessOptions) -> Result<Access, DestinationError> {
         self.access_within(to, over, LONGEST_WAY)
     }
 

@@ -14,10 +14,9 @@ use base64::{
 };
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use ring::hmac;
-
 use sha2::{Digest as _, Sha256};
 
-use super::config::is_like;
+use crate::config::is_like;
 
 /// The system's file.
 const SYSTEM: &str = "/etc/ssh/ssh_known_hosts";

@@ -1,0 +1,29 @@
+//! The SSH link to a board or another machine, with libssh2: [`Session`] connects to an [`Access`] and executes commands, [`RemoteProgram`]
+//! runs for long, [`RemoteFiles`] copies files. [`Board`] is the interface that scripts need of a link, without SSH.
+//!
+//! The crate knows nothing of agents and deployments.
+
+mod access;
+mod board;
+mod config;
+mod destination;
+mod error;
+mod files;
+mod jump;
+mod known_hosts;
+mod login;
+mod program;
+mod prompt;
+mod secret;
+mod session;
+
+pub use access::Access;
+pub use board::{Board, END, LinkLost, Output, Root, Script, last_lines};
+pub use config::{AccessOptions, SshConfig};
+pub use destination::{Destination, DestinationError};
+pub use error::SshError;
+pub use files::RemoteFiles;
+pub use program::{RemoteEnd, RemoteProgram};
+pub use prompt::{Answer, Prompt, Question, retry_password};
+pub use secret::Secret;
+pub use session::Session;
