@@ -3,7 +3,7 @@
     speech.py waveforms DIR                  writes DIR/waveform.npy and DIR/length.npy: speech-like sounds of several lengths
     speech.py dataset DIR                    the same as chapters in the tree of LibriSpeech, each a clip of its own
     speech.py features numpy|transformers DIR    writes DIR/INDEX.npy, the features of each waveform
-    speech.py checkpoint DIR                 config.json, model.safetensors and tokenizer.json as whisper-large-v3 has them, but small
+    speech.py checkpoint DIR [SEED]          config.json, model.safetensors and tokenizer.json as whisper-large-v3 has them, but small
     speech.py tokens CHECKPOINT NETWORKS RULES DIR    writes DIR/INDEX.tokens, the generated tokens, and DIR/INDEX.symbols, a byte for each symbol
 
 RULES is JSON: prompt, end, most_tokens, suppressed. Tokens are found twice: in NumPy on the weights, with all tokens so far at once, and with ONNX
@@ -67,10 +67,10 @@ def make_tokenizer():
     return {"model": {"type": "BPE", "vocab": vocabulary}, "added_tokens": added}
 
 
-def make_checkpoint(directory):
+def make_checkpoint(directory, seed=26):
     tokenizer = make_tokenizer()
     count = len(tokenizer["model"]["vocab"]) + len(tokenizer["added_tokens"])
-    generator = np.random.default_rng(57)
+    generator = np.random.default_rng(int(seed))
     tensors = {}
 
     def tensor(name, shape, most, middle=0):
