@@ -112,7 +112,10 @@ fn whisper_goes_from_utterances_to_a_staged_tree() {
     let (checkpoint, networks) = (place.path().join("checkpoint"), place.path().join("networks"));
     let run = |script: &str, words: &[&OsStr]| oracle::run(&python, "whisper", script, words);
     // With these weights, no response ends with its first token.
-    run("speech.py", &["checkpoint".as_ref(), checkpoint.as_os_str(), "57".as_ref()]);
+    run(
+        "speech.py",
+        &["checkpoint".as_ref(), checkpoint.as_os_str(), "57".as_ref()],
+    );
     let positions: [&OsStr; 2] = ["--positions".as_ref(), "27".as_ref()];
     let words = [&positions[..], &[checkpoint.as_os_str(), networks.as_os_str()]].concat();
     run("../../../tools/export-whisper", &words);
