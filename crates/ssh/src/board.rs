@@ -126,7 +126,7 @@ impl Script<'_> {
     /// Runs the script by `root`, or as the login's user without it.
     ///
     /// The password is the first line of the input. sudo may or may not read that line, depending on its rules. The script skips to the
-    /// line [`INPUT`] and reads on from there.
+    /// line `regatta: input follows` and reads on from there.
     ///
     /// # Errors
     /// Returns [`LinkLost`].

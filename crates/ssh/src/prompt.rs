@@ -48,7 +48,7 @@ pub enum Answer {
 /// The maximum number of attempts at a terminal.
 const TRIES: usize = 3;
 
-/// Prompts until the answer is right, at most [`TRIES`] times. The argument of `next_password` is whether the previous answer was wrong.
+/// Prompts until the answer is right, at most three times. The argument of `next_password` is whether the previous answer was wrong.
 /// `is_right` tries the answer.
 ///
 /// # Errors
