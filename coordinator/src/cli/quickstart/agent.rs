@@ -1,6 +1,7 @@
 //! The agent of a quickstart: found or built, enrolled, started as a separate process, and ended with the quickstart.
 
 use std::{
+    ffi::OsStr,
     fs::File,
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
@@ -47,17 +48,13 @@ pub(in crate::cli) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Fail
         );
     };
     tell(&format!("building {BINARY}"));
+    let profile = cargo_profile(&own);
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     build
         .current_dir(&tree)
-        .args(["build", "--package", BINARY, "--bin", BINARY]);
-    if own
-        .parent()
-        .and_then(Path::file_name)
-        .is_some_and(|profile| profile == "release")
-    {
-        build.arg("--release");
-    }
+        .args(["build", "--package", BINARY, "--bin", BINARY])
+        .arg("--profile")
+        .arg(profile);
     // With cargo's variables for this package, build scripts of the agent would run again.
     for (name, _) in std::env::vars_os() {
         let ours = [
@@ -85,9 +82,20 @@ pub(in crate::cli) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Fail
             "cargo built {BINARY} elsewhere than beside {}",
             own.display()
         ))
-        .hint("build the whole workspace: cargo build --release"));
+        .hint(format!(
+            "build the whole workspace: cargo build --profile {}",
+            profile.display()
+        )));
     }
     Ok(beside)
+}
+
+/// Returns cargo's profile of a program, which is the name of its directory. `debug` is the directory of the profile `dev`.
+fn cargo_profile(program: &Path) -> &OsStr {
+    match program.parent().and_then(Path::file_name) {
+        Some(directory) if directory != "debug" => directory,
+        _ => OsStr::new("dev"),
+    }
 }
 
 /// Returns the source tree of this program: above the program, or above the working directory.
