@@ -47,6 +47,7 @@ mod screen;
 mod serve;
 mod setting_flags;
 mod settings;
+mod ssh_hint;
 mod status;
 mod submission;
 mod system;

@@ -1,4 +1,4 @@
-//! Reads the keywords of `~/.ssh/config` that a deployment needs: `HostName`, `User`, `Port`, `IdentityFile` and `ProxyJump` in `Host`
+//! Reads the keywords of `~/.ssh/config` that Regatta needs: `HostName`, `User`, `Port`, `IdentityFile` and `ProxyJump` in `Host`
 //! blocks. The first match wins. `Match` blocks and `Include` are ignored.
 
 use std::{env, io, path::Path};

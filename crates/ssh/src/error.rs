@@ -96,24 +96,4 @@ impl SshError {
             why: error.message().to_owned(),
         }
     }
-
-    /// Returns the hint for the user.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Unknown { fingerprint, .. } => Some(format!(
-                "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the board, then --accept-host-key {fingerprint}"
-            )),
-            Self::Changed { name, .. } => Some(format!(
-                "if the board was flashed again, `ssh-keygen -R '{name}'` forgets the old key"
-            )),
-            Self::Login { .. } => {
-                Some("--identity FILE names a key; --password-stdin reads a password".to_owned())
-            }
-            Self::Ended { .. } => Some(
-                "it does so after some wrong passwords, and when nobody answers for two minutes: run the same command again"
-                    .to_owned(),
-            ),
-            _ => None,
-        }
-    }
 }

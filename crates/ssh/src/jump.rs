@@ -9,8 +9,8 @@ use std::{
 
 use ssh2::{Channel, Session};
 
-/// The interval between two polls of an idle connection. libssh2 cannot wait for a channel and a socket at once. A deployment
-/// lasts seconds, so polling is cheap enough.
+/// The interval between two polls of an idle connection. libssh2 cannot wait for a channel and a socket at once. Few connections
+/// have a jump host, so polling is cheap enough.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Connects to `host:port` through `through`, and returns the local end.

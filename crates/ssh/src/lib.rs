@@ -1,7 +1,7 @@
 //! The SSH link to a board or another machine, with libssh2: [`Session`] connects to an [`Access`] and executes commands, [`RemoteProgram`]
-//! runs for long, [`RemoteFiles`] copies files. [`Board`] is the interface that scripts need of a link, without SSH.
+//! is a long-running program there, and [`RemoteFiles`] copies files. [`Board`] is the link as scripts see it, without SSH.
 //!
-//! The crate knows nothing of agents and deployments.
+//! The crate deploys nothing, and knows no command line.
 
 mod access;
 mod board;

@@ -3,7 +3,7 @@
 use regatta_ssh::SshError;
 use regatta_types::documents::EndCause;
 
-use crate::deploy::DeployError;
+use crate::{cli::ssh_hint::ssh_hint, deploy::DeployError};
 
 /// The reason why one board was not deployed to.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ impl BoardError {
     /// Returns the hint for the user.
     pub(super) fn hint(&self) -> Option<String> {
         match self {
-            Self::Ssh(error) => error.hint(),
+            Self::Ssh(error) => ssh_hint(error),
             Self::Deploy(error) => error.hint(),
             Self::Busy => Some("let it finish with `regatta device drain`, or use --force".to_owned()),
             Self::Unhealthy { .. } => None,

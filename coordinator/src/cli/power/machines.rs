@@ -8,6 +8,7 @@ use regatta_types::DeviceId;
 
 use super::super::deploy::{Show, TerminalPrompt};
 use crate::{
+    cli::ssh_hint::ssh_hint,
     exit::Failure,
     power::{Link, LinkError, Machine, PreflightLine, Programs, client_fitness},
     store::{MeterSettings, Store},
@@ -231,7 +232,7 @@ fn is_here(store: &Store, device: &DeviceId) -> Result<bool, Failure> {
 
 fn link_failure(error: LinkError) -> Failure {
     let hint = match &error {
-        LinkError::Ssh(error) => error.hint(),
+        LinkError::Ssh(error) => ssh_hint(error),
         LinkError::Lost(_) => Some("check the connection, and run the same command again".to_owned()),
         LinkError::Files(..) => {
             Some("enable SFTP there: `Subsystem sftp internal-sftp` in /etc/ssh/sshd_config".to_owned())
