@@ -50,6 +50,8 @@ pub(super) struct HostNetwork {
     outputs: Answers,
     /// For each stream, the number of its output in the last computation.
     places: Vec<usize>,
+    /// The bytes of a result.
+    result: usize,
 }
 
 /// A kept input in bytes.
@@ -119,6 +121,7 @@ impl HostNetwork {
             row,
             outputs: Answers::default(),
             places: vec![0; streams],
+            result: 0,
         }
     }
 
@@ -191,11 +194,10 @@ impl Network for HostNetwork {
     }
 
     fn fits_into(&self, other: &Self) -> bool {
-        let results = other.kept.iter().filter(|kept| kept.update == KeptUpdate::Result);
-        let result = self.outputs.get(0).map(<[u8]>::len);
-        results
-            .into_iter()
-            .any(|kept| result.is_none_or(|bytes| bytes == kept.range.len()))
+        let takes_result = |kept: &KeptBytes| {
+            kept.update == KeptUpdate::Result && kept.range.len() == self.result + self.updated()
+        };
+        other.kept.iter().any(takes_result)
     }
 
     fn compute_into(&mut self, streams: &[usize], other: &mut Self) -> Result<(), EngineError> {
@@ -224,6 +226,7 @@ impl Network for HostNetwork {
 
     fn reserve(&mut self, bytes: usize) {
         let updated = self.updated();
+        self.result = bytes;
         self.outputs.clear();
         self.outputs.reserve(self.places.len(), bytes + updated);
     }
