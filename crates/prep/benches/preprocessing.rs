@@ -1,5 +1,5 @@
 //! Preprocessing of JPEG images beside the reference's libraries, on one processor, in turns: `cargo bench -p regatta-prep --bench
-//! preprocessing [-- BENCHMARK...]`. Both read the files, and leave the bytes of a `.npy` of fp32 in memory. Processor time, not elapsed time,
+//! preprocessing [-- BENCHMARK...]`. Both read the files, and leave the elements of fp32 in memory. Processor time, not elapsed time,
 //! is compared.
 
 #![expect(clippy::unwrap_used, reason = "a bench ends where it cannot measure")]
@@ -80,27 +80,25 @@ fn main() {
 }
 
 fn compare(one: &Comparison, opencv: &Path) {
+    let (library, script, arguments) = one.reference;
+    let python = if library == "opencv" {
+        opencv.to_owned()
+    } else {
+        // The oracle says what is missing.
+        let Some(python) = oracle::ultralytics() else {
+            return;
+        };
+        python
+    };
     let place = tempfile::tempdir().unwrap();
     let dataset = place.path().join("dataset");
     let (maker, images, sizes) = one.dataset;
     call(opencv, "opencv", maker, &dataset, &[&IMAGES.to_string()], sizes);
     let paths = jpegs(&dataset.join(images));
-    let (library, script, arguments) = one.reference;
-    let ultralytics = if library == "opencv" {
-        None
-    } else {
-        oracle::ultralytics()
-    };
-    let python = match &ultralytics {
-        Some(python) => python,
-        None if library == "opencv" => opencv,
-        // The oracle has said what is missing.
-        None => return,
-    };
     let arguments = [arguments, &["--time"]].concat();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let printed = call(python, library, script, &dataset, &arguments, sizes);
+        let printed = call(&python, library, script, &dataset, &arguments, sizes);
         theirs.push(1e3 * printed.trim().parse::<f64>().unwrap() / paths.len() as f64);
         ours.push(1e3 * seconds(one.benchmark, &paths) / paths.len() as f64);
     }

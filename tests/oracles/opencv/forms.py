@@ -20,10 +20,10 @@ def print_forms(values, name):
 
 
 def print_time(values, directory):
-    """Prints the processor time in seconds to make and save the values of all JPEGs in a directory once."""
+    """Prints the processor time in seconds to make the values of all JPEGs in a directory once."""
     paths = sorted(path for path in directory.iterdir() if path.suffix in (".jpg", ".JPEG"))
     values(paths[0])
     began = time.process_time()
     for path in paths:
-        saved(values(path))
+        np.ascontiguousarray(values(path))
     print(time.process_time() - began)

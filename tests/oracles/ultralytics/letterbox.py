@@ -47,7 +47,6 @@ def main():
         for path in paths:
             values = np.ascontiguousarray(letterboxed(path)[1], np.float32)
             values /= 255
-            saved(values)
         print(time.process_time() - began)
         return
     for image in document["images"]:
