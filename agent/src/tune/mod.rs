@@ -36,7 +36,7 @@ use regatta_types::{
 use self::{
     builder::Builder,
     compare::Goal,
-    engines::EnginesHere,
+    engines::EngineLimits,
     file::{Head, Section},
     search::Search,
     space::{Machine, Space},
@@ -221,7 +221,7 @@ impl Tuning<'_> {
                 .iter()
                 .map(|file| below.join(file))
                 .collect();
-            machine.engines = Some(EnginesHere::of(&engine_cache(scratch), &networks)?);
+            machine.engines = Some(EngineLimits::of(&engine_cache(scratch), &networks)?);
         }
         Ok(machine)
     }

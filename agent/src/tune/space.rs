@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use regatta_config::engine_settings::{Bound, SETTINGS, SearchRule, SearchValues, Setting};
 use regatta_types::{Scenario, documents::EngineKind};
 
-use super::engines::EnginesHere;
+use super::engines::EngineLimits;
 
 /// One setting of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) struct Machine {
     /// Samples of a MultiStream query.
     pub(super) samples_per_query: usize,
     /// The existing engines, if no engine is to be built.
-    pub(super) engines: Option<EnginesHere>,
+    pub(super) engines: Option<EngineLimits>,
 }
 
 /// The setting for the number of DLA cores.
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn without_building_only_what_the_engines_there_are_can_do_is_searched() {
         let machine = Machine {
-            engines: Some(EnginesHere {
+            engines: Some(EngineLimits {
                 gpu_batch: 100,
                 profiles: 1,
                 dla_batches: vec![3],
@@ -386,7 +386,7 @@ mod tests {
             "{all}"
         );
         let without = of(&Machine {
-            engines: Some(EnginesHere::default()),
+            engines: Some(EngineLimits::default()),
             ..machine
         });
         assert!(!without.contains("dla"), "{without}");
