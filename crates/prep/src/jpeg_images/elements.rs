@@ -1,4 +1,5 @@
 //! The elements of a sample for pixels of 8 bits per channel. Each value of a channel becomes one of 256 elements, which are computed once.
+//! A frame of padding may surround the pixels. Resizes nothing.
 
 use regatta_jpeg::Pixel;
 use regatta_types::{
@@ -20,7 +21,7 @@ pub(crate) struct Frame {
     pub(crate) before: usize,
     /// The padding between two rows: that on the right of one and on the left of the next.
     pub(crate) between: usize,
-    /// The value of each channel there.
+    /// The value of each channel in the padding.
     pub(crate) padding: u8,
 }
 
@@ -84,12 +85,15 @@ impl PixelElements {
             let values: [[u8; SIZE]; 256] =
                 std::array::from_fn(|value| elements[value].0.first_chunk().copied().unwrap_or([0; SIZE]));
             let padding = values[usize::from(frame.padding)];
-            planes.resize(planes.len() + frame.before, padding);
+            let mut padded = frame.before;
             for row in pixels.chunks(frame.width) {
+                planes.resize(planes.len() + padded, padding);
                 planes.extend(row.iter().map(|pixel| values[usize::from(pixel[channel])]));
-                planes.resize(planes.len() + frame.between, padding);
+                padded = frame.between;
             }
-            planes.resize((channel + 1) * plane, padding);
+            let end = (channel + 1) * plane;
+            assert!(planes.len() <= end, "the frame is larger than the sample");
+            planes.resize(end, padding);
         }
         planes.into_flattened()
     }
