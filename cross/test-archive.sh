@@ -66,11 +66,11 @@ for line in open(f"{place}/messages.json"):
 P
 [ -s "$place/list" ] || could_not "no test was built"
 cp "$here/test-archive/run" "$place/run"
-# The fakes of CUDA and TensorRT that tests compile elsewhere, each with the macros of a test: a board may have no compiler.
+# The fakes of CUDA and TensorRT that tests compile elsewhere (crates/test-support/src/fake_tensorrt.rs, with these options), each with the macros of a test: a board may have no compiler.
 rm -rf "$place/fakes"
 mkdir -p "$place/fakes"
 fake() {
-    "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -shared -fPIC -pthread -I "$source/crates/tensorrt/shim" -o "$place/fakes/$1$2.so" \
+    "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -O2 -ffp-contract=off -shared -fPIC -pthread -I "$source/crates/tensorrt/shim" -o "$place/fakes/$1$2.so" \
         ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" -lm || could_not "the fake $1 cannot be compiled"
 }
 fake version ""

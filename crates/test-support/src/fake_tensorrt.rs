@@ -129,7 +129,7 @@ fn compile(fake: &str, library: &Path, flags: &[&str]) {
     let source =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../crates/test-support/fakes/{fake}.c"));
     let output = Command::new("cc")
-        // Products and sums stay apart, as in the references.
+        // A product and a sum are rounded each, as in the references.
         .args(["-O2", "-ffp-contract=off", "-shared", "-fPIC", "-o"])
         .arg(library)
         .args(flags)
