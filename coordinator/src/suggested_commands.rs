@@ -1,4 +1,5 @@
-//! The commands that messages suggest, with the workspace that the user named. It quotes no words. Every hint and error passes here once, when it is printed.
+//! Adds the workspace that the user named to the commands that messages suggest. Every hint and error passes here once, when it is printed.
+//! Words are not quoted here.
 
 /// The subcommands that make a workspace of their own.
 const WITHOUT_WORKSPACE: [&str; 2] = ["init", "quickstart"];

@@ -11,7 +11,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use regatta_output::fit;
-use regatta_text::{escape_json, escape_lines, shell_word};
+use regatta_text::{escape_json, escape_lines, quote_for_shell_if_needed};
 use serde::Serialize;
 
 use super::with_hint;
@@ -80,7 +80,7 @@ impl Context {
     fn workspace_option(&self) -> Option<String> {
         let is_default = self.workspace == Path::new(".")
             || std::env::var_os(WORKSPACE_VARIABLE).is_some_and(|set| *set == *self.workspace.as_os_str());
-        let named = || shell_word(&self.workspace.to_string_lossy()).into_owned();
+        let named = || quote_for_shell_if_needed(&self.workspace.to_string_lossy()).into_owned();
         (!is_default).then(|| format!("--workspace {}", named()))
     }
 

@@ -1,7 +1,7 @@
 //! The sides that the page of comparisons compares: the query of its URL, which is the whole request.
 
 use form_urlencoded::Serializer;
-use regatta_text::shell_word;
+use regatta_text::quote_for_shell_if_needed;
 
 use super::{
     condition_query::{ConditionQuery, selection},
@@ -94,7 +94,7 @@ impl CompareQuery {
         if !self.floor.is_empty() {
             words.extend(["--floor".to_owned(), self.floor.clone()]);
         }
-        let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+        let words: Vec<_> = words.iter().map(|word| quote_for_shell_if_needed(word)).collect();
         words.join(" ")
     }
 }

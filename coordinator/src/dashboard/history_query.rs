@@ -1,7 +1,7 @@
 //! The histories that the page of histories shows: the query of its URL.
 
 use form_urlencoded::Serializer;
-use regatta_text::shell_word;
+use regatta_text::quote_for_shell_if_needed;
 
 use super::{
     condition_query::{ConditionQuery, selection},
@@ -62,7 +62,7 @@ impl HistoryQuery {
         let mut words = vec!["regatta".to_owned(), "history".to_owned()];
         words.extend(Some(self.runs.trim().to_owned()).filter(|runs| !runs.is_empty()));
         words.extend(self.conditions.flags());
-        let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+        let words: Vec<_> = words.iter().map(|word| quote_for_shell_if_needed(word)).collect();
         words.join(" ")
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use regatta_power::session::{Part, Workload};
-use regatta_text::quoted;
+use regatta_text::quote_for_shell;
 
 /// A steady load that any machine holds, with enough queries in two seconds for early stopping.
 const USER_CONF: &str = "*.Server.target_qps = 500\n*.Server.target_latency = 1000\n";
@@ -30,14 +30,14 @@ impl AgentBench {
         for (name, text) in confs {
             fs::write(directory.join(name), text)?;
         }
-        let path = |path: &Path| quoted(&path.display().to_string());
+        let path = |path: &Path| quote_for_shell(&path.display().to_string());
         let command = format!(
             "{} bench --sut null --model rehearsal --scenario Server --mode PerformanceOnly --total-samples 100 \
              --performance-samples 100 --mlperf-conf {} --user-conf {} --duration {} --log-dir {}",
             path(agent),
             path(&directory.join("mlperf.conf")),
             path(&directory.join("user.conf")),
-            quoted(duration),
+            quote_for_shell(duration),
             path(&logs),
         );
         Ok(Self { command, logs })

@@ -6,15 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_text::quoted;
+use regatta_text::quote_for_shell;
 
 /// Writes a program into `directory` that starts the simulated PTDaemon with these words before the official server's.
 pub(crate) fn write_ptd_program(directory: &Path, words: &[String]) -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = words.iter().map(|word| quote_for_shell(word)).collect();
     let text = format!(
         "#!/bin/sh\n# A simulated PTDaemon. It measures nothing.\nexec {} power simulate-ptd {} \"$@\"\n",
-        quoted(&own.display().to_string()),
+        quote_for_shell(&own.display().to_string()),
         words.join(" ")
     );
     let path = directory.join("simulated-ptd");

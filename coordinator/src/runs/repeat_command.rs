@@ -1,7 +1,7 @@
 //! The command that requests a run again, with the settings that the user chose. Rates are estimated anew from what the device has shown by
 //! then. This module requests nothing.
 
-use regatta_text::shell_word;
+use regatta_text::quote_for_shell_if_needed;
 use regatta_types::documents::{Delivery, PowerSetting, RunLength, RunTask, celsius};
 
 use crate::store::{RunDraft, RunRow};
@@ -14,12 +14,13 @@ pub(crate) fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
     let spec = &row.draft.spec;
     let device = row.device_name.as_deref().unwrap_or(row.device.as_str());
     let mut words: Vec<String> = Vec::new();
-    let mut add = |option: &str, value: &str| words.push(format!("{option} {}", shell_word(value)));
+    let mut add =
+        |option: &str, value: &str| words.push(format!("{option} {}", quote_for_shell_if_needed(value)));
     if let Some(audit) = &spec.audit {
         add("--benchmark", &spec.benchmark.name);
         add("--scenario", spec.scenario.as_str());
         add("--device", device);
-        let test = shell_word(&audit.test);
+        let test = quote_for_shell_if_needed(&audit.test);
         return Ok(format!("regatta audit run {test} {}", words.join(" ")));
     }
     add("--device", device);

@@ -1,4 +1,4 @@
-//! Where to connect and as whom. Finds nothing out itself.
+//! Where to connect and as whom. It resolves no name and reads no file.
 
 use std::{fmt, path::PathBuf};
 

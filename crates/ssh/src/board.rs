@@ -1,9 +1,9 @@
-//! The interface between a deployment's steps and the link to the board: runs a script with arguments, input and rights. It does not
-//! know SSH. Tests implement [`Board`] themselves.
+//! Scripts and the link over which a board executes them, with arguments, input and rights. It does not know SSH. Tests implement
+//! [`Board`] themselves.
 
 use std::io::Read;
 
-use regatta_text::{escape_start, quoted};
+use regatta_text::{escape_start, quote_for_shell};
 
 use crate::secret::Secret;
 
@@ -165,10 +165,10 @@ impl Script<'_> {
     /// [`END`], which distinguishes a finished script from a broken link.
     fn line(&self) -> String {
         let text = format!("(\n{}\n)\ncode=$?\nprintf '\\n{END}\\n'\nexit $code", self.text);
-        let mut line = format!("sh -c {} regatta", quoted(&text));
+        let mut line = format!("sh -c {} regatta", quote_for_shell(&text));
         for word in self.words {
             line.push(' ');
-            line.push_str(&quoted(word));
+            line.push_str(&quote_for_shell(word));
         }
         line
     }

@@ -1,4 +1,4 @@
-//! Questions to the user, and attempts with the answers. The command line implements [`Prompt`].
+//! Questions to the user, and attempts with the answers. The command line implements [`Prompt`]; nothing here reads a terminal.
 
 use std::{fmt, path::Path};
 

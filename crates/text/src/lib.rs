@@ -18,6 +18,6 @@ pub use escaped_text::{Escaped, escape, escape_json, escape_lines, escape_start}
 pub use figure::figure;
 pub use human_duration::{HumanDuration, InvalidDuration};
 pub use nearest::nearest;
-pub use shell_word::{quoted, shell_word};
+pub use shell_word::{quote_for_shell, quote_for_shell_if_needed};
 pub use significant::significant;
 pub use wrapped_text::wrap;

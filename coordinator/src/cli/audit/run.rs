@@ -1,7 +1,7 @@
 //! `regatta audit run`: audits of finished runs, on the device that made them.
 
 use regatta_config::catalogue::Catalogue;
-use regatta_text::shell_word;
+use regatta_text::quote_for_shell_if_needed;
 use regatta_types::{Scenario, benchmark::Benchmark};
 
 use super::super::{
@@ -71,8 +71,8 @@ fn of_device(
             "measure first: {}",
             context.command(&format!(
                 "run --device {} --benchmark {} --scenario {scenarios} --mode {mode}",
-                shell_word(&device.name),
-                shell_word(&benchmark.name)
+                quote_for_shell_if_needed(&device.name),
+                quote_for_shell_if_needed(&benchmark.name)
             ))
         )
     };

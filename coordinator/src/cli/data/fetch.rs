@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_text::quoted;
+use regatta_text::quote_for_shell;
 use regatta_types::benchmark::{Benchmark, Download, FetchKind};
 use serde_json::{Value, json};
 
@@ -124,7 +124,7 @@ fn verify(download: &Download, path: &Path, is_new: bool) -> Result<Checked, Fai
 fn unpack_command(archive: &Path, into: &Path) -> String {
     let is_zip = archive.extension().is_some_and(|ending| ending == "zip");
     let (archive, into) = [archive, into]
-        .map(|path| quoted(&path.display().to_string()))
+        .map(|path| quote_for_shell(&path.display().to_string()))
         .into();
     let unpack = if is_zip {
         format!("unzip -q {archive} -d {into}")

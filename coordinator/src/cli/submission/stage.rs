@@ -15,7 +15,7 @@ use regatta_submission::{
     proof::PublicKey,
     stage::{self, Answers, Kind, Question, Request, StageError, Staged, StagingFinding},
 };
-use regatta_text::{escape, shell_word};
+use regatta_text::{escape, quote_for_shell_if_needed};
 use regatta_types::{DeviceId, Division, documents::document_name};
 use serde_json::{Value, json};
 
@@ -309,13 +309,13 @@ fn text(staged: &Staged, args: &Args, round: &Round, context: &Context) -> Strin
         let _ = writeln!(text, "note: {}", escape(note));
     }
     let (tree, name) = (
-        shell_word(&args.output.to_string_lossy()).into_owned(),
+        quote_for_shell_if_needed(&args.output.to_string_lossy()).into_owned(),
         &round.name,
     );
-    let submitter = shell_word(&staged.submitter);
+    let submitter = quote_for_shell_if_needed(&staged.submitter);
     let suffixed = |suffix: &str| {
         let path = format!("{}{suffix}", args.output.display());
-        shell_word(&path).into_owned()
+        quote_for_shell_if_needed(&path).into_owned()
     };
     let _ = write!(
         text,

@@ -3,7 +3,7 @@
 //! OpenSSH on Windows passes a command to `cmd.exe /c "..."`, or to PowerShell with `-c` (PowerShell/openssh-portable,
 //! `w32-doexec.c`). Its SFTP names the drive behind a slash: `/C:/Users/me`.
 
-use regatta_text::quoted;
+use regatta_text::quote_for_shell;
 
 /// A shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl LoginShell {
     /// Returns the command line that starts a program with its arguments.
     pub(super) fn line(self, words: &[&str]) -> Result<String, UnusableWord> {
         if self == Self::Posix {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            let words: Vec<String> = words.iter().map(|word| quote_for_shell(word)).collect();
             return Ok(format!("exec {}", words.join(" ")));
         }
         let is_unusable = |word: &&&str| word.contains(['"', '%', '\r', '\n', '\0']) || word.ends_with('\\');
