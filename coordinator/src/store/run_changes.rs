@@ -16,6 +16,8 @@ pub(crate) enum RunChange {
     Unknown,
     /// The state is not newer than the stored one, or the run is closed.
     Stale,
+    /// The state is the stored one, and the run is open.
+    Repeated,
     /// The run has the reported state now.
     Changed,
 }
@@ -94,10 +96,19 @@ impl Store {
                 values::signed(state.revision),
                 now()
             ])?;
-        Ok(if changed == 0 {
-            RunChange::Stale
+        if changed > 0 {
+            return Ok(RunChange::Changed);
+        }
+        let is_repeated: bool = self
+            .connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NULL AND lost = 0 AND revision = ?2)",
+            )?
+            .query_row(params![id.to_string(), values::signed(state.revision)], |row| row.get(0))?;
+        Ok(if is_repeated {
+            RunChange::Repeated
         } else {
-            RunChange::Changed
+            RunChange::Stale
         })
     }
 
