@@ -9,6 +9,11 @@ use std::{
 
 use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_types::DeviceId;
+use regatta_wire::{
+    frame::FrameError,
+    signed_report::SignedReport,
+    topic::{Leaf, Topic},
+};
 use ring::{
     rand::SystemRandom,
     signature::{Ed25519KeyPair, KeyPair as _},
@@ -132,6 +137,25 @@ impl DeviceIdentity {
     /// Returns the signature of `message`, 64 bytes.
     pub(crate) fn sign(&self, message: &[u8]) -> Vec<u8> {
         self.key.sign(message).as_ref().to_vec()
+    }
+
+    /// Returns a message of this device in its signed frame, to publish on `leaf`.
+    ///
+    /// # Errors
+    /// [`FrameError::Length`] when the message is too large.
+    pub(crate) fn sign_report(&self, leaf: &Leaf, message: &[u8]) -> Result<Vec<u8>, FrameError> {
+        let topic = Topic {
+            device: self.id.clone(),
+            leaf: leaf.clone(),
+        };
+        let signature = self.key.sign(&SignedReport::statement(&topic, message));
+        let mut report = SignedReport {
+            public_key: self.public_key,
+            signature: [0; 64],
+            message,
+        };
+        report.signature.copy_from_slice(signature.as_ref());
+        report.to_frame()
     }
 }
 

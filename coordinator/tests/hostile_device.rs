@@ -103,7 +103,7 @@ fn a_flood_of_another_wire_version_holds_up_no_other_device() {
     a_run_arrives_while(|device, count| {
         let mut hello = device.hello(Vec::new()).to_frame().unwrap();
         hello[4] = 2 + (count % 2) as u8;
-        device.say(Leaf::Hello, hello, true);
+        device.say_as_is(Leaf::Hello, hello, true);
     });
 }
 

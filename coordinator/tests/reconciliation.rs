@@ -144,7 +144,7 @@ fn an_agent_of_another_wire_version_is_refused_with_both_named() {
     let newer = SimulatedDevice::connect(coordinator.port, 2);
     let mut frame = newer.hello(Vec::new()).to_frame().unwrap();
     frame[4] = 2;
-    newer.say(Leaf::Hello, frame, true);
+    newer.say_as_is(Leaf::Hello, frame, true);
     let refused = eventually("the refusal", 30, || {
         let list = coordinator.json(&["device", "list"]);
         list["refused"].as_array()?.first().cloned()

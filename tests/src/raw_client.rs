@@ -134,13 +134,26 @@ impl RawClient {
     /// # Errors
     /// Returns an error when the connection ends instead.
     pub fn connect(&mut self, client_id: &str, will: Option<&str>) -> io::Result<u8> {
+        self.connect_with_property(client_id, will, "")
+    }
+
+    /// Does the same as [`Self::connect`], with a user property of the last will unless the value is empty.
+    ///
+    /// # Errors
+    /// Returns an error when the connection ends instead.
+    pub fn connect_with_property(
+        &mut self,
+        client_id: &str,
+        will: Option<&str>,
+        value: &str,
+    ) -> io::Result<u8> {
         let mut body = text("MQTT");
         let flags = if will.is_some() { 0b0000_0110 } else { 0b0000_0010 };
         // Version 5, clean start, keep alive 60 s, no properties.
         body.extend([5, flags, 0, 60, 0]);
         body.extend(text(client_id));
         if let Some(topic) = will {
-            body.push(0);
+            body.extend(user_property(value));
             body.extend(text(topic));
             body.extend(text("gone"));
         }
@@ -178,16 +191,9 @@ impl RawClient {
         retain: bool,
         value: &str,
     ) -> io::Result<()> {
-        let mut properties = Vec::new();
-        if !value.is_empty() {
-            properties.push(0x26);
-            properties.extend(text("x"));
-            properties.extend(text(value));
-        }
         let mut body = text(topic);
         body.extend(self.number());
-        body.extend(variable_length(properties.len()));
-        body.extend(properties);
+        body.extend(user_property(value));
         body.extend(payload);
         self.send(0x32 | u8::from(retain), &body)
     }
@@ -291,6 +297,17 @@ impl RawClient {
         let payload = body.get(2 + length + 3..).unwrap_or_default().to_vec();
         self.heard.push((topic, payload));
     }
+}
+
+/// Encodes properties: one user property of this value, or none if it is empty.
+fn user_property(value: &str) -> Vec<u8> {
+    if value.is_empty() {
+        return vec![0];
+    }
+    let property = [&[0x26][..], &text("x"), &text(value)].concat();
+    let mut properties = variable_length(property.len());
+    properties.extend(property);
+    properties
 }
 
 /// Encodes MQTT's Variable Byte Integer.

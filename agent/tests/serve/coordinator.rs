@@ -12,13 +12,16 @@ use regatta_types::{
     documents::{RunPhase, RunSpec},
 };
 use regatta_wire::{
+    FrameKind,
     chunk::LogMessage,
     frame,
     message::{
         Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd, StreamVerdict,
     },
+    signed_report::SignedReport,
     topic::{Leaf, Topic},
 };
+use ring::signature::{ED25519, UnparsedPublicKey};
 use rumqttc::{
     Client, Event, IncomingPacketSizeLimit, MqttOptions, Packet, PublishOptions, QoS, SubscribeFilter,
 };
@@ -223,6 +226,7 @@ impl Coordinator {
     /// Handles a message, and returns the answers to publish.
     fn take(&self, topic: &Topic, payload: &[u8]) -> Vec<(Topic, Vec<u8>)> {
         assert_eq!(topic.device, self.device);
+        let payload = opened(topic, payload);
         let mut known = self.known();
         match &topic.leaf {
             Leaf::Hello => known.hello = Some(Hello::from_frame(payload).unwrap()),
@@ -314,4 +318,19 @@ impl Coordinator {
             vec![answer]
         }
     }
+}
+
+/// Returns the message in a payload. Everything except chunks, heartbeats and cleared states must be signed by its device.
+fn opened<'a>(topic: &Topic, payload: &'a [u8]) -> &'a [u8] {
+    let unsigned = [Some(FrameKind::Chunk), Some(FrameKind::Heartbeat)];
+    if payload.is_empty() || unsigned.contains(&frame::stated_kind(payload)) {
+        return payload;
+    }
+    let report = SignedReport::from_frame(payload).expect("a signed report");
+    assert_eq!(DeviceId::of_public_key(&report.public_key), topic.device);
+    let statement = SignedReport::statement(topic, report.message);
+    let key = UnparsedPublicKey::new(&ED25519, report.public_key);
+    key.verify(&statement, &report.signature)
+        .expect("the device's signature");
+    report.message
 }

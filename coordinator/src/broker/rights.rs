@@ -12,7 +12,7 @@ use mqtt5::{
     broker::{AuthProvider, AuthResult},
     error::Result,
     packet::connect::ConnectPacket,
-    types::ReasonCode,
+    types::{ReasonCode, WillMessage, WillProperties},
 };
 use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, ROOT, Topic, agent_client_id};
@@ -23,8 +23,8 @@ use crate::{fleet::Admission, handshake_limiter::Slot};
 /// The peer of a connection, as the acceptor knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Peer {
-    /// A client without a certificate, on plain TCP. By default that is a user of this machine. It may act as any admitted device or as
-    /// the coordinator.
+    /// A client without a certificate, on plain TCP. By default that is a user of this machine. It may publish in the name of any admitted
+    /// device, whose signature its messages need, and read everything. It may not command devices.
     Unproven,
     /// A device that has proven possession of its key.
     Device(DeviceId),
@@ -46,14 +46,18 @@ pub(super) struct Rights {
 
 impl Rights {
     /// Returns whether the peer may connect with this client id and last will. A device has one client id, so it can take over no session
-    /// but its own. A last will bypasses the hook, so it may go only to the hello topic of a device for which the peer may publish.
-    fn may_connect(&self, client_id: &str, will_topic: Option<&str>) -> bool {
+    /// but its own. A last will bypasses the hook, so it may go only to the hello topic of a device for which the peer may publish, and has
+    /// no MQTT properties: the broker would store up to 64 KiB of them with the will, and could delay it.
+    fn may_connect(&self, client_id: &str, will: Option<&WillMessage>) -> bool {
         let known = match &self.peer {
             Peer::Unproven | Peer::Coordinator => true,
             Peer::Device(id) => self.admission.admits(id) && client_id == agent_client_id(id),
         };
         let is_hello = |topic: &str| Topic::parse(topic).is_ok_and(|topic| topic.leaf == Leaf::Hello);
-        known && will_topic.is_none_or(|topic| is_hello(topic) && self.may_publish(topic))
+        let may_leave = |will: &WillMessage| {
+            is_hello(&will.topic) && self.may_publish(&will.topic) && has_no_properties(will)
+        };
+        known && will.is_none_or(may_leave)
     }
 
     /// Releases the slot of the handshake limiter. Returns `false` for a connection that was already evicted.
@@ -66,16 +70,16 @@ impl Rights {
         let Ok(topic) = Topic::parse(topic) else {
             return false;
         };
-        match &self.peer {
-            Peer::Unproven | Peer::Coordinator => self.admission.admits(&topic.device),
-            Peer::Device(id) => {
-                let spoken_by_devices = matches!(
-                    topic.leaf,
-                    Leaf::Hello | Leaf::Telemetry | Leaf::State(_) | Leaf::Log(..)
-                );
-                topic.device == *id && spoken_by_devices && self.admission.admits(id)
-            }
-        }
+        let is_of_devices = matches!(
+            topic.leaf,
+            Leaf::Hello | Leaf::Telemetry | Leaf::State(_) | Leaf::Log(..)
+        );
+        let is_own = match &self.peer {
+            Peer::Coordinator => true,
+            Peer::Unproven => is_of_devices,
+            Peer::Device(id) => is_of_devices && topic.device == *id,
+        };
+        is_own && self.admission.admits(&topic.device)
     }
 
     fn may_subscribe(&self, filter: &str) -> bool {
@@ -90,6 +94,21 @@ impl Rights {
     }
 }
 
+fn has_no_properties(will: &WillMessage) -> bool {
+    matches!(
+        &will.properties,
+        WillProperties {
+            will_delay_interval: None,
+            payload_format_indicator: None,
+            message_expiry_interval: None,
+            content_type: None,
+            response_topic: None,
+            correlation_data: None,
+            user_properties,
+        } if user_properties.is_empty()
+    )
+}
+
 type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl AuthProvider for Rights {
@@ -102,8 +121,7 @@ impl AuthProvider for Rights {
             if let Peer::Device(id) = &self.peer {
                 self.pace.connect(id).await;
             }
-            let will_topic = connect.will.as_ref().map(|will| will.topic.as_str());
-            let may = self.may_connect(&connect.client_id, will_topic);
+            let may = self.may_connect(&connect.client_id, connect.will.as_ref());
             Ok(if !may {
                 AuthResult::fail(ReasonCode::NotAuthorized)
             } else if self.is_full {
@@ -146,9 +164,15 @@ mod tests {
     }
 
     #[test]
-    fn an_unproven_peer_stays_within_our_topics() {
+    fn an_unproven_peer_stays_within_our_topics_and_commands_no_device() {
         let rights = rights(Peer::Unproven, Arc::new(Admission::of_everybody()));
         assert!(rights.may_publish(&format!("regatta/v1/{DEVICE}/hello")));
+        for leaf in ["cmd", "ack"] {
+            assert!(
+                !rights.may_publish(&format!("regatta/v1/{DEVICE}/{leaf}/{RUN}")),
+                "{leaf}"
+            );
+        }
         for topic in [
             "regatta/v1/x/hello",
             "home/light",
@@ -233,15 +257,23 @@ mod tests {
             Arc::new(Admission::of_everybody()),
         );
         let own = format!("regatta-agent-{DEVICE}");
-        let will = |device: &str| format!("regatta/v1/{device}/hello");
+        let will_on = |topic: String| WillMessage::new(topic, b"x".to_vec());
+        let will = |device: &str| will_on(format!("regatta/v1/{device}/hello"));
         assert!(rights.may_connect(&own, Some(&will(DEVICE))));
         for leaf in ["telemetry", &format!("state/{RUN}"), &format!("log/{RUN}/a")] {
             assert!(
-                !rights.may_connect(&own, Some(&format!("regatta/v1/{DEVICE}/{leaf}"))),
+                !rights.may_connect(&own, Some(&will_on(format!("regatta/v1/{DEVICE}/{leaf}")))),
                 "{leaf}"
             );
         }
         assert!(!rights.may_connect(&own, Some(&will(OTHER))));
+        let mut late = will(DEVICE);
+        late.properties.will_delay_interval = Some(3_600);
+        let mut large = will(DEVICE);
+        large.properties.user_properties = vec![("x".to_owned(), "x".repeat(60_000))];
+        for will in [late, large] {
+            assert!(!rights.may_connect(&own, Some(&will)), "{:?}", will.properties);
+        }
         assert!(!rights.may_connect(&format!("regatta-agent-{OTHER}"), None));
         assert!(!rights.may_connect("", None));
     }

@@ -17,6 +17,8 @@ const PAGES: u16 = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Inventories {
     arriving: BTreeMap<DeviceId, Arriving>,
+    /// Session and number of each device's last complete inventory. A broker may repeat it, when the device has other runs.
+    reconciled: BTreeMap<DeviceId, (u64, u32)>,
     /// The number of runs in each device's last inventory that the store does not know.
     unknown: BTreeMap<DeviceId, usize>,
 }
@@ -62,7 +64,10 @@ impl Inventories {
         page: Inventory,
         is_settled: bool,
     ) -> store::Result<()> {
-        let newest_command = page.newest_command;
+        let (newest_command, key) = (page.newest_command, (page.session, page.number));
+        if self.reconciled.get(device) == Some(&key) {
+            return Ok(());
+        }
         let Some(held) = self.take(device, page) else {
             return Ok(());
         };
@@ -87,6 +92,7 @@ impl Inventories {
                 Ok(count + usize::from(store.device_of_sent_run(*run)?.as_ref() != Some(device)))
             })
         })?;
+        self.reconciled.insert(device.clone(), key);
         if unknown > self.unknown.insert(device.clone(), unknown).unwrap_or(0) {
             tracing::warn!(
                 %device,

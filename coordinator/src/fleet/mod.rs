@@ -77,8 +77,8 @@ pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store:
             return Ok(());
         }
         for run in &hello.runs {
-            // The device still has the run, so a sent `Forget` was lost. Newer agents also report it in inventories.
-            store.keep_forget_sent(*run, false)?;
+            // The device still has the run, so a sent `Forget` was lost. The inventory reports the same for all of its runs.
+            store.device_still_holds(&hello.device, *run, true)?;
         }
         Ok(())
     })

@@ -26,12 +26,19 @@ pub(crate) struct Sessions {
 
 #[derive(Debug)]
 struct Device {
-    current: u64,
+    current: Session,
     /// The time when the current session began.
     since: Instant,
-    earlier: VecDeque<u64>,
+    earlier: VecDeque<Session>,
     /// The time when two live sessions were last seen.
     duplicated: Option<Instant>,
+}
+
+/// A session with the number of its newest inventory.
+#[derive(Debug, Clone, Copy)]
+struct Session {
+    id: u64,
+    newest: u32,
 }
 
 /// The use of a device's identity.
@@ -45,20 +52,36 @@ pub(crate) enum Identity {
     NowDuplicated,
     /// One agent uses it again, as just detected.
     NowSingle,
+    /// The inventory is older than one of its session that has arrived. A broker has sent it again, so it shows nothing.
+    Outdated,
 }
 
 impl Sessions {
-    /// Records a session from an inventory, and returns the use of the device's identity.
-    pub(crate) fn heard(&mut self, device: &DeviceId, session: u64, now: Instant) -> Identity {
+    /// Records an inventory by its session and its number within the session, and returns the use of the device's identity.
+    pub(crate) fn heard(&mut self, device: &DeviceId, session: u64, number: u32, now: Instant) -> Identity {
+        let session = Session {
+            id: session,
+            newest: number,
+        };
         let known = self.devices.entry(device.clone()).or_insert(Device {
             current: session,
             since: now,
             earlier: VecDeque::new(),
             duplicated: None,
         });
-        if known.current != session {
-            let returned = known.earlier.contains(&session);
-            known.earlier.retain(|earlier| *earlier != session);
+        if known.current.id == session.id {
+            // An inventory has several pages with one number.
+            if session.newest < known.current.newest {
+                return Identity::Outdated;
+            }
+            known.current = session;
+        } else {
+            let earlier = known.earlier.iter().find(|earlier| earlier.id == session.id);
+            if earlier.is_some_and(|earlier| session.newest <= earlier.newest) {
+                return Identity::Outdated;
+            }
+            let returned = earlier.is_some();
+            known.earlier.retain(|earlier| earlier.id != session.id);
             known.earlier.push_back(known.current);
             if known.earlier.len() > EARLIER {
                 known.earlier.pop_front();
@@ -106,18 +129,21 @@ mod tests {
         let device: DeviceId = "ab".repeat(16).parse().unwrap();
         let (mut sessions, begin) = (Sessions::default(), Instant::now());
         for session in 0..100 {
-            assert_eq!(sessions.heard(&device, session, begin), Identity::Single);
-            assert_eq!(sessions.heard(&device, session, begin), Identity::Single);
+            assert_eq!(sessions.heard(&device, session, 1, begin), Identity::Single);
+            assert_eq!(sessions.heard(&device, session, 1, begin), Identity::Single);
         }
+        // A broker sends earlier inventories again.
+        assert_eq!(sessions.heard(&device, 98, 1, begin), Identity::Outdated);
+        assert_eq!(sessions.heard(&device, 99, 0, begin), Identity::Outdated);
         assert!(!sessions.is_settled(&device, begin) && sessions.is_settled(&device, begin + QUIET));
-        assert_eq!(sessions.heard(&device, 98, begin), Identity::NowDuplicated);
-        assert_eq!(sessions.heard(&device, 99, begin), Identity::Duplicated);
+        assert_eq!(sessions.heard(&device, 98, 2, begin), Identity::NowDuplicated);
+        assert_eq!(sessions.heard(&device, 99, 2, begin), Identity::Duplicated);
         assert_eq!(sessions.of(&device, begin), Identity::Duplicated);
         let other: DeviceId = "cd".repeat(16).parse().unwrap();
         assert_eq!(sessions.of(&other, begin), Identity::Single);
         // One of them remains. It may restart as well.
         let soon = begin + QUIET / 2;
-        assert_eq!(sessions.heard(&device, 100, soon), Identity::Duplicated);
+        assert_eq!(sessions.heard(&device, 100, 1, soon), Identity::Duplicated);
         assert_eq!(sessions.of(&device, begin + QUIET), Identity::NowSingle);
         assert_eq!(sessions.of(&device, begin + QUIET), Identity::Single);
         assert!(!sessions.is_settled(&device, begin + QUIET) && sessions.is_settled(&device, soon + QUIET));

@@ -35,6 +35,8 @@ pub(super) enum ChunkOutcome {
     Repeated,
     /// The chunk begins beyond the end of the file.
     Gap,
+    /// The chunk has bytes beyond the end of the stream.
+    BeyondEnd,
 }
 
 /// A stream whose file is not complete yet.
@@ -104,14 +106,18 @@ impl Assembly {
 
     /// Appends the new bytes of a chunk.
     ///
-    /// A chunk beyond the stated end discards that end. Ends are not signed, so a forged end must not block the stream. The device states
-    /// the end again once every chunk is acknowledged.
+    /// The device has signed the end of the stream, so a chunk beyond it is not the device's, or its end is outdated. The device states a
+    /// new end after its last chunk, and sends the chunk again.
     ///
     /// # Errors
     /// Returns an error when the file cannot be written. Committed bytes are not changed.
     pub(super) fn take(&mut self, chunk: &Chunk<'_>) -> io::Result<ChunkOutcome> {
         if chunk.offset > self.written {
             return Ok(ChunkOutcome::Gap);
+        }
+        let chunk_end = chunk.offset + chunk.data.len() as u64;
+        if self.end.as_ref().is_some_and(|end| chunk_end > end.length) {
+            return Ok(ChunkOutcome::BeyondEnd);
         }
         let known = usize::try_from(self.written - chunk.offset).unwrap_or(usize::MAX);
         let Some(new) = chunk.data.get(known..).filter(|new| !new.is_empty()) else {
@@ -125,9 +131,7 @@ impl Assembly {
             return Err(error);
         }
         self.hasher.update(new);
-        let reached = self.written + new.len() as u64;
-        self.end.take_if(|end| reached > end.length);
-        self.written = reached;
+        self.written += new.len() as u64;
         Ok(ChunkOutcome::Appended)
     }
 

@@ -23,6 +23,7 @@ use super::{
     flushing::{STREAMS_PER_RUN, StreamKey, UnderWay},
     refusal::Refusal,
     reject_counters::{RejectCounters, RejectKind},
+    report::{self, ReportError},
     retry_queue::{RetryQueue, TopicMessage},
 };
 use crate::{
@@ -183,15 +184,19 @@ impl Ingest {
             // An empty payload clears a retained message.
             return Ok(());
         }
-        let device = topic.device;
-        // An external broker may let anyone publish, so only admitted devices count.
-        if !self.admission.admits(&device) {
-            return Err(Refusal::new(RejectKind::NotAdmitted, device));
+        if !self.admission.admits(&topic.device) {
+            return Err(Refusal::new(RejectKind::NotAdmitted, topic.device));
         }
-        let kind = frame::stated_kind(&message.payload);
+        let payload = match report::open(&topic, &message.payload) {
+            Err(ReportError::Envelope(FrameError::Version { found })) if topic.leaf == Leaf::Hello => {
+                self.store.device_spoke_other_version(&topic.device, found)?;
+                return Err(Refusal::new(RejectKind::Version, FrameError::Version { found }));
+            }
+            opened => opened?,
+        };
+        let (device, kind) = (topic.device, frame::stated_kind(payload));
         if topic.leaf == Leaf::Telemetry && kind == Some(Inventory::KIND) {
-            let inventory = Inventory::from_frame(&message.payload)?;
-            return self.take_inventory(&device, inventory, touched);
+            return self.take_inventory(&device, Inventory::from_frame(payload)?, touched);
         }
         let identity = self.sessions.of(&device, Instant::now());
         if !self.is_single(&device, identity)? {
@@ -199,13 +204,7 @@ impl Ingest {
         }
         match topic.leaf {
             Leaf::Hello => {
-                let hello = match Hello::from_frame(&message.payload) {
-                    Err(FrameError::Version { found }) => {
-                        self.store.device_spoke_other_version(&device, found)?;
-                        return Err(Refusal::new(RejectKind::Version, FrameError::Version { found }));
-                    }
-                    hello => hello?,
-                };
+                let hello = Hello::from_frame(payload)?;
                 fleet::check_identity(&device, &hello)
                     .map_err(|error| Refusal::new(RejectKind::Identity, error))?;
                 fleet::take_hello(&self.store, &hello, message.retained)?;
@@ -216,22 +215,22 @@ impl Ingest {
                 touched.news = true;
             }
             Leaf::Telemetry => {
-                let heartbeat = Heartbeat::from_frame(&message.payload)?;
+                let heartbeat = Heartbeat::from_frame(payload)?;
                 touched.alive.insert(device, heartbeat);
             }
             Leaf::State(run) if kind == Some(Examined::KIND) => {
-                let examined = Examined::from_frame(&message.payload)?;
+                let examined = Examined::from_frame(payload)?;
                 if !self.store.device_examined_itself(&device, run, &examined)? {
                     return Err(Refusal::new(RejectKind::UnknownRun, "examination"));
                 }
             }
             Leaf::State(run) => {
-                let mut report = StateReport::from_frame(&message.payload)?;
+                let mut report = StateReport::from_frame(payload)?;
                 report.state.reason = report.state.reason.map(|reason| escape_start(&reason, 1_000));
                 touched.news |= self.take_state(&device, run, &report)?;
             }
             Leaf::Log(run, stream) => {
-                let message = LogMessage::from_frame(&message.payload)?;
+                let message = LogMessage::from_frame(payload)?;
                 self.take_log((device, run, stream), message, touched)?;
             }
             // The coordinator publishes these itself and does not subscribe to them.
@@ -247,7 +246,12 @@ impl Ingest {
         page: Inventory,
         touched: &mut Touched,
     ) -> Result<(), Refusal> {
-        let identity = self.sessions.heard(device, page.session, Instant::now());
+        let identity = self
+            .sessions
+            .heard(device, page.session, page.number, Instant::now());
+        if identity == Identity::Outdated {
+            return Err(Refusal::new(RejectKind::Outdated, "inventory"));
+        }
         if !self.is_single(device, identity)? {
             return Err(Refusal::new(RejectKind::Duplicated, device.clone()));
         }
@@ -262,7 +266,7 @@ impl Ingest {
     fn is_single(&self, device: &DeviceId, identity: Identity) -> Result<bool, Refusal> {
         match identity {
             Identity::Single => Ok(true),
-            Identity::Duplicated => Ok(false),
+            Identity::Duplicated | Identity::Outdated => Ok(false),
             Identity::NowDuplicated => {
                 tracing::error!(
                     %device,
@@ -282,7 +286,7 @@ impl Ingest {
         }
     }
 
-    fn take_state(&self, device: &DeviceId, run: RunId, report: &StateReport) -> Result<bool, Refusal> {
+    fn take_state(&mut self, device: &DeviceId, run: RunId, report: &StateReport) -> Result<bool, Refusal> {
         if report.run != run {
             return Err(Refusal::new(
                 RejectKind::UnknownRun,
@@ -292,20 +296,23 @@ impl Ingest {
         if !report.streams.is_empty() {
             // Names of earlier reports count too: each name becomes a row in the store.
             let mut names: BTreeSet<StreamName> = report.streams.iter().cloned().collect();
-            names.extend(self.store.streams(run)?.into_iter().map(|row| row.name));
+            let listed = self.store.streams(run)?.into_iter().filter(|row| row.listed);
+            names.extend(listed.map(|row| row.name));
             if names.len() > STREAMS_PER_RUN {
                 return Err(Refusal::new(RejectKind::TooManyStreams, names.len()));
             }
         }
-        let change = self.store.all_or_nothing(|store| {
+        let (change, unlisted) = self.store.all_or_nothing(|store| {
             let change = store.device_reported_state(device, run, &report.state)?;
-            if change == RunChange::Changed {
-                for name in &report.streams {
-                    store.list_stream(run, name)?;
+            let unlisted = match change {
+                RunChange::Changed | RunChange::Repeated if !report.streams.is_empty() => {
+                    store.list_streams(run, &report.streams)?
                 }
-            }
-            Ok(change)
+                _ => Vec::new(),
+            };
+            Ok((change, unlisted))
         })?;
+        self.drop_streams(device, run, &unlisted);
         match change {
             // An agent that does not know examinations reports a state for the examination's id.
             RunChange::Unknown => {
@@ -316,7 +323,7 @@ impl Ingest {
                     Err(Refusal::new(RejectKind::UnknownRun, "state"))
                 }
             }
-            RunChange::Stale => Ok(false),
+            RunChange::Stale | RunChange::Repeated => Ok(false),
             RunChange::Changed => Ok(true),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use regatta_types::RunId;
+use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::{chunk::LogMessage, message::StreamVerdict};
 
 use super::{
@@ -53,7 +53,7 @@ impl Ingest {
             LogMessage::Chunk(chunk) => match assembly.take(&chunk)? {
                 ChunkOutcome::Appended | ChunkOutcome::Repeated => {}
                 // A gap is normal after a reconnect or restart. The acknowledgement carries the offset to resume from.
-                ChunkOutcome::Gap => *gaps += 1,
+                ChunkOutcome::Gap | ChunkOutcome::BeyondEnd => *gaps += 1,
             },
             LogMessage::End(end) => assembly.ends(end),
         }
@@ -73,6 +73,9 @@ impl Ingest {
         if known.is_none() && self.store.is_recorded(*run)? {
             return Err(Refusal::new(RejectKind::Recorded, stream.clone()));
         }
+        if known.is_none() && streams.iter().any(|row| row.listed) {
+            return Err(Refusal::new(RejectKind::Unlisted, stream.clone()));
+        }
         Ok(Some(known.cloned().unwrap_or_else(|| StreamRow {
             name: stream.clone(),
             listed: false,
@@ -81,6 +84,22 @@ impl Ingest {
             stated_sha256: None,
             whole: false,
         })))
+    }
+}
+
+impl Ingest {
+    /// Closes streams that their device does not list among a run's files, and removes their files. Their rows are removed already.
+    pub(super) fn drop_streams(&mut self, device: &DeviceId, run: RunId, streams: &[StreamName]) {
+        if streams.is_empty() {
+            return;
+        }
+        let dir = self.workspace.run(run);
+        for stream in streams {
+            self.open.remove(&(device.clone(), run, stream.clone()));
+            dir.remove_stream(stream);
+        }
+        self.quota.count_anew();
+        tracing::warn!(%run, "{} streams are dropped that the device does not list", streams.len());
     }
 }
 

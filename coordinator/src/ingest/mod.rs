@@ -16,6 +16,7 @@ mod flushing;
 mod log_messages;
 mod refusal;
 mod reject_counters;
+mod report;
 mod retry_queue;
 mod settling;
 #[cfg(test)]

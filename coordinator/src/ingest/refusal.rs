@@ -2,7 +2,7 @@
 
 use regatta_wire::frame::FrameError;
 
-use super::reject_counters::RejectKind;
+use super::{reject_counters::RejectKind, report::ReportError};
 use crate::store::StoreError;
 
 /// The reason for rejecting a message: the kind to count and the detail to log.
@@ -23,6 +23,19 @@ impl From<StoreError> for Refusal {
 impl From<std::io::Error> for Refusal {
     fn from(error: std::io::Error) -> Self {
         Self::new(RejectKind::Storage, error)
+    }
+}
+
+impl From<ReportError> for Refusal {
+    fn from(error: ReportError) -> Self {
+        let kind = match &error {
+            // A message of another kind is not signed.
+            ReportError::Envelope(FrameError::Kind { .. })
+            | ReportError::OtherDevice(_)
+            | ReportError::Forged => RejectKind::Unsigned,
+            ReportError::Envelope(_) => RejectKind::Frame,
+        };
+        Self::new(kind, format!("{:#}", anyhow::Error::from(error)))
     }
 }
 

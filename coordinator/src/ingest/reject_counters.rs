@@ -18,12 +18,18 @@ pub(super) enum RejectKind {
     Identity,
     /// The device is not enrolled or was removed.
     NotAdmitted,
+    /// The device of the topic did not sign the message.
+    Unsigned,
     /// Two agents use the device's identity.
     Duplicated,
+    /// A newer message of its kind has arrived before.
+    Outdated,
     /// The coordinator did not send this run to this device.
     UnknownRun,
     /// The stream contradicts its earlier content.
     Stream,
+    /// The device does not list the stream among the run's files.
+    Unlisted,
     /// The run exceeds its maximum number of streams.
     TooManyStreams,
     /// The stream is new and its run is already recorded.
@@ -44,6 +50,9 @@ impl RejectKind {
             Self::Version => "an agent that is older or newer than this coordinator was refused",
             Self::Identity => "a device with another's identity",
             Self::NotAdmitted => "message of a device that is not enrolled",
+            Self::Unsigned => "message that its device did not sign",
+            Self::Outdated => "message that is older than one that has arrived",
+            Self::Unlisted => "stream that its device does not list",
             Self::Duplicated => "message of a device whose identity two agents use",
             Self::UnknownRun => "message about a run that was not sent to that device",
             Self::Stream => "stream that contradicts itself",

@@ -16,6 +16,8 @@ pub(crate) enum RunChange {
     Unknown,
     /// The state is not newer than the stored one, or the run is closed.
     Stale,
+    /// The state is the stored one, and the run is open.
+    Repeated,
     /// The run has the reported state now.
     Changed,
 }
@@ -94,10 +96,19 @@ impl Store {
                 values::signed(state.revision),
                 now()
             ])?;
-        Ok(if changed == 0 {
-            RunChange::Stale
+        if changed > 0 {
+            return Ok(RunChange::Changed);
+        }
+        let is_repeated: bool = self
+            .connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NULL AND lost = 0 AND revision = ?2)",
+            )?
+            .query_row(params![id.to_string(), values::signed(state.revision)], |row| row.get(0))?;
+        Ok(if is_repeated {
+            RunChange::Repeated
         } else {
-            RunChange::Changed
+            RunChange::Stale
         })
     }
 
@@ -207,11 +218,12 @@ impl Store {
     ) -> Result<bool> {
         let text = serde_json::to_string(outcome)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        let is_signed = record.evidence_signature_valid == Some(true);
         let changed = self.connection.execute(
             "UPDATE runs SET recorded = ?2, outcome = ?3, phase = ?4, reason = ?5,
                  recorded_at = CASE WHEN recorded IS NULL THEN ?6 ELSE recorded_at END,
-                 started = coalesce(started, ?9)
-             WHERE id = ?1 AND lost = ?7 AND revision = ?8",
+                 started = coalesce(started, ?9), known = known OR ?11
+             WHERE id = ?1 AND lost = ?7 AND (revision = ?8 OR ?10)",
             params![
                 record.run.to_string(),
                 record.written,
@@ -221,7 +233,11 @@ impl Store {
                 self.served()?,
                 run.lost,
                 values::signed(run.state.revision),
-                record.started
+                record.started,
+                // Signed evidence decided how the run ended, and no later state changes that.
+                is_signed && !run.lost && !run.state.phase.is_final(),
+                // Its device has the run, even if none of its states has arrived.
+                is_signed
             ],
         )?;
         Ok(changed > 0)

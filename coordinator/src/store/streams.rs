@@ -98,6 +98,20 @@ impl Store {
         Ok(())
     }
 
+    /// Stores the list of a run's files that its device has signed, and removes the rows of all streams that no such list has. Returns the
+    /// removed streams, whose files the caller removes.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn list_streams(&self, run: RunId, names: &[StreamName]) -> Result<Vec<StreamName>> {
+        names.iter().try_for_each(|name| self.list_stream(run, name))?;
+        let mut statement = self
+            .connection
+            .prepare_cached("DELETE FROM streams WHERE run = ?1 AND listed = 0 RETURNING name")?;
+        let rows = statement.query_map([run.to_string()], |row| values::parsed(row, "name"))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Resets a complete stream whose file is missing or changed on this disk. The device must deliver it again from the start.
     ///
     /// # Errors

@@ -78,7 +78,7 @@ fn only_the_runs_own_device_moves_it_and_only_forward() {
     assert_eq!(reported(&other, RunPhase::Running, 3), RunChange::Unknown);
     assert_eq!(reported(&device, RunPhase::Running, 3), RunChange::Changed);
     assert_eq!(reported(&device, RunPhase::Queued, 1), RunChange::Stale);
-    assert_eq!(reported(&device, RunPhase::Running, 3), RunChange::Stale);
+    assert_eq!(reported(&device, RunPhase::Running, 3), RunChange::Repeated);
     assert_eq!(
         store.run(run).unwrap().unwrap().state,
         state(RunPhase::Running, 3)

@@ -263,4 +263,16 @@ impl RunDir {
     pub(crate) fn partial_file(&self, name: &StreamName) -> PathBuf {
         self.partial().join(name.as_str())
     }
+
+    /// Removes a stream's file, complete or not. A file that remains is not part of the run's record.
+    pub(crate) fn remove_stream(&self, name: &StreamName) {
+        for path in [self.partial_file(name), self.file(name)] {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    tracing::error!("cannot remove {}: {error}", path.display());
+                }
+                _ => {}
+            }
+        }
+    }
 }

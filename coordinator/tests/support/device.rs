@@ -5,8 +5,8 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -16,12 +16,19 @@ use regatta_types::{
     documents::{DeviceFacts, Document as _, EngineKind, Evidence, FileProof, RunPhase, RunSpec, RunState},
 };
 use regatta_wire::{
+    FrameKind, frame,
     message::{Command, HeldRun, Hello, Inventory, Message as _, RunHolding, StateReport},
+    signed_report::SignedReport,
     topic::{Leaf, Topic},
 };
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use rumqttc::{Client, Event, IncomingPacketSizeLimit, MqttOptions, Packet, PublishOptions, QoS};
 use sha2::{Digest as _, Sha256};
+
+/// The number of inventories of all simulated devices, so that a device that returns continues with higher numbers.
+static INVENTORIES: AtomicU32 = AtomicU32::new(0);
+/// The maximum number of reports that a device remembers.
+const MAX_REPORTS: usize = 1_000;
 
 /// A simulated device.
 pub struct SimulatedDevice {
@@ -31,6 +38,8 @@ pub struct SimulatedDevice {
     inbox: std::sync::mpsc::Receiver<(Topic, Vec<u8>)>,
     revision: u64,
     gone: Arc<AtomicBool>,
+    /// What it has signed and published first.
+    reports: Mutex<Vec<(Topic, Vec<u8>)>>,
 }
 
 impl Drop for SimulatedDevice {
@@ -89,6 +98,7 @@ impl SimulatedDevice {
             inbox,
             revision: 0,
             gone,
+            reports: Mutex::default(),
         }
     }
 
@@ -103,17 +113,44 @@ impl SimulatedDevice {
             .unwrap();
     }
 
-    /// Publishes a frame on a topic of its own.
+    /// Publishes a frame on a topic of its own, signed as a device signs it.
     pub fn say(&self, leaf: Leaf, frame: Vec<u8>, retain: bool) {
-        self.publish(
-            &Topic {
-                device: self.id.clone(),
-                leaf,
-            }
-            .to_string(),
-            frame,
-            retain,
-        );
+        let payload = self.signed(&leaf, frame);
+        self.say_as_is(leaf, payload, retain);
+    }
+
+    /// Publishes a payload on a topic of its own.
+    pub fn say_as_is(&self, leaf: Leaf, payload: Vec<u8>, retain: bool) {
+        let device = self.id.clone();
+        self.publish(&Topic { device, leaf }.to_string(), payload, retain);
+    }
+
+    /// Returns the payload of a frame: chunks and heartbeats as they are, everything else signed.
+    pub fn signed(&self, leaf: &Leaf, frame: Vec<u8>) -> Vec<u8> {
+        if let Some(FrameKind::Chunk | FrameKind::Heartbeat) = frame::stated_kind(&frame) {
+            return frame;
+        }
+        let topic = Topic {
+            device: self.id.clone(),
+            leaf: leaf.clone(),
+        };
+        let signature = self.key.sign(&SignedReport::statement(&topic, &frame));
+        let report = SignedReport {
+            public_key: self.key.public_key().as_ref().try_into().unwrap(),
+            signature: signature.as_ref().try_into().unwrap(),
+            message: &frame,
+        };
+        let payload = report.to_frame().unwrap();
+        let mut reports = self.reports.lock().unwrap();
+        if reports.len() < MAX_REPORTS {
+            reports.push((topic, payload.clone()));
+        }
+        payload
+    }
+
+    /// Returns what it has signed so far, as a broker can record it.
+    pub fn reports(&self) -> Vec<(Topic, Vec<u8>)> {
+        self.reports.lock().unwrap().clone()
     }
 
     /// Returns its hello.
@@ -144,7 +181,7 @@ impl SimulatedDevice {
         });
         let inventory = Inventory {
             session,
-            number: 1,
+            number: INVENTORIES.fetch_add(1, Ordering::Relaxed) + 1,
             page: 0,
             pages: 1,
             newest_command: 0,
@@ -178,6 +215,19 @@ impl SimulatedDevice {
             {
                 return command;
             }
+        }
+    }
+
+    /// Expects that no command about a run arrives within a moment.
+    pub fn expect_no_command(&self, run: RunId) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        while let Some((topic, payload)) = self.receive(deadline) {
+            assert_ne!(
+                topic.leaf,
+                Leaf::Command(run),
+                "{:?}",
+                Command::from_frame(&payload)
+            );
         }
     }
 

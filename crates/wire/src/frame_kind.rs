@@ -1,5 +1,5 @@
 //! The kinds of frames and their numbers. What a frame of a kind carries is in [`crate::message`], [`crate::chunk`],
-//! [`crate::signed_command`] and [`crate::enrollment`].
+//! [`crate::signed_command`], [`crate::signed_report`] and [`crate::enrollment`].
 
 /// Declares the kinds once: the enum, the list of all, and the way from number to kind.
 macro_rules! frame_kinds {
@@ -52,6 +52,8 @@ frame_kinds! {
     Examined = 11,
     /// [`crate::message::Inventory`].
     Inventory = 12,
+    /// [`crate::signed_report::SignedReport`].
+    SignedReport = 13,
 }
 
 impl FrameKind {

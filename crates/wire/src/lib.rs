@@ -9,6 +9,7 @@ pub mod frame;
 mod frame_kind;
 pub mod message;
 pub mod signed_command;
+pub mod signed_report;
 pub mod topic;
 
 pub use frame_kind::FrameKind;

@@ -1,7 +1,8 @@
 //! The messages that agent and coordinator exchange, with their kind numbers and fields.
 //!
 //! An enum may only grow at its end, and a struct only changes with a new wire version. Golden files keep the bytes of
-//! every version. This file does not sign, send or interpret messages.
+//! every version. Devices send all but heartbeats in a [`SignedReport`](crate::signed_report::SignedReport). This file does
+//! not sign, send or interpret messages.
 
 use regatta_types::{
     DeviceId, RunId, StreamName,
@@ -228,7 +229,7 @@ impl Message for Examined {
     const KIND: FrameKind = FrameKind::Examined;
 }
 
-/// The end of a stream, on `log/<run>/<stream>` after its last chunk.
+/// The end of a stream, on `log/<run>/<stream>` after its last chunk. Its signature covers all bytes of the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamEnd {
     /// The stream's length in bytes.

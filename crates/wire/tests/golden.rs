@@ -17,6 +17,7 @@ use regatta_wire::{
         StateReport, StreamEnd, StreamVerdict,
     },
     signed_command::SignedCommand,
+    signed_report::SignedReport,
     topic::{Leaf, Topic},
 };
 
@@ -257,6 +258,40 @@ fn signed_command() {
         golden(&[signed]),
         hex_dump(&statement)
     ));
+}
+
+#[test]
+fn signed_report() {
+    let topic = Topic {
+        device: device(),
+        leaf: Leaf::Log(run(), "run.log".parse().unwrap()),
+    };
+    let end = StreamEnd {
+        length: 70_000,
+        sha256: [0x5a; 32],
+    };
+    let message = end.to_frame().unwrap();
+    let report = SignedReport {
+        public_key: [0xa5; 32],
+        signature: [0x3c; 64],
+        message: &message,
+    };
+    let frame = report.to_frame().unwrap();
+    assert_eq!(SignedReport::from_frame(&frame), Ok(report));
+    let statement = SignedReport::statement(&topic, &message);
+    insta::assert_snapshot!(format!("{}statement\n{}", hex_dump(&frame), hex_dump(&statement)));
+    for (length, fits) in [
+        (SignedReport::MAX_MESSAGE, true),
+        (SignedReport::MAX_MESSAGE + 1, false),
+    ] {
+        let message = vec![0; length];
+        let report = SignedReport {
+            public_key: [0; 32],
+            signature: [0; 64],
+            message: &message,
+        };
+        assert_eq!(report.to_frame().is_ok(), fits, "{length}");
+    }
 }
 
 #[test]

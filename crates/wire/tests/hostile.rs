@@ -12,6 +12,7 @@ use regatta_wire::{
         Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd, StreamVerdict,
     },
     signed_command::SignedCommand,
+    signed_report::SignedReport,
     topic::{Leaf, Topic},
 };
 
@@ -27,6 +28,7 @@ fn decode_as_every_kind(bytes: &[u8]) {
     let _ = Ack::from_frame(bytes);
     let _ = LogMessage::from_frame(bytes);
     let _ = SignedCommand::from_frame(bytes);
+    let _ = SignedReport::from_frame(bytes);
     let _ = EnrollRequest::from_frame(bytes);
     let _ = EnrollResponse::from_frame(bytes);
     let _ = frame::stated_length(bytes);

@@ -10,6 +10,7 @@ use regatta_wire::{
     frame,
     message::{Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd},
     signed_command::SignedCommand,
+    signed_report::SignedReport,
     topic::Topic,
 };
 
@@ -58,6 +59,11 @@ fn read(kind: FrameKind, payload: &[u8]) {
         FrameKind::EnrollResponse => comes_back::<EnrollResponse>(payload),
         FrameKind::Examined => comes_back::<Examined>(payload),
         FrameKind::Inventory => comes_back::<Inventory>(payload),
+        FrameKind::SignedReport => {
+            if let Ok(report) = SignedReport::from_frame(payload) {
+                assert_eq!(report.to_frame().expect("what was read can be written"), payload);
+            }
+        }
     }
 }
 

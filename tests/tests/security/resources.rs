@@ -142,6 +142,9 @@ fn a_will_and_properties_leave_nothing_in_the_brokers_memory() {
         assert_eq!(code, NOT_AUTHORIZED, "{leaf}");
     }
     let own_hello = format!("regatta/v1/{id}/hello");
+    // The broker would store the properties with the will.
+    let code = reach().connect_with_property(&client_id(&id), Some(&own_hello), &"x".repeat(60_000));
+    assert_eq!(code.expect("CONNACK"), NOT_AUTHORIZED);
     let mut device = reach();
     assert_eq!(
         device

@@ -45,7 +45,7 @@ pub(crate) struct LinkSettings {
     /// Topic filters to subscribe to.
     pub(crate) subscriptions: Vec<String>,
     /// The message that the broker publishes when the device disconnects without a farewell.
-    pub(crate) last_will: Publication,
+    pub(crate) last_will: Option<Publication>,
 }
 
 /// A link over MQTT.
@@ -156,7 +156,6 @@ impl Link for MqttLink {
 fn mqtt_options(settings: &LinkSettings, sent: &Arc<AtomicU64>) -> MqttOptions {
     let broker = Broker::tcp(settings.broker.host.clone(), settings.broker.port);
     let mut options = MqttOptions::new(settings.client_id.clone(), broker);
-    let will = &settings.last_will;
     options
         .set_keep_alive(KEEP_ALIVE_S)
         .set_session_mode(SessionMode::Persistent)
@@ -166,14 +165,16 @@ fn mqtt_options(settings: &LinkSettings, sent: &Arc<AtomicU64>) -> MqttOptions {
         .set_max_packet_size(Some(LARGEST_PACKET))
         .set_outgoing_inflight_upper_limit(IN_FLIGHT)
         .set_ack_mode(AckMode::Manual)
-        .set_connect_timeout(CONNECT_TIMEOUT)
-        .set_last_will(LastWill::new(
+        .set_connect_timeout(CONNECT_TIMEOUT);
+    if let Some(will) = &settings.last_will {
+        options.set_last_will(LastWill::new(
             will.topic.clone(),
             will.payload.clone(),
             QoS::AtLeastOnce,
             will.retain,
             None,
         ));
+    }
     let (address, secure, sent) = (settings.broker.clone(), settings.secure.clone(), Arc::clone(sent));
     options.set_socket_connector(move |_host, _options| {
         connector(address.clone(), secure.clone(), Arc::clone(&sent))

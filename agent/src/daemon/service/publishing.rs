@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use regatta_wire::{message::Heartbeat, topic::Leaf};
+use regatta_wire::message::Heartbeat;
 use tokio::time::timeout;
 
 use super::Service;
@@ -45,7 +45,7 @@ impl<L: Link> Service<L> {
         match announcement {
             Announcement::Hello => {
                 self.queue_inventory(now);
-                Some(publications::hello(&self.device, self.runs.known_ids(), true))
+                publications::hello(&self.device, self.runs.known_ids(), true)
             }
             Announcement::Heartbeat(sequence) => {
                 let heartbeat = Heartbeat {
@@ -66,12 +66,7 @@ impl<L: Link> Service<L> {
 
     fn next_log_message(&mut self, now: Instant) -> Option<Publication> {
         let (run, message) = self.delivery.next_message(self.runs.iter_mut(), now)?;
-        Some(Publication {
-            topic: self.device.topic(Leaf::Log(run, message.stream)),
-            payload: message.payload,
-            retain: false,
-            at_least_once: true,
-        })
+        publications::stream_message(&self.device, run, message)
     }
 
     fn queue_inventory(&mut self, now: Instant) {
@@ -96,8 +91,9 @@ impl<L: Link> Service<L> {
                 ) {}
             };
             if timeout(OFFLINE_PATIENCE, can_publish).await.is_ok() {
-                let hello = publications::hello(&self.device, self.runs.known_ids(), false);
-                self.link.publish(hello);
+                if let Some(hello) = publications::hello(&self.device, self.runs.known_ids(), false) {
+                    self.link.publish(hello);
+                }
             }
         }
         self.link.close().await;

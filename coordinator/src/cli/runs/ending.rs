@@ -30,6 +30,9 @@ pub(in crate::cli) struct GiveUpArgs {
     /// Ids, their beginnings or ends, or `last`
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
+    /// Record the runs now, also if their devices are online and have not ended them
+    #[arg(long)]
+    force: bool,
     /// Do not prompt
     #[arg(long)]
     yes: bool,
@@ -85,7 +88,7 @@ pub(super) fn give_up(
     for row in &rows {
         losses.push(loss(row, context, store)?);
         if may_execute(row) {
-            notes.insert(unreachable(row, context, workspace, store)?);
+            notes.insert(note_of_abort(row, args.force, context, workspace, store)?);
         }
     }
     let mut question = format!(
@@ -117,7 +120,7 @@ pub(super) fn give_up(
             let text = format!("run {} is given up, with the files that have arrived", row.id);
             if may_execute(row) {
                 let device = run_text::device(row);
-                format!("{text}; {device} aborts it when it reconnects, before any other run")
+                format!("{text}; {device} aborts it when it is connected, before any other run")
             } else {
                 text
             }
@@ -132,12 +135,13 @@ const fn may_execute(row: &RunRow) -> bool {
     !row.state.phase.is_final() && !matches!(row.state.phase, RunPhase::Draining)
 }
 
-/// Describes why the device of a run cannot be informed now.
+/// Describes when the device of a run ends it.
 ///
 /// # Errors
-/// Returns an error if it can: then the run is aborted instead.
-fn unreachable(
+/// Returns an error if the device is online, unless the user forces it: then the run is aborted instead.
+fn note_of_abort(
     row: &RunRow,
+    is_forced: bool,
     context: &Context,
     workspace: &Workspace,
     store: &Store,
@@ -147,10 +151,15 @@ fn unreachable(
     let why = match (store.service()?.broker_lost, store.device(&row.device)?) {
         _ if !workspace.is_served() => "no coordinator serves this workspace".to_owned(),
         (Some(since), _) => format!("the coordinator lost the broker {}", tables::ago(&since, now)),
+        (None, Some(known)) if known.online && is_forced => {
+            return Ok(format!(
+                "{device} is online and has not ended the run: it is told to abort the run, and the record does not wait for that."
+            ));
+        }
         (None, Some(known)) if known.online && row.abort.is_none() => {
             return Err(
                 Failure::misuse(format!("run {} is {} on its device", row.id, row.shown_phase()))
-                    .hint(instead(row, context)),
+                    .hint(format!("{}; or add --force", instead(row, context))),
             );
         }
         (None, Some(known)) if known.online => {
@@ -159,7 +168,7 @@ fn unreachable(
                 row.id
             ))
             .hint(format!(
-                "wait for its end: {}",
+                "wait for its end: {}; or add --force",
                 context.command(&format!("runs watch {}", row.id))
             )));
         }

@@ -6,8 +6,8 @@ use regatta_types::{
     documents::{RunPhase, RunState},
 };
 use regatta_wire::{
-    message::{Message as _, StateReport, StreamVerdict},
-    topic::{Leaf, Topic},
+    message::{StateReport, StreamVerdict},
+    topic::Leaf,
 };
 use rusqlite::Connection;
 
@@ -37,10 +37,6 @@ impl Bench {
     }
 
     fn running(&self, run: RunId) -> Inbound {
-        let topic = Topic {
-            device: self.device.clone(),
-            leaf: Leaf::State(run),
-        };
         let state = RunState {
             phase: RunPhase::Running,
             reason: None,
@@ -48,7 +44,7 @@ impl Bench {
         };
         let streams = Vec::new();
         let report = StateReport { run, state, streams };
-        Inbound::for_test(&topic.to_string(), report.to_frame().unwrap(), false)
+        self.report(Leaf::State(run), &report)
     }
 
     fn phase(&self, run: RunId) -> RunPhase {

@@ -6,7 +6,7 @@ use regatta_types::{
 };
 use regatta_wire::{
     chunk::Chunk,
-    message::{Message as _, StateReport},
+    message::StateReport,
     topic::{Leaf, Topic},
 };
 
@@ -73,11 +73,6 @@ fn a_run_has_a_bounded_number_of_streams() {
 #[test]
 fn states_list_no_more_streams_than_a_run_may_have() {
     let mut bench = Bench::new();
-    let topic = Topic {
-        device: bench.device.clone(),
-        leaf: Leaf::State(bench.run),
-    }
-    .to_string();
     for revision in 1..=8_u64 {
         let state = RunState {
             phase: RunPhase::Draining,
@@ -88,8 +83,8 @@ fn states_list_no_more_streams_than_a_run_may_have() {
             .map(|number| name(&format!("s{revision}-{number}")))
             .collect();
         let run = bench.run;
-        let report = StateReport { run, state, streams }.to_frame().unwrap();
-        bench.take([Inbound::for_test(&topic, report, false)]);
+        let report = bench.report(Leaf::State(run), &StateReport { run, state, streams });
+        bench.take([report]);
     }
     let store = Store::open(&bench.workspace.database()).unwrap();
     assert_eq!(store.streams(bench.run).unwrap().len(), 60);

@@ -15,10 +15,11 @@ use std::{
 use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::Chunk,
-    message::{Ack, Message as _, StreamEnd, StreamVerdict},
+    message::{Ack, Message, StreamEnd, StreamVerdict},
+    signed_report::SignedReport,
     topic::{Leaf, Topic},
 };
-
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use sha2::{Digest as _, Sha256};
 
 use super::{batch::Ingest, flusher::Flusher};
@@ -50,6 +51,7 @@ struct Bench {
     _dir: tempfile::TempDir,
     workspace: Workspace,
     device: DeviceId,
+    key: Ed25519KeyPair,
     run: RunId,
     acks: RecordingPublisher,
     ingest: Ingest,
@@ -59,7 +61,8 @@ impl Bench {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::create(dir.path(), "schema = 1\n").unwrap();
-        let device: DeviceId = "0123456789abcdef0123456789abcdef".parse().unwrap();
+        let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+        let device = DeviceId::of_public_key(key.public_key().as_ref().try_into().unwrap());
         let store = Store::open(&workspace.database()).unwrap();
         let draft = example_draft(device.clone());
         store.add_run(&draft).unwrap();
@@ -71,6 +74,7 @@ impl Bench {
             _dir: dir,
             workspace,
             device,
+            key,
             run: draft.spec.run,
             acks,
             ingest,
@@ -82,21 +86,31 @@ impl Bench {
         self.ingest = open_ingest(&self.workspace, &self.acks);
     }
 
+    fn topic(&self, leaf: Leaf) -> Topic {
+        let device = self.device.clone();
+        Topic { device, leaf }
+    }
+
+    /// A message that the device has signed.
+    fn report(&self, leaf: Leaf, message: &impl Message) -> Inbound {
+        let topic = self.topic(leaf);
+        let message = message.to_frame().unwrap();
+        let signature = self.key.sign(&SignedReport::statement(&topic, &message));
+        let report = SignedReport {
+            public_key: self.key.public_key().as_ref().try_into().unwrap(),
+            signature: signature.as_ref().try_into().unwrap(),
+            message: &message,
+        };
+        Inbound::for_test(&topic.to_string(), report.to_frame().unwrap(), false)
+    }
+
     fn log_topic(&self, stream: &str) -> String {
-        let leaf = Leaf::Log(self.run, name(stream));
-        Topic {
-            device: self.device.clone(),
-            leaf,
-        }
-        .to_string()
+        self.topic(Leaf::Log(self.run, name(stream))).to_string()
     }
 
     fn chunk(&self, stream: &str, offset: u64, data: &[u8]) -> Inbound {
-        Inbound::for_test(
-            &self.log_topic(stream),
-            Chunk { offset, data }.to_frame().unwrap(),
-            false,
-        )
+        let frame = Chunk { offset, data }.to_frame().unwrap();
+        Inbound::for_test(&self.log_topic(stream), frame, false)
     }
 
     fn end(&self, stream: &str, content: &[u8]) -> Inbound {
@@ -104,7 +118,7 @@ impl Bench {
             length: content.len() as u64,
             sha256: Sha256::digest(content).into(),
         };
-        Inbound::for_test(&self.log_topic(stream), end.to_frame().unwrap(), false)
+        self.report(Leaf::Log(self.run, name(stream)), &end)
     }
 
     /// Processes a batch to its end and returns the last acknowledgement.

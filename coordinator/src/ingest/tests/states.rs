@@ -1,23 +1,15 @@
 //! Tests of states that devices report.
 
 use regatta_types::documents::{RunPhase, RunState};
-use regatta_wire::{
-    message::{Message as _, StateReport},
-    topic::{Leaf, Topic},
-};
+use regatta_wire::{message::StateReport, topic::Leaf};
 
 use super::{super::reject_counters::RejectKind, Bench};
-use crate::{link::Inbound, store::Store};
+use crate::store::Store;
 
 #[test]
 fn a_late_state_does_not_turn_a_run_back() {
     let mut bench = Bench::new();
-    let topic = Topic {
-        device: bench.device.clone(),
-        leaf: Leaf::State(bench.run),
-    }
-    .to_string();
-    let report = |phase, revision| {
+    let report = |bench: &Bench, phase, revision| {
         let state = RunState {
             phase,
             reason: None,
@@ -28,9 +20,10 @@ fn a_late_state_does_not_turn_a_run_back() {
             state,
             streams: Vec::new(),
         };
-        Inbound::for_test(&topic, report.to_frame().unwrap(), false)
+        bench.report(Leaf::State(bench.run), &report)
     };
-    let [running, draining] = [report(RunPhase::Running, 4), report(RunPhase::Draining, 5)];
+    let running = report(&bench, RunPhase::Running, 4);
+    let draining = report(&bench, RunPhase::Draining, 5);
     bench.take([draining, running]);
     let store = Store::open(&bench.workspace.database()).unwrap();
     assert_eq!(
@@ -42,11 +35,6 @@ fn a_late_state_does_not_turn_a_run_back() {
 #[test]
 fn a_state_that_a_full_disk_refused_is_taken_when_there_is_space_again() {
     let mut bench = Bench::new();
-    let topic = Topic {
-        device: bench.device.clone(),
-        leaf: Leaf::State(bench.run),
-    }
-    .to_string();
     let state = RunState {
         phase: RunPhase::Running,
         reason: None,
@@ -66,7 +54,8 @@ fn a_state_that_a_full_disk_refused_is_taken_when_there_is_space_again() {
         "CREATE TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END",
     )
     .unwrap();
-    bench.take([Inbound::for_test(&topic, report.to_frame().unwrap(), false)]);
+    let report = bench.report(Leaf::State(bench.run), &report);
+    bench.take([report]);
     bench.take([]);
     assert_eq!(phase(&bench), RunPhase::Queued);
     assert_eq!(bench.ingest.rejects().count(RejectKind::Storage), 2);

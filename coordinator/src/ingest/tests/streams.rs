@@ -3,9 +3,15 @@
 use std::fs;
 
 use proptest::prelude::*;
-use regatta_wire::message::StreamVerdict;
+use regatta_types::documents::{RunPhase, RunState};
+use regatta_wire::{
+    message::{Message as _, StateReport, StreamEnd, StreamVerdict},
+    topic::Leaf,
+};
+use sha2::{Digest as _, Sha256};
 
 use super::{super::reject_counters::RejectKind, Bench, ack, name};
+use crate::{link::Inbound, store::Store};
 
 #[test]
 fn a_stream_arrives_and_stays() {
@@ -110,27 +116,63 @@ fn a_stream_longer_than_its_stated_end_differs() {
     assert_eq!(bench.take([long, end]), ack(0, Some(StreamVerdict::Different)));
 }
 
+/// An end without the signature of the topic's device, or with that of another topic, is the forger's.
 #[test]
-fn a_forged_end_does_not_block_the_stream() {
+fn forged_ends_and_bytes_do_not_block_the_stream() {
     let mut bench = Bench::new();
+    let content = b"abcdef";
+    let forged = |stream: &str, content: &[u8]| {
+        let end = StreamEnd {
+            length: content.len() as u64,
+            sha256: Sha256::digest(content).into(),
+        };
+        Inbound::for_test(&bench.log_topic(stream), end.to_frame().unwrap(), false)
+    };
+    let (unsigned, empty) = (forged("log", b"ab"), forged("log", b""));
+    let redirected = Inbound::for_test(&unsigned.topic, bench.end("other", b"ab").payload.to_vec(), false);
     let first = bench.chunk("log", 0, b"ab");
-    bench.take([first]);
-    // An end may be forged before a stream, within it, and after a restart of the coordinator.
-    let forged = bench.end("other", b"x");
-    assert_eq!(bench.take([forged]).unwrap().committed, 0);
-    bench.restart();
-    let forged = bench.end("log", b"abc");
-    assert_eq!(bench.take([forged]), ack(2, None));
-    let rest = bench.chunk("log", 2, b"cdef");
-    assert_eq!(bench.take([rest]), ack(6, None));
-    let end = bench.end("log", b"abcdef");
-    assert_eq!(bench.take([end]), ack(6, Some(StreamVerdict::Equal)));
-    assert_eq!(bench.whole("log").unwrap(), b"abcdef");
-    let chunk = bench.chunk("other", 0, b"long");
-    assert_eq!(bench.take([chunk]).unwrap().committed, 4);
-    let end = bench.end("other", b"long");
-    assert_eq!(bench.take([end]).unwrap().whole, Some(StreamVerdict::Equal));
-    assert_eq!(bench.whole("other").unwrap(), b"long");
+    bench.take([empty, first, unsigned, redirected]);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::Unsigned), 3);
+    assert_eq!(bench.whole("log"), None);
+    // Bytes are not signed. Those beyond the signed end are dropped, and others make the stream begin again.
+    let end = bench.end("log", content);
+    let forged = bench.chunk("log", 2, b"forged bytes beyond the end");
+    assert_eq!(bench.take([end, forged]), ack(2, None));
+    let forged = bench.chunk("log", 2, b"XXXX");
+    assert_eq!(bench.take([forged]), ack(0, Some(StreamVerdict::Different)));
+    let honest = [bench.chunk("log", 0, content), bench.end("log", content)];
+    assert_eq!(bench.take(honest), ack(6, Some(StreamVerdict::Equal)));
+    assert_eq!(bench.whole("log").unwrap(), content);
+}
+
+/// The device's signed list of files counts: other streams lose their slots and bytes.
+#[test]
+fn streams_that_the_device_does_not_list_are_dropped() {
+    let mut bench = Bench::new();
+    for number in 0..80 {
+        let forged = bench.chunk(&format!("forged-{number}"), 0, b"forged");
+        bench.take([forged]);
+    }
+    let own = bench.chunk("log", 0, b"abc");
+    bench.take([own]);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::TooManyStreams), 17);
+    let state = RunState {
+        phase: RunPhase::Draining,
+        reason: None,
+        revision: 5,
+    };
+    let streams = vec![name("log")];
+    let run = bench.run;
+    let listed = bench.report(Leaf::State(run), &StateReport { run, state, streams });
+    bench.take([listed]);
+    assert!(!bench.workspace.run(run).partial_file(&name("forged-1")).exists());
+    let honest = [bench.chunk("log", 0, b"abc"), bench.end("log", b"abc")];
+    assert_eq!(bench.take(honest), ack(3, Some(StreamVerdict::Equal)));
+    let forged = bench.chunk("forged-1", 0, b"forged");
+    bench.take([forged]);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::Unlisted), 1);
+    let store = Store::open(&bench.workspace.database()).unwrap();
+    assert_eq!(store.streams(run).unwrap().len(), 1);
 }
 
 #[test]
