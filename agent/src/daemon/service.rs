@@ -25,6 +25,7 @@ use super::{
     executor::{Execution, Executor, ExecutorEvent, step::ExecutionStep, watch::BoardSensors},
     inbox::{CoordinatorMessage, Inbox},
     link::{Link, LinkEvent},
+    log_file,
     run_slots::RunSlots,
     runs::{
         events::{RunEvent, RunUpdate},
@@ -166,6 +167,9 @@ impl<L: Link> Service<L> {
             Event::RunSlot(slot) => self.run_slots.hold(slot),
             Event::Delivery(DeliveryEvent::FlushingEnded) => {}
             Event::Wakeup(Wakeup::Heartbeat) => {
+                if !self.executor.has_active_run() {
+                    log_file::limit_size(&self.device.config().state_dir);
+                }
                 if self.connected {
                     self.announcements.queue_heartbeat();
                 }
