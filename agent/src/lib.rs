@@ -30,6 +30,7 @@ pub use crate::{cli::Cli, daemon::journal, exit::Failure};
 /// When the command ends without a result. The failure has the exit code, and is not printed yet.
 pub fn run(cli: Cli) -> Result<u8, Failure> {
     let Cli { command, log } = cli;
+    run_process::daemon_bond::end_with_daemon();
     log.start(match command {
         Command::Serve(_) => LevelFilter::INFO,
         _ => LevelFilter::WARN,

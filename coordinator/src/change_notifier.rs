@@ -36,6 +36,11 @@ impl ChangeNotifier {
         self.inner.1.notify_all();
     }
 
+    /// Returns whether the notifier is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
     /// Returns the number of changes so far.
     pub(crate) fn changes(&self) -> u64 {
         self.state().changes

@@ -24,6 +24,7 @@ mod executor;
 mod inbox;
 mod lab;
 mod link;
+mod log_file;
 mod open_device;
 mod run_slots;
 mod runs;

@@ -25,10 +25,12 @@ use super::{
     executor::{Execution, Executor, ExecutorEvent, step::ExecutionStep, watch::BoardSensors},
     inbox::{CoordinatorMessage, Inbox},
     link::{Link, LinkEvent},
+    log_file,
     run_slots::RunSlots,
     runs::{
         events::{RunEvent, RunUpdate},
         queue::{DeliveryProgress, RunQueue},
+        run::Run,
     },
     sealer::{SealEvent, Sealer, seal::SealRequest},
     supervisor::Supervisor,
@@ -110,7 +112,7 @@ impl<L: Link> Service<L> {
         supervisor.ready();
         loop {
             let now = Instant::now();
-            self.seal_next();
+            self.seal_next(now);
             self.start_next_run(now);
             if self.has_stopped(now) {
                 break;
@@ -158,11 +160,16 @@ impl<L: Link> Service<L> {
             Event::Sealer(SealEvent::Sealed(run, sealed)) => {
                 let event = self.runs.set_sealed(run, sealed);
                 self.route(event);
+                let needs_sealing = self.runs.get(run).is_some_and(Run::needs_sealing);
+                self.sealer.settle(run, needs_sealing, Instant::now());
             }
             Event::Delivery(DeliveryEvent::FlushFailed(run, error)) => self.runs.set_unflushed(run, error),
             Event::RunSlot(slot) => self.run_slots.hold(slot),
             Event::Delivery(DeliveryEvent::FlushingEnded) => {}
             Event::Wakeup(Wakeup::Heartbeat) => {
+                if !self.executor.has_active_run() {
+                    log_file::limit_size(&self.device.config().state_dir);
+                }
                 if self.connected {
                     self.announcements.queue_heartbeat();
                 }
@@ -302,16 +309,16 @@ impl<L: Link> Service<L> {
     }
 
     /// Seals the next run that has ended, but not while a run is active, nor before the last flush of a live run.
-    fn seal_next(&mut self) {
+    fn seal_next(&mut self, now: Instant) {
         if self.executor.has_active_run() || self.delivery.is_flushing() {
             return;
         }
-        if let Some(run) = self
-            .sealer
-            .take_next()
-            .and_then(|run| self.runs.begin_sealing(run))
-        {
-            self.sealer.start(SealRequest::new(run, &self.device));
+        let Some(id) = self.sealer.take_next(now) else {
+            return;
+        };
+        match self.runs.begin_sealing(id) {
+            Some(run) => self.sealer.start(SealRequest::new(run, &self.device)),
+            None => self.sealer.settle(id, false, now),
         }
     }
 
@@ -345,6 +352,10 @@ impl<L: Link> Service<L> {
         let start = self
             .may_start_run()
             .then(|| self.runs.next_start(now, self.delivery_progress()));
+        let sealing = self
+            .sealer
+            .deadline()
+            .filter(|_| !self.executor.has_active_run() && !self.delivery.is_flushing());
         let repeats = self.connected && !self.executor.has_active_run();
         let repetition = self.announcements.repetition().filter(|_| repeats);
         [
@@ -352,6 +363,7 @@ impl<L: Link> Service<L> {
             start.flatten(),
             self.executor.deadline(),
             repetition,
+            sealing,
             self.stop_by,
         ]
         .into_iter()

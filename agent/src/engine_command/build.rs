@@ -90,8 +90,13 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
 fn found(cache: &EngineCache, manifest: &EngineManifest) -> Result<Option<CacheEntry>, Failure> {
     match cache.find(manifest) {
         Ok(found) => Ok(found.map(|(entry, _)| entry)),
-        // A full disk or a power cut damaged the entry. It can be rebuilt, because the manifest defines its contents.
-        Err(damaged @ (CacheError::Manifest { .. } | CacheError::Changed { .. })) => {
+        // A full disk or a power cut damaged the entry, or a directory was copied by hand. It can be rebuilt, because the manifest defines
+        // its contents.
+        Err(
+            damaged @ (CacheError::Manifest { .. }
+            | CacheError::Changed { .. }
+            | CacheError::OtherManifest { .. }),
+        ) => {
             say(&format!("{damaged}; building it again"));
             Ok(None)
         }

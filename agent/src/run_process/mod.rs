@@ -5,6 +5,7 @@
 
 mod built_engines;
 pub(crate) mod clock;
+pub(crate) mod daemon_bond;
 pub(crate) mod event;
 mod loadgens;
 mod missing_engine;

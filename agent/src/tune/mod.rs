@@ -15,7 +15,7 @@ mod trial;
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -24,7 +24,7 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
 use regatta_config::system::SystemRequest;
-use regatta_fsutil::regular_file;
+use regatta_fsutil::{own_program::own_program, regular_file};
 use regatta_harness::{HarnessSettings, engine_cache};
 use regatta_text::{EscapedText, significant};
 use regatta_types::{
@@ -258,7 +258,7 @@ impl Tuning<'_> {
             None => bench::newest_mlperf_conf(benchmark)?,
         };
         fs::write(&conf, text).with_context(|| format!("cannot write {}", conf.display()))?;
-        let program = env::current_exe().context("the path of this program is unknown")?;
+        let program = own_program().context("the path of this program is unknown")?;
         let builds = self.args.engine == EngineKind::Tensorrt && !self.args.no_build;
         let builder = builds.then(|| Builder {
             program: program.clone(),
@@ -390,7 +390,7 @@ struct TrialDirectory(PathBuf);
 
 impl TrialDirectory {
     fn make() -> Result<Self, Failure> {
-        let path = env::temp_dir().join(format!("regatta-tune-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("regatta-tune-{}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Self(path))
     }

@@ -260,7 +260,7 @@ impl Agent {
         spec.run
     }
 
-    fn log_path(&self) -> PathBuf {
+    pub(crate) fn log_path(&self) -> PathBuf {
         self.directory.path().join("agent.log")
     }
 

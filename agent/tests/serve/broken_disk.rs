@@ -17,8 +17,8 @@ use crate::{
 
 const DETAIL: &str = "mlperf_log_detail.txt";
 
-/// A file cannot be read or flushed when its run is sealed. The run reports it, and is complete and signed after a restart.
-fn what_fails_once_is_owed_until_the_next_start(fault: &str, expected: &str) {
+/// A file cannot be read or flushed when its run is sealed. The run reports it, and is sealed again without a restart.
+fn what_fails_is_sealed_again(fault: &str, expected: &str) {
     let Some(broker) = Mosquitto::start() else { return };
     let Some(strace) = Strace::find() else { return };
     let mut agent = Agent::start(broker.port);
@@ -36,53 +36,73 @@ fn what_fails_once_is_owed_until_the_next_start(fault: &str, expected: &str) {
     assert_eq!(
         listed,
         ["evidence.json", "evidence.sig", DETAIL, "run.log"],
-        "what is owed is listed, so that no record is written without it"
+        "what is missing is listed, so that no record is written without it"
     );
-    eventually("the other file to arrive", 20, || {
-        let known = coordinator.known();
-        known
-            .streams
-            .get(&(run, "run.log".parse().unwrap()))?
-            .whole
-            .then_some(())
-    });
-    assert!(!agent.file(run, "evidence.json").exists());
-
-    agent.stop();
-    agent.launch();
-    let streams = coordinator.wait_for_streams(run, 30);
+    let streams = coordinator.wait_for_streams(run, 60);
     assert_eq!(streams[DETAIL], b"what LoadGen did");
     assert!(streams.contains_key("evidence.sig"));
     let last = coordinator.known().states[&run].last().unwrap().clone();
     let evidence = Evidence::from_json(&streams["evidence.json"]).unwrap();
-    assert_eq!(evidence.outcome, last.state, "the evidence says that it was so");
+    assert_eq!(evidence.outcome, last.state, "the evidence has the failure");
     assert_eq!(last.state.reason, Some(reason));
     assert!(
         last.state.revision > failed.state.revision,
-        "a list of files that a coordinator takes"
+        "a coordinator only takes the list of files of a new revision"
     );
     assert_eq!(evidence.files.len(), 2);
 }
 
 #[test]
 fn a_flush_that_fails_once_at_the_sealing_is_not_forgotten() {
-    what_fails_once_is_owed_until_the_next_start(
+    what_fails_is_sealed_again(
         "fsync:error=EIO:when=1",
+        "the run could not be sealed: mlperf_log_detail.txt cannot be flushed to disk: Input/output error (os error 5)",
+    );
+}
+
+/// A second flush of the same file would prove nothing: the copy is flushed.
+#[test]
+fn a_file_that_can_never_be_flushed_is_replaced_by_a_copy() {
+    what_fails_is_sealed_again(
+        "fsync:error=EIO",
         "the run could not be sealed: mlperf_log_detail.txt cannot be flushed to disk: Input/output error (os error 5)",
     );
 }
 
 #[test]
 fn a_read_that_fails_once_leaves_no_run_unsigned_for_ever() {
-    what_fails_once_is_owed_until_the_next_start(
+    what_fails_is_sealed_again(
         "read:error=EIO:when=1",
         "the run could not be sealed: mlperf_log_detail.txt cannot be sealed: Input/output error (os error 5)",
     );
 }
 
+#[test]
+fn a_run_that_cannot_be_sealed_delays_no_other_and_is_sealed_when_the_disk_is_good() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(strace) = Strace::find() else { return };
+    let mut agent = Agent::start(broker.port);
+    agent.stop();
+    let run = agent.lay_down_interrupted_run(&[(DETAIL, b"what LoadGen did")]);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    // The copy cannot be read either.
+    let faults = "read,pread64,copy_file_range,sendfile:error=EIO";
+    agent.launch_under(&strace, &[&agent.file(run, DETAIL)], faults);
+    coordinator.wait_for(run, RunPhase::Failed, 30);
+    let next = agent.spec(100);
+    coordinator.start_run(&next);
+    coordinator.wait_for(next.run, RunPhase::Done, 60);
+    assert!(!agent.file(run, "evidence.json").exists());
+    eventually("another attempt", 60, || {
+        (agent.log().matches("cannot be flushed").count() >= 2).then_some(())
+    });
+    let_go(agent.pid());
+    assert!(coordinator.wait_for_streams(run, 60).contains_key("evidence.sig"));
+}
+
 /// Evidence that cannot be written remains a pending upload, like a file.
 #[test]
-fn evidence_that_cannot_be_written_once_is_written_at_the_next_start() {
+fn evidence_that_cannot_be_written_once_is_written_again() {
     let Some(broker) = Mosquitto::start() else { return };
     let Some(strace) = Strace::find() else { return };
     let mut agent = Agent::start(broker.port);
@@ -103,9 +123,9 @@ fn evidence_that_cannot_be_written_once_is_written_at_the_next_start() {
         reason.ends_with("evidence.json cannot be sealed: No space left on device (os error 28)"),
         "{reason}"
     );
-    agent.stop();
-    agent.launch();
-    assert!(coordinator.wait_for_streams(run, 30).contains_key("evidence.sig"));
+    // Each attempt has a thread of its own, whose first write fails.
+    let_go(agent.pid());
+    assert!(coordinator.wait_for_streams(run, 60).contains_key("evidence.sig"));
 }
 
 /// Appends to the output of the run process, as an engine that prints.
@@ -289,9 +309,7 @@ fn a_report_that_cannot_be_read_once_is_no_missing_report() {
         reason.ends_with("attempt.json cannot be sealed: Input/output error (os error 5)"),
         "{reason}"
     );
-    agent.stop();
-    agent.launch();
-    let streams = coordinator.wait_for_streams(run, 30);
+    let streams = coordinator.wait_for_streams(run, 60);
     let evidence = Evidence::from_json(&streams["evidence.json"]).unwrap();
     assert_eq!(evidence.attempts, [reported]);
 }

@@ -18,6 +18,7 @@ mod evidence;
 mod faults;
 mod full_disk;
 mod lean;
+mod log_file;
 mod mosquitto;
 mod release;
 mod runs;

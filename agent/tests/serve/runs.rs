@@ -176,6 +176,22 @@ fn sigterm_ends_the_run_and_its_logs_are_kept() {
     coordinator.wait_for_streams(spec.run, 20);
 }
 
+/// Nobody may start the agent again.
+#[test]
+fn a_killed_agent_leaves_no_run_process() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let mut agent = Agent::start(broker.port);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    let spec = agent.spec(60_000);
+    coordinator.start_run(&spec);
+    coordinator.wait_for(spec.run, RunPhase::Running, 30);
+    let process = agent.run_process(spec.run);
+    agent.kill();
+    eventually("the run process to end", 10, || {
+        test_kill_process(process).is_err().then_some(())
+    });
+}
+
 #[test]
 fn a_run_goes_on_without_broker_and_is_delivered_later() {
     let Some(mut broker) = Mosquitto::start() else {

@@ -190,7 +190,10 @@ impl Shared {
     /// Serves an external connection until it ends. The connection holds a slot of the handshake limiter until its CONNECT is accepted,
     /// and can be evicted only until then.
     async fn serve(&self, stream: TcpStream, from: SocketAddr) -> anyhow::Result<()> {
-        let (slot, eviction) = self.handshake_limiter.enter(from.ip()).await?;
+        let (slot, eviction) = self
+            .handshake_limiter
+            .enter_while_open(from.ip(), &stream)
+            .await?;
         let served = eviction.or(self.serve_unproven(stream, from, slot)).await;
         served.unwrap_or_else(|| Err(evicted().into()))
     }

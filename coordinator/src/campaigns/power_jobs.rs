@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    env,
     fs::{self, File},
     io::{self, BufRead as _, Write as _},
     process::{Child, Command, Stdio},
@@ -76,7 +75,7 @@ impl PowerJobs {
         }
         let log = File::create(log)?;
         let line = serde_json::to_string(job)?;
-        let child = Command::new(env::current_exe()?)
+        let child = Command::new(regatta_fsutil::own_program::own_program()?)
             .arg("--workspace")
             .arg(workspace.root())
             .args(["power", "run", "--job", "--meter", meter])

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use regatta_types::{RunId, documents::RunPhase};
 
 use regatta_output::fit;
-use regatta_text::escape_lines;
+use regatta_text::{escape, escape_lines};
 
 use super::{context::tell, run_lines::RunLines};
 use crate::{
@@ -78,7 +78,7 @@ impl View {
         match &mut self.terminal {
             Some(lines) => lines.show(row, &on_terminal(&subject, &news)),
             // A log only needs the start and the result of a run, and what it waits for.
-            None if changed && (phase == RunPhase::Running || row.is_over()) => {
+            None if changed && (phase == RunPhase::Running || row.is_over() || row.is_unsealed()) => {
                 tell(&format!("{subject}: {news}"));
             }
             None if phase == RunPhase::Preparing
@@ -161,6 +161,12 @@ fn news(
             Some(least) => format!("running for {seconds} of at least {least} s{since}"),
             None => format!("running for {seconds} s{since}"),
         },
+        _ if row.is_unsealed() => {
+            let reason = escape(row.state.reason.as_deref().unwrap_or_default());
+            format!(
+                "{phase}: {reason}; the device tries again, and `regatta runs give-up` stops waiting for it"
+            )
+        }
         RunPhase::Draining | RunPhase::Failed | RunPhase::Aborted => {
             format!("{phase}, {} delivered", tables::bytes(bytes))
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use regatta_text::escape;
 use regatta_types::{BrokerAddress, DeviceId};
 use rustix::fs::statvfs;
 
@@ -16,7 +17,9 @@ use crate::{
     keys::Keys,
     runs::count_runs_not_in_store,
     store::{DeviceRow, RunRow, Store},
-    tables::{self, BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus},
+    tables::{
+        self, BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus, run_text,
+    },
     workspace::{BrokerChoice, Workspace, kept_free_bytes},
 };
 
@@ -68,6 +71,10 @@ fn gather(context: &Context, workspace: &Workspace, store: &Store) -> Result<Lab
         attention: Vec::new(),
     };
     status.attention = attention(&status, &rows, context, workspace, store)?;
+    let unsealed = open.iter().filter(|run| run.is_unsealed());
+    status
+        .attention
+        .extend(unsealed.map(|run| unsealed_line(run, context)));
     Ok(status)
 }
 
@@ -124,6 +131,17 @@ fn disk(workspace: &Workspace, store: &Store) -> Result<DiskStatus, Failure> {
         kept_free_bytes: kept_free_bytes(workspace.config().min_free_bytes, total),
         run_bytes: store.delivered_bytes()?,
     })
+}
+
+/// Describes a run that its device cannot seal.
+fn unsealed_line(run: &RunRow, context: &Context) -> String {
+    format!(
+        "{} cannot seal run {} and tries again: {}: check its disk, or {}",
+        run_text::device(run),
+        run.id,
+        escape(run.state.reason.as_deref().unwrap_or_default()),
+        context.command(&format!("runs give-up {}", run.id))
+    )
 }
 
 /// Lists the things that need a user's attention, each with a hint.

@@ -36,6 +36,7 @@ pub(crate) struct Daemon {
     page: Option<PageServer>,
     link: Link,
     notifier: ChangeNotifier,
+    judging: runs::JudgingMark,
     threads: Vec<JoinHandle<()>>,
     _lock: Lock,
 }
@@ -104,6 +105,7 @@ impl Daemon {
             page,
             link,
             notifier,
+            judging: runs::JudgingMark::new(workspace.judging()),
             threads,
             _lock: lock,
         })
@@ -159,6 +161,8 @@ impl Daemon {
             broker.stop().await;
         }
         self.notifier.close();
+        // A stop that takes too long is killed, which is not the fault of the run that is being judged.
+        self.judging.end();
         let threads = self.threads;
         tokio::task::spawn_blocking(move || {
             threads.into_iter().try_for_each(|thread| {

@@ -20,7 +20,7 @@ use super::{
     survey::Survey,
 };
 use crate::{
-    store::{self, Store},
+    store::{self, DeviceRow, Store},
     workspace::Workspace,
 };
 
@@ -163,8 +163,10 @@ impl Deployment<'_> {
     /// the program of a daemon that still runs.
     fn runs_other_agent(&self, device: Option<&DeviceId>, package: &Package) -> Result<bool, DeployError> {
         let row = device.map_or(Ok(None), |device| self.store.device(device))?;
-        let agent = row.and_then(|row| hello::agent_sha256(&row));
-        Ok(agent.is_some_and(|agent| agent != package.agent_sha256()))
+        // An agent that reports no hash is older than the package.
+        let is_other =
+            |row: &DeviceRow| hello::agent_sha256(row).is_none_or(|agent| agent != package.agent_sha256());
+        Ok(row.as_ref().is_some_and(is_other))
     }
 
     fn plan(

@@ -32,7 +32,7 @@ pub(crate) enum HelloError {
     Store(#[from] StoreError),
 }
 
-/// Returns the SHA-256 of the agent with which a device connected. Agents of before did not report any.
+/// Returns the SHA-256 of the agent with which a device connected. `None` for an agent that could not read its program.
 pub(crate) fn agent_sha256(device: &DeviceRow) -> Option<String> {
     device.reported_facts().ok()?.software?.agent_sha256
 }
@@ -55,7 +55,8 @@ pub(crate) fn wait(
             && row.online
             && row.last_seen.as_str() > since
         {
-            if agent_sha256(&row).is_none_or(|own| own == agent) {
+            // An agent that reports no hash is older than those that are installed.
+            if agent_sha256(&row).is_some_and(|own| own == agent) {
                 return Ok(row);
             }
             failure = HelloError::OtherAgent;

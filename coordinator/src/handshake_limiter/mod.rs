@@ -12,7 +12,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::timeout;
+use tokio::{
+    io::Interest,
+    net::TcpStream,
+    time::{sleep, timeout},
+};
 
 use self::slots::HandshakeSlots;
 pub(crate) use self::slots::{Eviction, Slot};
@@ -20,6 +24,8 @@ use crate::token_bucket::{Rate, TokenBuckets};
 
 /// The longest time that a handshake may take, and the longest wait for its begin.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The interval in which a waiting connection looks whether its client has closed it.
+const CLOSED_CHECK: Duration = Duration::from_secs(1);
 /// The rate of new connections from one address. A fleet behind one router reconnects at the same time after a restart.
 const ARRIVALS: Rate = Rate {
     burst: 1024,
@@ -59,6 +65,25 @@ impl HandshakeLimiter {
         entered.ok_or_else(|| io::Error::other("too many connections wait for their handshake"))
     }
 
+    /// As [`Self::enter`], for a connection that is dropped when its client has closed it meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::enter`]; also when the client has closed the connection.
+    pub(crate) async fn enter_while_open(
+        &self,
+        from: IpAddr,
+        stream: &TcpStream,
+    ) -> io::Result<(Slot, Eviction)> {
+        let entered = tokio::select! {
+            () = closed_by_client(stream) => return Err(closed()),
+            entered = self.enter(from) => entered?,
+        };
+        if is_closed_by_client(stream).await {
+            return Err(closed());
+        }
+        Ok(entered)
+    }
+
     /// Runs `work` of an unproven connection within its slot and time limit.
     ///
     /// # Errors
@@ -81,6 +106,32 @@ pub(crate) async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io:
     timeout(PATIENCE, work)
         .await
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it timed out")))
+}
+
+/// Waits until the client has closed the connection. Its first bytes may be unread, so that the socket stays readable.
+async fn closed_by_client(stream: &TcpStream) {
+    while !stream
+        .ready(Interest::READABLE)
+        .await
+        .is_ok_and(|ready| ready.is_read_closed())
+    {
+        sleep(CLOSED_CHECK).await;
+    }
+}
+
+async fn is_closed_by_client(stream: &TcpStream) -> bool {
+    tokio::select! {
+        biased;
+        ready = stream.ready(Interest::READABLE) => ready.is_ok_and(|ready| ready.is_read_closed()),
+        () = std::future::ready(()) => false,
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "the client closed the connection while it waited for its handshake",
+    )
 }
 
 /// Returns the error of an evicted connection.
@@ -123,6 +174,71 @@ mod tests {
             "no longer than an honest client waits"
         );
         stalled.iter().for_each(|task| task.abort());
+    }
+
+    /// A device that gives up sends what it has and closes: its socket waits in CLOSE-WAIT.
+    #[tokio::test]
+    async fn connections_that_their_clients_closed_leave_the_queue() {
+        let listener = tokio::net::TcpListener::bind((HERE, 0)).await.unwrap();
+        let limiter = HandshakeLimiter::new(PLACES);
+        let mut held = Vec::new();
+        for _ in 0..PLACES / CONNECTIONS_PER_SLOT {
+            let (slot, eviction) = limiter.enter(HERE).await.unwrap();
+            held.push((slot, eviction.or(steady_for(Duration::from_secs(20)))));
+        }
+        let mut slots = Vec::new();
+        let holders: Vec<_> = held
+            .into_iter()
+            .map(|(slot, work)| {
+                slots.push(slot);
+                tokio::spawn(work)
+            })
+            .collect();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut client, b"hello")
+            .await
+            .unwrap();
+        let began = Instant::now();
+        let close = async {
+            sleep(Duration::from_millis(100)).await;
+            drop(client);
+        };
+        let (entered, ()) = tokio::join!(limiter.enter_while_open(HERE, &stream), close);
+        assert_eq!(entered.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+        holders.iter().for_each(|task| task.abort());
+    }
+
+    async fn steady_for(time: Duration) {
+        let began = Instant::now();
+        while began.elapsed() < time {
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// A process that gets no processor time for seconds has no stalled clients.
+    #[tokio::test]
+    async fn a_starved_process_evicts_no_handshake_that_makes_progress() {
+        let limiter = Arc::new(HandshakeLimiter::new(PLACES));
+        let all: Vec<_> = (0..2 * PLACES / CONNECTIONS_PER_SLOT)
+            .map(|_| {
+                let limiter = Arc::clone(&limiter);
+                tokio::spawn(async move { limiter.admit(HERE, steady()).await })
+            })
+            .collect();
+        let starving = tokio::spawn(async {
+            loop {
+                std::thread::sleep(slots::STALLED + Duration::from_millis(200));
+                tokio::task::yield_now().await;
+            }
+        });
+        let mut evictions = 0;
+        for handshake in all {
+            evictions += usize::from(handshake.await.unwrap().is_err());
+        }
+        starving.abort();
+        assert_eq!(evictions, 0);
     }
 
     #[tokio::test]

@@ -1,9 +1,11 @@
 //! Slots for handshakes, and the queue before them. A network with few slots goes before one with many; within a network the order is that
-//! of arrival. The slots know nothing of what a handshake does.
+//! of arrival. When the oldest has waited for long, the newest goes first: the clients of the oldest have probably given up, and their
+//! handshakes would be wasted. The slots know nothing of what a handshake does.
 
 use std::{
     cmp::Reverse,
     collections::{HashMap, VecDeque},
+    convert::Infallible,
     net::IpAddr,
     pin::pin,
     sync::{
@@ -15,20 +17,27 @@ use std::{
 
 use tokio::{
     sync::oneshot,
-    time::{Instant, timeout},
+    time::{Instant, sleep},
 };
 
 /// The time without progress after which a handshake loses its slot to a waiting one.
 pub(super) const STALLED: Duration = Duration::from_secs(1);
-/// The interval in which waiting handshakes look for stalled ones.
+/// The interval in which a waiting handshake looks for stalled ones.
 const CHECK: Duration = Duration::from_millis(100);
+/// The most that one interval counts. It lasts longer when this process gets no processor time, and handshakes make no progress then either.
+const MAX_COUNTED: Duration = Duration::from_millis(200);
+/// The wait of the oldest handshake of a network from which on its newest goes first.
+const LATE: Duration = Duration::from_secs(1);
 
 /// A bounded number of slots, with a bounded queue of handshakes that wait for one.
 #[derive(Debug)]
 pub(super) struct HandshakeSlots {
     slots: usize,
     queue: usize,
-    begin: Instant,
+    /// The time in milliseconds for which handshakes have waited.
+    clock: Arc<AtomicU64>,
+    /// Held by the waiting handshake that advances the clock and looks for stalled ones.
+    watch: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -39,7 +48,7 @@ struct State {
     waiting: usize,
     /// Each has at least one handshake.
     networks: HashMap<IpAddr, Handshakes>,
-    /// The time when no handshake was stalled, in milliseconds since the beginning.
+    /// The time of the clock when no handshake was stalled.
     searched_ms: Option<u64>,
 }
 
@@ -53,7 +62,7 @@ struct Handshakes {
 #[derive(Debug)]
 struct Running {
     number: u64,
-    /// The last progress, in milliseconds since the beginning.
+    /// The time of the last progress by the clock.
     progress: Arc<AtomicU64>,
     evict: oneshot::Sender<()>,
 }
@@ -61,6 +70,8 @@ struct Running {
 #[derive(Debug)]
 struct Waiting {
     number: u64,
+    /// The time of its arrival by the clock.
+    since: u64,
     grant: oneshot::Sender<Granted>,
 }
 
@@ -77,7 +88,7 @@ pub(crate) struct Slot {
 pub(crate) struct Eviction {
     evicted: oneshot::Receiver<()>,
     progress: Arc<AtomicU64>,
-    begin: Instant,
+    clock: Arc<AtomicU64>,
 }
 
 /// The slot that a handshake waits for.
@@ -96,15 +107,16 @@ impl HandshakeSlots {
         Arc::new(Self {
             slots,
             queue,
-            begin: Instant::now(),
+            clock: Arc::default(),
+            watch: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         })
     }
 
     /// Takes a slot, and waits for one if none is free. Returns `None` when the queue has become full of newer ones meanwhile.
     pub(super) async fn enter(self: &Arc<Self>, network: IpAddr) -> Option<Granted> {
-        let (grant, mut granted) = oneshot::channel();
-        let number = self.lock().append(network, grant);
+        let (grant, granted) = oneshot::channel();
+        let number = self.lock().append(network, self.now(), grant);
         let _entry = QueueEntry {
             slots: self,
             network,
@@ -112,12 +124,26 @@ impl HandshakeSlots {
         };
         self.assign();
         self.lock().shorten(self.queue);
+        tokio::select! {
+            answer = granted => answer.ok(),
+            never = self.watch_stalled() => match never {},
+        }
+    }
+
+    /// Advances the clock and gives the slots of stalled handshakes to waiting ones. One waiting handshake does it for all.
+    async fn watch_stalled(self: &Arc<Self>) -> Infallible {
+        let _watch = self.watch.lock().await;
         loop {
-            if let Ok(answer) = timeout(CHECK, &mut granted).await {
-                return answer.ok();
-            }
+            let begin = Instant::now();
+            sleep(CHECK).await;
+            let counted = begin.elapsed().min(MAX_COUNTED);
+            self.clock.fetch_add(millis(counted), Ordering::Relaxed);
             self.assign();
         }
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.load(Ordering::Relaxed)
     }
 
     /// Gives slots to waiting handshakes, as long as there are free ones or ones to evict.
@@ -131,7 +157,7 @@ impl HandshakeSlots {
     fn next_grant(self: &Arc<Self>) -> Option<(oneshot::Sender<Granted>, Granted)> {
         let mut state = self.lock();
         // Under the lock, so that it is never before the time of an earlier search.
-        let now = millis(self.begin);
+        let now = self.now();
         let network = state.next_network()?;
         if state.running >= self.slots {
             let (victim, number) = state.victim(network, now)?;
@@ -141,7 +167,7 @@ impl HandshakeSlots {
             }
         }
         let handshakes = state.networks.get_mut(&network)?;
-        let Waiting { number, grant } = handshakes.waiting.pop_front()?;
+        let Waiting { number, grant, .. } = handshakes.take_next(now)?;
         let progress = Arc::new(AtomicU64::new(now));
         let (evict, evicted) = oneshot::channel();
         handshakes.running.push_back(Running {
@@ -155,7 +181,7 @@ impl HandshakeSlots {
         let eviction = Eviction {
             evicted,
             progress,
-            begin: self.begin,
+            clock: Arc::clone(&self.clock),
         };
         let slot = Slot {
             slots: Arc::clone(self),
@@ -170,13 +196,25 @@ impl HandshakeSlots {
     }
 }
 
+impl Handshakes {
+    /// Removes and returns the waiting handshake that gets the next slot.
+    fn take_next(&mut self, now: u64) -> Option<Waiting> {
+        let waited = now.saturating_sub(self.waiting.front()?.since);
+        if waited >= millis(LATE) {
+            self.waiting.pop_back()
+        } else {
+            self.waiting.pop_front()
+        }
+    }
+}
+
 impl State {
-    fn append(&mut self, network: IpAddr, grant: oneshot::Sender<Granted>) -> u64 {
+    fn append(&mut self, network: IpAddr, since: u64, grant: oneshot::Sender<Granted>) -> u64 {
         let number = self.next;
         self.next += 1;
         self.waiting += 1;
         let handshakes = self.networks.entry(network).or_default();
-        handshakes.waiting.push_back(Waiting { number, grant });
+        handshakes.waiting.push_back(Waiting { number, since, grant });
         number
     }
 
@@ -230,13 +268,13 @@ impl State {
     fn stalled(&mut self, now: u64) -> Option<(IpAddr, u64)> {
         if self
             .searched_ms
-            .is_some_and(|then| u128::from(now - then) < CHECK.as_millis())
+            .is_some_and(|then| now.saturating_sub(then) < millis(CHECK))
         {
             return None;
         }
         let is_stalled = |running: &&Running| {
             let idle = now.saturating_sub(running.progress.load(Ordering::Relaxed));
-            u128::from(idle) >= STALLED.as_millis()
+            idle >= millis(STALLED)
         };
         let found = self
             .networks
@@ -314,7 +352,8 @@ impl Eviction {
     pub(crate) async fn or<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         let progressing = std::future::poll_fn(|context| {
-            self.progress.store(millis(self.begin), Ordering::Relaxed);
+            let now = self.clock.load(Ordering::Relaxed);
+            self.progress.store(now, Ordering::Relaxed);
             work.as_mut().poll(context)
         });
         tokio::select! {
@@ -324,8 +363,8 @@ impl Eviction {
     }
 }
 
-fn millis(begin: Instant) -> u64 {
-    u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX)
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use regatta_text::quote_for_shell;
 
 /// Writes a program into `directory` that starts the simulated PTDaemon with these words before the official server's.
 pub(crate) fn write_ptd_program(directory: &Path, words: &[String]) -> io::Result<PathBuf> {
-    let own = std::env::current_exe()?;
+    let own = regatta_fsutil::own_program::own_program()?;
     let words: Vec<String> = words.iter().map(|word| quote_for_shell(word)).collect();
     let text = format!(
         "#!/bin/sh\n# A simulated PTDaemon. It measures nothing.\nexec {} power simulate-ptd {} \"$@\"\n",

@@ -25,14 +25,19 @@ pub(crate) struct RunEnd<'a> {
 impl<'a> RunEnd<'a> {
     /// Returns the end of a recorded run. `None` while the run is open.
     pub(crate) fn of(run: &'a RunRow) -> Option<Self> {
-        run.is_over().then_some(Self {
+        run.is_over().then(|| Self::reported(run))
+    }
+
+    /// Returns the end of a run as its device has reported it, which may not be recorded yet.
+    pub(crate) fn reported(run: &'a RunRow) -> Self {
+        Self {
             phase: run.state.phase,
             reason: run.state.reason.as_deref(),
             is_lost: run.lost,
             abandoned: run.abandoned.as_deref(),
             expects_verdict: run.expects_verdict(),
             outcome: run.outcome.as_ref(),
-        })
+        }
     }
 }
 
@@ -92,7 +97,11 @@ const SIGBUS: u32 = 7;
 /// Returns the cause of a run's end, or `None` when the run has a good result.
 pub(crate) fn cause_of_end(end: &RunEnd<'_>) -> Option<EndCause> {
     if let Some(reason) = end.abandoned {
-        return Some(cause_of_request(reason));
+        return Some(match cause_of_request(reason) {
+            // Nothing else than the device keeps its files from here.
+            EndCause::Operator if is_unsealed(end) && fails_by_device(end) => EndCause::Device,
+            cause => cause,
+        });
     }
     match end.phase {
         RunPhase::Aborted => Some(cause_of_request(end.reason.unwrap_or_default())),
@@ -102,12 +111,24 @@ pub(crate) fn cause_of_end(end: &RunEnd<'_>) -> Option<EndCause> {
     }
 }
 
+fn is_unsealed(end: &RunEnd<'_>) -> bool {
+    end.reason
+        .is_some_and(|reason| reason.contains(end_reason::NOT_SEALED))
+}
+
+/// Returns whether a run failed because of its device.
+pub(super) fn fails_by_device(end: &RunEnd<'_>) -> bool {
+    end.phase == RunPhase::Failed && cause_of_failure(end) == EndCause::Device
+}
+
 /// Returns the cause of a run whose end was requested here: by a user, or because the run reached its limit.
 fn cause_of_request(reason: &str) -> EndCause {
     let of_limits = [
         (end_reason::LIMIT_REACHED, EndCause::Workload),
         (end_reason::NOT_STARTED_IN_LIMIT, EndCause::Infrastructure),
         (end_reason::LIMIT_IGNORED, EndCause::Device),
+        (end_reason::NOT_SEALED_IN_LIMIT, EndCause::Device),
+        (end_reason::JUDGING_ENDED, EndCause::Workload),
     ];
     let found = of_limits.iter().find(|(start, _)| reason.starts_with(start));
     found.map_or(EndCause::Operator, |(_, cause)| *cause)

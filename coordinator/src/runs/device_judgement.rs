@@ -1,8 +1,9 @@
-//! The judgement about a device after the end of its run. The finisher calls it in the transaction that records the run.
+//! The judgement about a device after the end of its run. The finisher calls it in the transaction that records the run. A run that its
+//! device cannot seal counts before it is recorded. A run counts once.
 
-use regatta_types::{RunId, documents::EndCause};
+use regatta_types::{DeviceId, RunId, documents::EndCause};
 
-use super::cause::{RunEnd, cause_of_end};
+use super::cause::{RunEnd, cause_of_end, fails_by_device};
 use crate::store::{COORDINATOR, DeviceHealth, HealthChange, Result, Store};
 
 /// Changes the health of a recorded run's device. Ends that are neither good nor caused by the device show nothing.
@@ -25,16 +26,44 @@ pub(crate) fn judge_device(store: &Store, run: RunId, limit: u32) -> Result<()> 
         },
         Some(_) => return Ok(()),
     };
-    let before = store.health(&row.device)?.verdict;
-    if let Some(after) = store.change_health(&row.device, change, COORDINATOR)? {
+    change_health(store, &row.device, change)
+}
+
+/// Counts the runs that their devices could not seal because of a failure of their own.
+///
+/// # Errors
+/// Returns an error when the store fails.
+pub(crate) fn judge_unsealed_runs(store: &Store, limit: u32) -> Result<()> {
+    for row in store.unsealed_runs()? {
+        let Some(reason) = row
+            .state
+            .reason
+            .as_deref()
+            .filter(|_| fails_by_device(&RunEnd::reported(&row)))
+        else {
+            continue;
+        };
+        let change = HealthChange::DeviceFailed {
+            run: row.id,
+            reason,
+            limit,
+        };
+        store.all_or_nothing(|store| change_health(store, &row.device, change))?;
+    }
+    Ok(())
+}
+
+fn change_health(store: &Store, device: &DeviceId, change: HealthChange<'_>) -> Result<()> {
+    let before = store.health(device)?.verdict;
+    if let Some(after) = store.change_health(device, change, COORDINATOR)? {
         let cause = after.cause.as_deref().unwrap_or_default();
         match after.verdict {
             verdict if verdict == before => {}
             DeviceHealth::Quarantined => tracing::error!(
-                device = %row.device,
+                device = %device,
                 "quarantined, it gets no more runs: {cause}. hint: `regatta device check` tests it"
             ),
-            verdict => tracing::info!(device = %row.device, "{} now. {cause}", verdict.as_str()),
+            verdict => tracing::info!(device = %device, "{} now. {cause}", verdict.as_str()),
         }
     }
     Ok(())

@@ -23,7 +23,9 @@ use regatta_wire::{
     topic::{Leaf, Topic},
 };
 
-use super::{estimate::estimate, limits::RunLimits, spec_writer::write_specs};
+use super::{
+    device_judgement::judge_unsealed_runs, estimate::estimate, limits::RunLimits, spec_writer::write_specs,
+};
 use crate::{
     change_notifier::ChangeNotifier,
     keys::Keys,
@@ -169,6 +171,7 @@ impl Dispatcher {
         if self.limits.look(&self.store, Instant::now())? {
             tracing::info!("a run reached its limit");
         }
+        judge_unsealed_runs(&self.store, self.workspace.config().quarantine_after)?;
         let devices = self.store.devices_with_open_runs()?;
         let open = self.store.open_run_states()?;
         let mut runs_of: BTreeMap<&DeviceId, Vec<&OpenRun>> = BTreeMap::new();

@@ -13,12 +13,13 @@ use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
 use regatta_mllog::read::file_name;
 use regatta_types::{
     Mode, RunId,
-    documents::{AccuracyResult, Document as _, Record, RunSpec},
+    documents::{AccuracyResult, DeliveryProof, Document as _, Record, RunSpec, end_reason},
 };
 
 use super::{
     accuracy, audit,
     evidence::{self, Proven},
+    judging_mark::JudgingMark,
     logged::{Logged, in_words, open_log, outcome},
     missing::Missing,
     record_writer::{PendingRecord, write_records},
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{
     change_notifier::ChangeNotifier,
-    store::{self, RunRow, Store},
+    store::{self, RunOutcome, RunRow, Store},
     workspace::Workspace,
 };
 
@@ -47,6 +48,7 @@ const BATCH_TIME: Duration = Duration::from_millis(250);
 pub(crate) fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::Result<JoinHandle<()>> {
     let finisher = Finisher {
         workspace: workspace.clone(),
+        mark: JudgingMark::new(workspace.judging()),
         store: Store::open(&workspace.database())?,
         retries: RetrySchedule::default(),
         contradictions: BTreeMap::new(),
@@ -57,9 +59,15 @@ pub(crate) fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::
         .context("cannot start the finisher's thread")
 }
 
+/// Returns whether a run was given up for this reason because its judging ended the process.
+pub(super) fn is_set_aside(reason: &str) -> bool {
+    reason == end_reason::JUDGING_ENDED
+}
+
 struct Finisher {
     workspace: Workspace,
     store: Store,
+    mark: JudgingMark,
     /// The retries of runs that could not be recorded.
     retries: RetrySchedule<RunId>,
     /// How often each run's files were requested again because they differ from its evidence.
@@ -83,6 +91,9 @@ impl Finisher {
         let mut pending = Vec::new();
         let mut begun = Instant::now();
         for run in runs {
+            if notifier.is_closed() {
+                break;
+            }
             if !self.retries.is_due(&run.id, Instant::now()) {
                 continue;
             }
@@ -92,7 +103,7 @@ impl Finisher {
                 self.write(&std::mem::take(&mut pending), notifier);
                 begun = Instant::now();
             }
-            match self.judge(run) {
+            match self.judge_or_set_aside(run) {
                 Ok(judged) => {
                     if judged.is_none() {
                         self.succeeded(run.id, notifier);
@@ -124,6 +135,58 @@ impl Finisher {
     fn failed(&mut self, run: RunId, error: &anyhow::Error) {
         let pause = self.retries.failed(run, Instant::now()).as_secs();
         tracing::error!(%run, "cannot record the run, will try again in {pause} s: {error:#}");
+    }
+
+    /// Judges a run, unless that has ended the process too often. Such a run is given up, and recorded in the next round.
+    fn judge_or_set_aside<'a>(&self, run: &'a RunRow) -> anyhow::Result<Option<PendingRecord<'a>>> {
+        if let Some(reason) = run.abandoned.as_deref().filter(|why| is_set_aside(why)) {
+            return self.record_without_judging(run, reason).map(Some);
+        }
+        if self.mark.begin(run.id) {
+            let judged = self.judge(run);
+            self.mark.end();
+            return judged;
+        }
+        tracing::error!(run = %run.id, "{}: its files are kept", end_reason::JUDGING_ENDED);
+        self.store.give_up_run(run.id, end_reason::JUDGING_ENDED)?;
+        self.mark.end();
+        Ok(None)
+    }
+
+    /// Returns the record of a run whose files must not be read.
+    fn record_without_judging<'a>(&self, run: &'a RunRow, reason: &str) -> anyhow::Result<PendingRecord<'a>> {
+        let streams = self.store.streams(run.id)?;
+        let device = self.store.device(&run.device)?;
+        let record = Record {
+            schema: Record::SCHEMA,
+            run: run.id,
+            device: run.device.clone(),
+            device_name: device.map_or_else(String::new, |device| device.name),
+            coordinator: concat!("regatta ", env!("CARGO_PKG_VERSION")).to_owned(),
+            written: store::now(),
+            started: run.started.clone(),
+            spec_sha256: run.spec_sha256.clone().unwrap_or_default(),
+            evidence_sha256: None,
+            evidence_signature_valid: None,
+            state: run.state.clone(),
+            delivery: DeliveryProof {
+                complete: false,
+                bytes: streams.iter().map(|stream| stream.committed).sum(),
+                streams: Vec::new(),
+            },
+            accuracy: None,
+            not_judged: vec![reason.to_owned()],
+            contradictions: Vec::new(),
+            window: None,
+            audit: None,
+        };
+        Ok(PendingRecord {
+            run,
+            dir: self.workspace.run(run.id),
+            outcome: RunOutcome::set_aside(&record),
+            record,
+            device_key: self.store.public_key(&run.device)?,
+        })
     }
 
     /// Returns the record of an ended run, or `None` when files are missing, which the dispatcher then requests again.

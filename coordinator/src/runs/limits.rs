@@ -1,4 +1,5 @@
-//! Ends runs that reach their limit: the device is requested to abort the run, and a run that it does not abort is given up. The time counts
+//! Ends runs that reach their limit: the device is requested to abort the run, and a run that it does not abort, or cannot seal, is given
+//! up. The time counts
 //! while the device is online, by the monotonic clock; an absent device is not the run's failure.
 
 use std::{
@@ -51,6 +52,11 @@ impl RunLimits {
 
 fn end_if_due(lease: &RunLease, spent: Duration, store: &Store) -> store::Result<bool> {
     let limit = lease.limit.as_secs();
+    if lease.phase.is_final() {
+        // Its device could not seal it, and no abort changes that.
+        let reason = format!("{} of {limit} s", end_reason::NOT_SEALED_IN_LIMIT);
+        return Ok(spent >= lease.limit && store.give_up_run(lease.run, &reason)?);
+    }
     if spent >= lease.limit.saturating_add(ABORT_TIME) {
         let reason = format!("{} of {limit} s", end_reason::LIMIT_IGNORED);
         return store.give_up_run(lease.run, &reason);
@@ -150,6 +156,37 @@ mod tests {
         assert_eq!(
             row.abandoned.as_deref(),
             Some("the device did not abort the run, which reached its limit of 600 s")
+        );
+    }
+
+    #[test]
+    fn a_run_that_its_device_cannot_seal_ends_at_its_limit() {
+        let mut world = World::new(RunPhase::Running);
+        world.look(0);
+        let run = world.draft.spec.run;
+        let device = world.draft.spec.device.clone();
+        let failed = |reason: &str, revision| RunState {
+            phase: RunPhase::Failed,
+            reason: Some(reason.to_owned()),
+            revision,
+        };
+        // Its files are being delivered, which may take longer than the run.
+        let state = failed("the engine refused the model", 4);
+        world.store.device_reported_state(&device, run, &state).unwrap();
+        assert!(!world.look(LIMIT + 1_000));
+        let state = failed(
+            "the run could not be sealed: run.log cannot be flushed to disk: Input/output error (os error 5)",
+            5,
+        );
+        world.store.device_reported_state(&device, run, &state).unwrap();
+        world.limits = RunLimits::default();
+        world.look(LIMIT + 1_000);
+        assert!(world.look(2 * LIMIT + 1_010));
+        let row = world.row();
+        assert!(row.lost);
+        assert_eq!(
+            row.abandoned.as_deref(),
+            Some("the device could not seal the run within its limit of 600 s")
         );
     }
 

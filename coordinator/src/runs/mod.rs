@@ -3,7 +3,7 @@
 //! [`request`], [`resolve`], [`gate`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and
 //! [`repetition`] repeats runs whose rate was a guess. [`expected_time`] is how long a run takes at least. [`form`] selects the samples
 //! that the settings need. [`dispatch`] sends runs, [`limits`] ends those that never end, [`missing`] finds undelivered files, [`logged`]
-//! reads logs, and [`finish`] judges and records. [`cause`] determines whose failure a bad end was. [`device_judgement`] draws the
+//! reads logs, and [`finish`] judges and records. [`judging_mark`] sets aside a run whose judging ends the process. [`cause`] determines whose failure a bad end was. [`device_judgement`] draws the
 //! conclusion for its device, and [`device_check`] judges the known runs that test a device. [`mod@markers`] has the reasons why a figure
 //! is no MLPerf result.
 //!
@@ -30,6 +30,7 @@ mod figures;
 mod finish;
 mod form;
 mod gate;
+mod judging_mark;
 mod latencies;
 mod limits;
 mod logged;
@@ -65,6 +66,7 @@ pub(crate) use example_draft::{example_draft, example_record};
 pub(crate) use expected_time::least_seconds;
 pub(crate) use finish::start as start_finish;
 pub(crate) use gate::GateWords;
+pub(crate) use judging_mark::JudgingMark;
 pub(crate) use latencies::{LatencyDistribution, read_latencies};
 pub(crate) use markers::{marker_reasons, markers, min_duration_ms};
 pub(crate) use plan::{Plan, Words};

@@ -18,11 +18,12 @@ use regatta_types::{
 
 use super::{
     evidence,
+    finish::is_set_aside,
     logged::{Logged, outcome},
     staged,
 };
 use crate::{
-    store::{RecordedDevice, RunDraft, RunRow, Store, StreamRow},
+    store::{RecordedDevice, RunDraft, RunOutcome, RunRow, Store, StreamRow},
     workspace::Workspace,
 };
 
@@ -172,7 +173,12 @@ fn take(
         record.device == draft.spec.device,
         "record.json and spec.json name different devices"
     );
-    let evidence = optional(&dir.files().join(document_name::EVIDENCE))?;
+    let set_aside = record.not_judged.iter().find(|why| is_set_aside(why)).cloned();
+    let evidence = match set_aside {
+        // Reading its files ended a coordinator.
+        Some(_) => None,
+        None => optional(&dir.files().join(document_name::EVIDENCE))?,
+    };
     let evidence = evidence.and_then(|bytes| Evidence::from_json(&bytes).ok());
     if let Some(public_key) = key_of(&record.device, dir.path(), find)?
         && let Some(evidence) = evidence
@@ -188,8 +194,14 @@ fn take(
     }
     let streams = streams(&record);
     store.add_sent_run(&draft, &spec_sha256, &record.state, &streams)?;
-    let row = store.run(run)?.context("the store forgot the run")?;
-    record_again(&row, workspace, &streams, record, store, find)?;
+    let row = || store.run(run)?.context("the store forgot the run");
+    if let Some(reason) = set_aside {
+        store.give_up_run(run, &reason)?;
+        let row = row()?;
+        store.record_unchanged_run(&row, &record, &RunOutcome::set_aside(&record))?;
+        return Ok(TakenRun::Recorded);
+    }
+    record_again(&row()?, workspace, &streams, record, store, find)?;
     Ok(TakenRun::Recorded)
 }
 

@@ -14,6 +14,9 @@ const LARGEST_FILE: u64 = 32 << 20;
 const MOST_COLUMNS: usize = 8;
 /// The number of samples that are kept. Longer runs keep the mean of several seconds.
 const MOST_SAMPLES: usize = 600;
+/// The number of columns and of samples of a file that are read.
+const MAX_FILE_COLUMNS: usize = 4096;
+const MAX_FILE_SAMPLES: usize = 200_000;
 /// The longest name, in characters.
 const LONGEST_NAME: usize = 40;
 /// The phase in which LoadGen measures.
@@ -116,7 +119,7 @@ pub(crate) fn read_telemetry(files: &Path) -> io::Result<Option<RunTelemetry>> {
 fn parse(bytes: &[u8]) -> Option<RunTelemetry> {
     let mut lines = bytes.lines().map_while(Result::ok);
     let headline = lines.next()?;
-    let names: Vec<&str> = headline.split(',').collect();
+    let names: Vec<&str> = headline.split(',').take(MAX_FILE_COLUMNS).collect();
     let at = |name: &str| names.iter().position(|found| *found == name);
     let (time_at, phase_at) = (at("seconds")?, at("phase"));
     let mut found = RunTelemetry {
@@ -138,8 +141,8 @@ fn parse(bytes: &[u8]) -> Option<RunTelemetry> {
             });
         }
     }
-    for line in lines {
-        let cells: Vec<&str> = line.split(',').collect();
+    for line in lines.take(MAX_FILE_SAMPLES) {
+        let cells: Vec<&str> = line.split(',').take(names.len() + 1).collect();
         let number = |index: usize| -> Option<f64> {
             let value: f64 = cells.get(index)?.parse().ok()?;
             value.is_finite().then_some(value)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_types::{
     RunId,
-    documents::{AccuracyResult, AuditResult, RunSpec, StateProof, WindowCost},
+    documents::{AccuracyResult, AuditResult, Record, RunSpec, StateProof, WindowCost},
 };
 use serde::{Deserialize, Serialize};
 
@@ -164,6 +164,15 @@ pub(crate) struct RunOutcome {
 }
 
 impl RunOutcome {
+    /// Returns the outcome of a run that was recorded without reading its files.
+    pub(crate) fn set_aside(record: &Record) -> Self {
+        Self {
+            not_judged: record.not_judged.clone(),
+            bytes: record.delivery.bytes,
+            ..Self::default()
+        }
+    }
+
     /// Returns whether LoadGen accepts the run: VALID, or no verdict where none is expected.
     pub(crate) fn has_passed(&self, expects_verdict: bool) -> bool {
         self.valid.unwrap_or(!expects_verdict)

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use regatta_types::{RunId, documents::RunPhase};
+use regatta_types::{
+    RunId,
+    documents::{RunPhase, end_reason},
+};
 use rusqlite::params;
 
 use super::{Result, Store, values};
@@ -26,7 +29,7 @@ pub(crate) struct RunLease {
 }
 
 impl Store {
-    /// Returns the leases of the runs that were sent and have not ended on their device.
+    /// Returns the leases of the runs that were sent and have not ended on their device, or that it could not seal.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -35,10 +38,11 @@ impl Store {
             "SELECT runs.id AS run, phase, spent_ms, abort IS NOT NULL AS is_ending, coalesce(online, 0) AS is_online,
                  json_extract(draft, '$.limit_s') + coalesce(json_extract(draft, '$.spec.gate.wait_s'), 0) AS limit_s
              FROM runs LEFT JOIN devices ON devices.id = runs.device
-             WHERE recorded IS NULL AND lost = 0 AND spec_sha256 IS NOT NULL AND phase NOT IN ('done', 'failed', 'aborted')
+             WHERE recorded IS NULL AND lost = 0 AND spec_sha256 IS NOT NULL
+                 AND (phase NOT IN ('done', 'failed', 'aborted') OR instr(reason, ?1) > 0)
                  AND json_extract(draft, '$.limit_s') IS NOT NULL",
         )?;
-        let rows = statement.query_map([], |row| {
+        let rows = statement.query_map([end_reason::NOT_SEALED], |row| {
             Ok(RunLease {
                 run: values::parsed(row, "run")?,
                 is_online: row.get("is_online")?,

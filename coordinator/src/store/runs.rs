@@ -2,7 +2,7 @@
 
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
-    documents::{AccuracyResult, RunPhase, RunState},
+    documents::{AccuracyResult, RunPhase, RunState, end_reason},
 };
 use rusqlite::{OptionalExtension as _, Params, Row};
 
@@ -142,6 +142,18 @@ impl Store {
     /// Returns an error when the store fails.
     pub(crate) fn open_runs(&self) -> Result<Vec<RunRow>> {
         self.select_runs("WHERE recorded IS NULL ORDER BY id")
+    }
+
+    /// Returns the failed runs that their devices could not seal, so that files are missing.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn unsealed_runs(&self) -> Result<Vec<RunRow>> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "{SELECT_RUNS} WHERE recorded IS NULL AND phase = 'failed' AND instr(reason, ?1) > 0 ORDER BY id"
+        ))?;
+        let rows = statement.query_map([end_reason::NOT_SEALED], run)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Returns the runs that are ready to be recorded. Either they ended and every listed stream is complete, or their device has lost
@@ -310,6 +322,12 @@ impl RunRow {
     /// all here with a valid signature, or of which it never had a file.
     pub(crate) fn stays_on_device(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| !outcome.forgettable)
+    }
+
+    /// Returns whether its device has failed the run and could not seal it yet, so that it is not recorded.
+    pub(crate) fn is_unsealed(&self) -> bool {
+        let reason = self.state.reason.as_deref().unwrap_or_default();
+        !self.is_over() && self.state.phase == RunPhase::Failed && reason.contains(end_reason::NOT_SEALED)
     }
 
     /// Returns whether the run may be removed: it is over, and its device need not abort it any more.

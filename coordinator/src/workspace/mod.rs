@@ -4,6 +4,7 @@
 //! regatta.toml            configuration
 //! regatta.db              the store (SQLite)
 //! regatta.lock            held by the daemon that serves the workspace
+//! judging                 the run that is being judged now
 //! upgrade.lock            held by a command that upgrades devices
 //! keys/                   the lab's keys (`crate::keys`), for their owner only
 //! mosquitto/              configuration for a mosquitto, where `regatta init --broker mosquitto` wrote one
@@ -180,6 +181,11 @@ impl Workspace {
     /// Returns the directory of one run.
     pub(crate) fn run(&self, run: RunId) -> RunDir {
         RunDir(self.runs().join(run.to_string()))
+    }
+
+    /// Returns the path of the note of the run that is being judged.
+    pub(crate) fn judging(&self) -> PathBuf {
+        self.root.join("judging")
     }
 
     /// Locks the workspace for a daemon.

@@ -162,6 +162,13 @@ impl Coordinator {
         });
     }
 
+    /// Returns whether the daemon has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child
+            .as_mut()
+            .is_none_or(|child| child.try_wait().unwrap().is_some())
+    }
+
     /// Kills the daemon as a power cut would.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {

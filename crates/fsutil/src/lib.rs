@@ -5,6 +5,7 @@
 pub mod atomic_file;
 pub mod free_space;
 pub mod hash;
+pub mod own_program;
 pub mod parallel;
 pub mod plugin_directories;
 pub mod regular_file;

@@ -7,7 +7,9 @@ use std::{
 };
 
 use insta::{assert_debug_snapshot, assert_snapshot};
-use regatta_mllog::read::{AccuracyReader, DetailReader, LogFileError, Summary, TraceReader, summary_file};
+use regatta_mllog::read::{
+    AccuracyReader, DetailLog, DetailReader, LogFileError, Summary, TraceReader, summary_file,
+};
 
 /// The error and its causes, as the edge prints them.
 fn chain(error: &dyn Error) -> String {
@@ -26,6 +28,51 @@ fn accuracy_fault(log: impl Read) -> String {
     let fault = reader.find_map(Result::err);
     assert!(reader.next().is_none(), "the reader ends after an error");
     fault.map_or_else(|| "no fault".to_owned(), |fault| chain(&fault))
+}
+
+/// The largest part of a file that a reader keeps is bounded, whatever the file has.
+#[test]
+fn files_that_no_loadgen_writes_are_refused_by_size() {
+    let summary = Summary::read(&b"a\n".repeat(1 << 20)[..]).unwrap_err();
+    assert_eq!(chain(&summary), "the summary is larger than 1 MiB");
+    let line = Summary::read(&[b'a'; 3 << 20][..]).unwrap_err();
+    assert_eq!(
+        chain(&line),
+        "the summary cannot be parsed: line 1 is longer than 1024 KiB"
+    );
+    let record = |value: &str| {
+        format!(":::MLLOG {{\"key\": \"k\", \"value\": {value}, \"metadata\": {{\"is_error\": false}}}}\n")
+    };
+    let list = record(&format!("[{}0]", "0,".repeat(2_000_000)));
+    let parts = DetailReader::new(list.as_bytes()).next().unwrap().unwrap_err();
+    assert!(
+        chain(&parts).contains("the value has more than 2000000 parts"),
+        "{}",
+        chain(&parts)
+    );
+    let line = DetailReader::new(&[b'a'; 17 << 20][..])
+        .next()
+        .unwrap()
+        .unwrap_err();
+    assert!(chain(&line).ends_with("line 1 is longer than 16384 KiB"));
+    let many = record("0").repeat(500_001);
+    let log = DetailLog::read(many.as_bytes()).unwrap_err();
+    assert_eq!(chain(&log), "the detail log has more than 500,000 records");
+    let text = record(&format!("\"{}\"", "a".repeat(15 << 20))).repeat(5);
+    let log = DetailLog::read(text.as_bytes()).unwrap_err();
+    assert_eq!(chain(&log), "the detail log has more than 64 MiB");
+}
+
+#[test]
+fn a_response_longer_than_the_limit_ends_the_reader() {
+    let mut reader = AccuracyReader::new(TWO.as_bytes()).with_max_response(3);
+    assert_eq!(
+        chain(&reader.next().unwrap().unwrap_err()),
+        "entry 1 of the accuracy log has a response of 4 bytes (byte 2): the maximum is 3 bytes"
+    );
+    assert!(reader.next().is_none(), "the reader ends after an error");
+    let reader = AccuracyReader::new(TWO.as_bytes()).with_max_response(4);
+    assert_eq!(reader.map(Result::unwrap).count(), 2);
 }
 
 const TWO: &str = "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 12, \"data\" : \"07000000\" },\n{ \"seq_id\" : 1, \"qsl_idx\" : 3, \"data\" : \"02000000\" }\n]\n";

@@ -190,13 +190,18 @@ impl EngineCache {
     /// Reads the engine with this manifest and checks its plan's hash. Returns `None` when it was never built.
     ///
     /// # Errors
-    /// [`CacheError`] when a file cannot be read, or the plan differs from its manifest.
+    /// [`CacheError`] when a file cannot be read, the plan differs from its manifest, or the directory has an engine with another manifest,
+    /// as after copying directories of a cache by hand.
     pub fn find(&self, manifest: &EngineManifest) -> Result<Option<(CacheEntry, Vec<u8>)>, CacheError> {
         let directory = self.engine_dir(manifest);
         if !directory.join("engine.json").exists() {
             return Ok(None);
         }
-        read(&directory).map(Some)
+        let (entry, plan) = read(&directory)?;
+        if entry.manifest != *manifest {
+            return Err(CacheError::OtherManifest { directory });
+        }
+        Ok(Some((entry, plan)))
     }
 
     /// Locks the cache for one builder: two at once would build the same engine twice and need twice the memory. Dropping

@@ -160,6 +160,12 @@ pub enum CacheError {
         #[source]
         source: serde_json::Error,
     },
+    /// The engine in a directory was built with other settings, or from another model, than the directory's name says.
+    #[error("{} has an engine with another manifest", directory.display())]
+    OtherManifest {
+        /// The engine's directory.
+        directory: PathBuf,
+    },
     /// A plan's SHA-256 differs from its manifest.
     #[error("{} was changed after it was built: its SHA-256 differs from the manifest's", path.display())]
     Changed {

@@ -24,7 +24,7 @@ use crate::{
         runs::{job::ProcessIdentity, leftover_process::signal_group, run_dir::RunDir},
         supervisor,
     },
-    run_process::event::Event,
+    run_process::{daemon_bond, event::Event},
 };
 
 /// File name of the run process's standard error.
@@ -60,6 +60,7 @@ impl RunProcess {
         // This is the running binary, even if an upgrade has replaced the file.
         let mut command = Command::new("/proc/self/exe");
         command.arg0("regatta-agent").arg("exec").arg(dir.spec_path());
+        command.env(daemon_bond::VARIABLE, std::process::id().to_string());
         for variable in supervisor::VARIABLES {
             command.env_remove(variable);
         }

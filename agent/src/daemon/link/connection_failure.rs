@@ -54,6 +54,18 @@ pub(super) fn is_full(error: &ConnectionError) -> bool {
     )
 }
 
+/// Returns whether a new connection got no answer in time or was closed during its handshake, as by a coordinator that gets too little
+/// processor time for its devices.
+pub(super) fn is_overload(error: &ConnectionError) -> bool {
+    matches!(error, ConnectionError::Timeout(_))
+        || io_error(error).is_some_and(|error| {
+            matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof | io::ErrorKind::TimedOut
+            )
+        })
+}
+
 /// Returns the system's error in a chain.
 fn io_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
     let mut cause = Some(error);
@@ -87,6 +99,17 @@ mod tests {
                 "{sentence}"
             );
         }
+    }
+
+    #[test]
+    fn a_coordinator_that_accepts_and_does_not_answer_is_overloaded() {
+        let io = |kind: io::ErrorKind| ConnectionError::Io(kind.into());
+        assert!(is_overload(&io(io::ErrorKind::ConnectionReset)));
+        assert!(is_overload(&io(io::ErrorKind::UnexpectedEof)));
+        // Nobody listens: another attempt costs nothing.
+        assert!(!is_overload(&io(io::ErrorKind::ConnectionRefused)));
+        let refused = ConnectionError::ConnectionRefused(ConnectReturnCode::NotAuthorized);
+        assert!(!is_overload(&refused));
     }
 
     #[test]

@@ -30,7 +30,8 @@ use super::{
 /// Largest incoming packet in bytes: a command with a run's spec and all configuration files.
 const LARGEST_PACKET: u32 = 256 * 1024;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A busy coordinator may need 10 s to begin the handshake and 10 s to complete it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The settings of a link.

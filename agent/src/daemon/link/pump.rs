@@ -32,6 +32,9 @@ use super::{
 /// Pause before the first reconnect. It doubles up to `LONGEST_PAUSE` while the broker is unreachable. Each pause is shortened at random.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause while the broker accepts connections but completes none in time. Each attempt costs it work, and more attempts would
+/// keep it from serving any.
+const LONGEST_PAUSE_OF_OVERLOAD: Duration = Duration::from_secs(30);
 /// The pause while the coordinator has no free connection: each attempt costs it a TLS handshake.
 const FULL_PAUSE: Duration = Duration::from_secs(60);
 /// Silence after which publications request an acknowledgement. After twice this time the connection is dropped.
@@ -92,9 +95,15 @@ impl Pump {
         // What was reported since the last connection.
         let mut reported = BTreeSet::new();
         for connection in 1_u64.. {
+            let longest;
             match self.connect_once(connection).await {
                 End::Closed => return,
                 End::Lost { error, was_connected } => {
+                    longest = if !was_connected && connection_failure::is_overload(&error) {
+                        LONGEST_PAUSE_OF_OVERLOAD
+                    } else {
+                        LONGEST_PAUSE
+                    };
                     if connection_failure::is_full(&error) {
                         pause = FULL_PAUSE;
                     } else if was_connected {
@@ -115,7 +124,7 @@ impl Pump {
             if !self.wait(shortened(pause)).await {
                 return;
             }
-            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+            pause = pause.saturating_mul(2).min(longest);
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Job {
     /// Whether the run was sealed: its files are hashed and the evidence is written, as far as possible.
     pub(crate) sealed: bool,
     /// Files that could not be flushed, hashed or written during sealing, and the evidence that depends on them. While
-    /// the list is not empty, the run cannot become done or be removed. The daemon seals it again at the next start.
+    /// the list is not empty, the run cannot become done or be removed. The daemon seals it again after a pause.
     #[serde(default, rename = "owed")]
     pub(crate) unsealed_files: Vec<StreamName>,
     /// Whether the coordinator has released the run. Only a released run may be removed.

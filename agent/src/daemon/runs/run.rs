@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use regatta_types::{
     RunId, StreamName,
-    documents::{DeviceFacts, RunPhase, RunState, StateProof, WindowCost},
+    documents::{DeviceFacts, RunPhase, RunState, StateProof, WindowCost, end_reason},
 };
 use regatta_wire::message::{Ack, StateReport};
 
@@ -308,7 +308,7 @@ impl Run {
         if was_sealed {
             if let Some(e) = sealed.incomplete {
                 let why = anyhow::Error::from(e);
-                tracing::error!("run {}: {why:#}; tried again at the next start", self.id);
+                tracing::error!("run {}: {why:#}", self.id);
             }
             if had_unsealed_files {
                 // The new revision publishes a changed file list. The coordinator ignores lists of revisions that it
@@ -321,7 +321,8 @@ impl Run {
         let ending = match sealed.incomplete {
             None => self.ending(),
             Some(e) => self.ending().also(format!(
-                "the run could not be sealed: {:#}",
+                "{}: {:#}",
+                end_reason::NOT_SEALED,
                 anyhow::Error::from(e)
             )),
         };

@@ -1,9 +1,14 @@
-//! The sealer: which ended run is sealed next, and the thread that seals it. Runs are sealed one at a time. `seal.rs`
-//! implements sealing. The sealer does not know when sealing may begin.
+//! The sealer: which ended run is sealed next, and the thread that seals it. Runs are sealed one at a time. A run that could not be
+//! sealed completely is sealed again after a pause. `seal.rs` implements sealing. The sealer does not know when sealing may begin.
 
 pub(crate) mod seal;
 
-use std::{collections::VecDeque, future::pending, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    future::pending,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use regatta_types::RunId;
 use tokio::{
@@ -21,11 +26,25 @@ use super::{
     },
 };
 
+/// The pause before a run is sealed again, and the longest one: each failure doubles it.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
+
 /// The runs that wait for sealing, and the one that is being sealed.
 #[derive(Debug)]
 pub(crate) struct Sealer {
     waiting: VecDeque<RunId>,
+    /// The runs that could not be sealed completely.
+    retries: BTreeMap<RunId, Retry>,
     thread: Option<SealingThread>,
+}
+
+/// The next attempt to seal a run.
+#[derive(Debug, Clone, Copy)]
+struct Retry {
+    /// `None` while the attempt is under way.
+    at: Option<Instant>,
+    pause: Duration,
 }
 
 /// An event of the sealing thread.
@@ -51,6 +70,7 @@ impl Sealer {
     pub(crate) fn new(waiting: impl IntoIterator<Item = RunId>) -> Self {
         Self {
             waiting: waiting.into_iter().collect(),
+            retries: BTreeMap::new(),
             thread: None,
         }
     }
@@ -60,17 +80,43 @@ impl Sealer {
         self.waiting.push_back(run);
     }
 
+    /// Notes whether a run must be sealed again. This does not delay the next run.
+    pub(crate) fn settle(&mut self, run: RunId, needs_sealing: bool, now: Instant) {
+        if !needs_sealing {
+            self.retries.remove(&run);
+            return;
+        }
+        let pause = match self.retries.get(&run) {
+            Some(last) => last.pause.saturating_mul(2).min(MAX_PAUSE),
+            None => FIRST_PAUSE,
+        };
+        let at = Some(now + pause);
+        self.retries.insert(run, Retry { at, pause });
+        tracing::warn!("run {run}: sealed again in {} s", pause.as_secs());
+    }
+
+    /// Returns the time of the next attempt to seal a run again.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let attempts = self.retries.values().filter_map(|retry| retry.at);
+        attempts.min().filter(|_| self.thread.is_none())
+    }
+
     /// Returns whether no run is being sealed or waits for it.
     pub(crate) fn is_idle(&self) -> bool {
         self.thread.is_none() && self.waiting.is_empty()
     }
 
     /// Removes and returns the run to seal next. Returns `None` while another one is being sealed.
-    pub(crate) fn take_next(&mut self) -> Option<RunId> {
+    pub(crate) fn take_next(&mut self, now: Instant) -> Option<RunId> {
         if self.thread.is_some() {
             return None;
         }
-        self.waiting.pop_front()
+        self.waiting.pop_front().or_else(|| {
+            let mut retries = self.retries.iter_mut();
+            let (run, retry) = retries.find(|(_, retry)| retry.at.is_some_and(|at| at <= now))?;
+            retry.at = None;
+            Some(*run)
+        })
     }
 
     /// Starts sealing a run on its own thread.
@@ -139,6 +185,7 @@ impl SealRequest {
             dir: run.dir().clone(),
             identity: Arc::clone(device.identity()),
             already_sealed: job.sealed && job.unsealed_files.is_empty(),
+            failed_files: job.unsealed_files.clone(),
             listed_evidence: EVIDENCE
                 .parse()
                 .ok()

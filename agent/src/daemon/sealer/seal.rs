@@ -35,6 +35,8 @@ pub(crate) struct SealRequest {
     pub(crate) identity: Arc<DeviceIdentity>,
     /// Whether the run was sealed completely before. The files are then only hashed again.
     pub(crate) already_sealed: bool,
+    /// The files that an earlier sealing could not flush or read.
+    pub(crate) failed_files: Vec<StreamName>,
     /// SHA-256 of the evidence that was listed before, if any. The coordinator may have it, so its bytes must not
     /// change.
     pub(crate) listed_evidence: Option<[u8; 32]>,
@@ -98,7 +100,12 @@ fn seal_into(
     };
     let mut on_disk = OnDisk::new();
     for name in names {
-        match flush(&request.dir, &name) {
+        let flushed = if request.failed_files.contains(&name) {
+            write_again(&request.dir, &name)
+        } else {
+            flush(&request.dir, &name)
+        };
+        match flushed {
             Ok(length) => on_disk.push((name, length)),
             // The file is not hashed: a second flush may report success although the disk has other bytes.
             Err(source) => defer(name.clone(), Unflushed { stream: name, source }.into()),
@@ -177,7 +184,7 @@ fn settled_evidence(request: &SealRequest) -> Result<Option<Vec<u8>>, SealError>
 /// Reads a small file of the run. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// When the file exists but cannot be read. Sealing then fails and is repeated at the next start.
+/// When the file exists but cannot be read. Sealing then fails and is repeated after a pause.
 fn read_own(dir: &RunDir, name: &str) -> Result<Option<Vec<u8>>, SealError> {
     match fs::read(dir.files().join(name)) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -187,6 +194,18 @@ fn read_own(dir: &RunDir, name: &str) -> Result<Option<Vec<u8>>, SealError> {
             source,
         }),
     }
+}
+
+/// Replaces a file that could not be flushed or read by a flushed copy, and returns its length. After a failed flush, the system may
+/// regard the pages as written, so that another flush proves nothing.
+fn write_again(dir: &RunDir, name: &StreamName) -> io::Result<u64> {
+    let mut from = dir.open(name)?;
+    let mut length = 0;
+    AtomicFile::new(&dir.files().join(name.as_str())).write_with(|to| {
+        length = io::copy(&mut from, to)?;
+        Ok(())
+    })?;
+    Ok(length)
 }
 
 /// Flushes a file and returns its length.

@@ -57,6 +57,32 @@ fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
 }
 
 #[test]
+fn an_engine_in_the_directory_of_another_one_is_built_again() {
+    let place = Place::fake(&[]);
+    let build = ["build", "--onnx", "digits.onnx"];
+    let first = place.json(&build, 0);
+    let directory = place.only_engine();
+    let kept = directory.with_extension("kept");
+    fs::rename(&directory, &kept).unwrap();
+    let other_build = ["build", "--onnx", "digits.onnx", "--workspace-mib", "64"];
+    let other = place.json(&other_build, 0);
+    let other_directory = directory.with_file_name(other["key"].as_str().unwrap());
+    assert_ne!(other["key"], first["key"]);
+    fs::remove_dir_all(&other_directory).unwrap();
+    fs::rename(&kept, &other_directory).unwrap();
+    let again = place.engine(&other_build);
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    let output = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(
+        output.contains("has an engine with another manifest; building it again"),
+        "{output}"
+    );
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&fs::read(other_directory.join("engine.json")).unwrap()).unwrap();
+    assert_eq!(manifest["manifest"], other["manifest"]);
+}
+
+#[test]
 fn an_engine_that_was_damaged_is_built_again() {
     let place = Place::fake(&[]);
     let build = ["build", "--onnx", "digits.onnx"];

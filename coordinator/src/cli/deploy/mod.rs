@@ -4,6 +4,7 @@
 mod board_error;
 mod hidden_input;
 mod hosts;
+mod maintenance_hold;
 mod packages;
 mod prompt;
 mod rollout;

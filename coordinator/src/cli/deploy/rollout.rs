@@ -11,7 +11,7 @@ use regatta_types::{DeviceId, documents::EndCause};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoardError, BoardResult, BoardWork, Results, Task, all, sentence,
+    BoardError, BoardResult, BoardWork, Results, Task, all, maintenance_hold, sentence,
     waves::{Failures, Portion},
 };
 use crate::{
@@ -189,12 +189,28 @@ impl Rollout<'_> {
         };
         let begun = self.store().begin_rollout_attempt(rollout, job.device);
         begun.map_err(DeployError::from)?;
-        let result = match self.is_busy(job.device)? {
-            true => Err(BoardError::Busy),
-            false => work(job.task),
-        };
+        let result = self.upgrade_unless_busy(job, work);
         if let Err(error) = &result {
             self.fail(job, error)?;
+        }
+        result
+    }
+
+    /// Upgrades a device that has no run. It gets none meanwhile.
+    fn upgrade_unless_busy(&self, job: &Job<'_>, work: &BoardWork<'_>) -> Result<DeployOutcome, BoardError> {
+        if self.is_busy(job.device)? {
+            return Err(BoardError::Busy);
+        }
+        // A store of its own, because the shared one is locked by one device at a time.
+        let store = Store::open(&self.workspace.database()).map_err(DeployError::from)?;
+        let is_held = maintenance_hold::begin(job.device, &store).map_err(DeployError::from)?;
+        let result = match self.is_busy(job.device) {
+            Ok(true) => Err(BoardError::Busy),
+            Ok(false) => work(job.task),
+            Err(error) => Err(error),
+        };
+        if is_held {
+            maintenance_hold::end(job.device, &store).map_err(DeployError::from)?;
         }
         result
     }

@@ -192,7 +192,11 @@ fn judge(
 /// A program's command: Regatta's own for this role, or Python with the official one.
 fn command_of(own_role: Option<&str>, python: &Path, official: &Path) -> io::Result<Vec<OsString>> {
     Ok(match own_role {
-        Some(role) => vec![std::env::current_exe()?.into(), "power".into(), role.into()],
+        Some(role) => vec![
+            regatta_fsutil::own_program::own_program()?.into(),
+            "power".into(),
+            role.into(),
+        ],
         None => vec![python.into(), official.into()],
     })
 }

@@ -55,7 +55,8 @@ impl PowerRehearsal {
             }
             _ => {}
         }
-        let program = std::env::current_exe().context("this program's own file is not known")?;
+        let program =
+            regatta_fsutil::own_program::own_program().context("this program's own file is not known")?;
         let output = Command::new(program)
             .args(["--format", "json", "power", "simulate", "--power-dev"])
             .arg(power_dev)

@@ -16,12 +16,16 @@ case $scope in
         keep=/usr/lib/regatta-agent
         [ -x "$keep/previous/regatta-agent" ] || exit 3
         cp -p "$keep/previous/regatta-agent" "$program.old" && sync "$program.old" && mv -f "$program.old" "$program" || exit 1
-        unit=regatta-agent.service
-        if [ -f "$keep/previous/$unit" ]; then cp -p "$keep/previous/$unit" "/lib/systemd/system/$unit"; fi
-        helper=/usr/libexec/regatta-state
-        if [ -f "$keep/previous/regatta-state" ]; then
-            cp -p "$keep/previous/regatta-state" "$helper.old" && sync "$helper.old" && mv -f "$helper.old" "$helper"
-        fi
+        # A unit or helper that the previous version did not have would run beside it.
+        units=/lib/systemd/system
+        for part in "$units/regatta-agent.service" "$units/regatta-state.socket" "$units/regatta-state@.service" /usr/libexec/regatta-state; do
+            kept=$keep/previous/${part##*/}
+            if [ -f "$kept" ]; then
+                cp -p "$kept" "$part.old" && sync "$part.old" && mv -f "$part.old" "$part"
+            else
+                rm -f "$part"
+            fi
+        done
         # Shims and plug-ins are of the program's version, and all that lay there were kept.
         rm -f /usr/lib/regatta/libregatta_*
         for kept in "$keep"/previous/libregatta_*; do

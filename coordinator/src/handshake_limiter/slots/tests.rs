@@ -1,5 +1,7 @@
 //! Tests of slots for handshakes and of their queue.
 
+use tokio::time::timeout;
+
 use super::*;
 
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -50,10 +52,10 @@ async fn a_full_queue_refuses_the_oldest_of_the_network_with_the_most() {
     assert!(timeout(a_moment, &mut quiet).await.is_err(), "it waits");
     assert!(waiting.remove(0).await.is_none(), "another network has room");
     assert!(slot.free());
-    let (quiet, _) = quiet.await.unwrap();
-    drop(quiet);
     let (last, _) = waiting.remove(0).await.unwrap();
     drop(last);
+    let (quiet, _) = quiet.await.unwrap();
+    drop(quiet);
     let state = slots.lock();
     assert_eq!((state.running, state.waiting, state.networks.len()), (0, 0, 0));
 }
@@ -65,4 +67,31 @@ async fn a_slot_is_lost_or_freed_and_never_both() {
     let (second, _second) = slots.enter(HERE).await.unwrap();
     let (_other, _eviction) = slots.enter(other(1)).await.unwrap();
     assert!(first.free() && !second.free());
+}
+
+#[tokio::test]
+async fn the_newest_goes_first_once_the_oldest_has_waited_for_long() {
+    let slots = HandshakeSlots::new(1, 8);
+    let (held, _eviction) = slots.enter(HERE).await.unwrap();
+    // Progress, so that nobody takes the slot.
+    let progress = Arc::clone(&slots.lock().networks[&HERE].running[0].progress);
+    let mut oldest = Box::pin(slots.enter(HERE));
+    for _ in 0..12 {
+        progress.store(u64::MAX, Ordering::Relaxed);
+        assert!(timeout(CHECK, &mut oldest).await.is_err(), "it waits");
+    }
+    let mut newest = Box::pin(slots.enter(HERE));
+    assert!(
+        timeout(Duration::from_millis(1), &mut newest).await.is_err(),
+        "it waits"
+    );
+    drop(held);
+    let _newest = timeout(Duration::from_millis(1), &mut newest)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(
+        timeout(Duration::from_millis(1), &mut oldest).await.is_err(),
+        "it waits"
+    );
 }

@@ -49,7 +49,11 @@ impl Programs {
                 let copy = PowerDev::elsewhere(copy.as_ref(), Default::default(), Vec::new());
                 vec![python.into(), official(&copy)]
             }
-            Self::Own => vec![std::env::current_exe()?.into(), "power".into(), role.into()],
+            Self::Own => vec![
+                regatta_fsutil::own_program::own_program()?.into(),
+                "power".into(),
+                role.into(),
+            ],
         })
     }
 }

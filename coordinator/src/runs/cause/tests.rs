@@ -204,3 +204,28 @@ fn a_finished_run_is_judged_by_its_outcome() {
         assert_eq!(cause_of_end(&end), *cause, "{outcome:?}");
     }
 }
+
+/// What an operator gives up after a fault of the device's disk still counts against the device.
+#[test]
+fn a_run_that_its_device_could_not_seal_is_the_devices_failure_whoever_gives_it_up() {
+    let reason = "the run could not be sealed: mlperf_log_detail.txt cannot be flushed to disk: Input/output error (os error 5)";
+    let end = RunEnd {
+        phase: RunPhase::Failed,
+        reason: Some(reason),
+        is_lost: true,
+        abandoned: Some("given up by the user: evidence.json of run 1"),
+        expects_verdict: true,
+        outcome: None,
+    };
+    assert_eq!(cause_of_end(&end), Some(EndCause::Device));
+    let in_limit = RunEnd {
+        abandoned: Some("the device could not seal the run within its limit of 60 s"),
+        ..end
+    };
+    assert_eq!(cause_of_end(&in_limit), Some(EndCause::Device));
+    let workload = RunEnd {
+        reason: Some("the run could not be sealed: the engine refused the model"),
+        ..end
+    };
+    assert_eq!(cause_of_end(&workload), Some(EndCause::Operator));
+}

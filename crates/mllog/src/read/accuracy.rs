@@ -10,6 +10,9 @@ use super::{
     scan::{AccuracyScanner, Field},
 };
 
+/// The longest response that is kept unless [`AccuracyReader::with_max_response`] says otherwise, in bytes: one segmented volume.
+pub const MAX_RESPONSE: u64 = 256 << 20;
+
 /// One logged response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccuracyEntry {
@@ -36,6 +39,9 @@ pub struct AccuracyEntry {
 #[derive(Debug)]
 pub struct AccuracyReader<R> {
     scanner: AccuracyScanner<R>,
+    max_response: u64,
+    /// Whether an entry was too long, which the scanner does not notice.
+    has_failed: bool,
 }
 
 impl<R: Read> AccuracyReader<R> {
@@ -43,7 +49,16 @@ impl<R: Read> AccuracyReader<R> {
     pub fn new(input: R) -> Self {
         Self {
             scanner: AccuracyScanner::new(input),
+            max_response: MAX_RESPONSE,
+            has_failed: false,
         }
+    }
+
+    /// Sets the longest response that is kept, in bytes. A longer one ends the reader with [`AccuracyLogError::TooLong`].
+    #[must_use]
+    pub const fn with_max_response(mut self, bytes: u64) -> Self {
+        self.max_response = bytes;
+        self
     }
 
     /// Returns the number of the last entry, from 1; 0 before the first.
@@ -60,10 +75,26 @@ impl<R: Read> AccuracyReader<R> {
 
     fn read(&mut self) -> Result<Option<AccuracyEntry>, AccuracyLogError> {
         let (mut data, mut token) = (Vec::new(), Vec::new());
-        let scanned = self.scanner.next_fields(|field, digits| match field {
-            Field::Data => decode(digits, &mut data),
-            Field::TokenData => decode(digits, &mut token),
+        let limit = self.max_response;
+        let scanned = self.scanner.next_fields(|field, digits| {
+            let bytes = match field {
+                Field::Data => &mut data,
+                Field::TokenData => &mut token,
+            };
+            // The rest of a longer response is only scanned.
+            if bytes.len() as u64 <= limit {
+                decode(digits, bytes);
+            }
         })?;
+        if let Some(entry) = scanned.filter(|entry| entry.bytes.max(entry.token_bytes.unwrap_or(0)) > limit) {
+            self.has_failed = true;
+            return Err(AccuracyLogError::TooLong {
+                entry: self.entry_number(),
+                offset: entry.offset,
+                bytes: entry.bytes.max(entry.token_bytes.unwrap_or(0)),
+                limit,
+            });
+        }
         Ok(scanned.map(|entry| AccuracyEntry {
             seq_id: entry.seq_id,
             qsl_idx: entry.qsl_idx,
@@ -78,6 +109,9 @@ impl<R: Read> Iterator for AccuracyReader<R> {
     type Item = Result<AccuracyEntry, AccuracyLogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
         self.read().transpose()
     }
 }

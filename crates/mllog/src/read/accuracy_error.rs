@@ -32,6 +32,20 @@ pub enum AccuracyLogError {
         #[source]
         source: JsonFault,
     },
+    /// A response is longer than any of the benchmark.
+    #[error(
+        "entry {entry} of the accuracy log has a response of {bytes} bytes (byte {offset}): the maximum is {limit} bytes"
+    )]
+    TooLong {
+        /// The number of the entry.
+        entry: u64,
+        /// The offset of the entry.
+        offset: u64,
+        /// The length of the response.
+        bytes: u64,
+        /// The maximum length.
+        limit: u64,
+    },
     /// The byte after an entry is neither `,` nor `]`.
     #[error("after entry {entry} of the accuracy log is neither `,` nor `]` (byte {offset}, line {line})")]
     Separator {

@@ -9,6 +9,11 @@ use super::{
     detail_value::Value,
 };
 
+/// The maximum size of a log that is kept in memory, in bytes. The largest published ones have 2 MiB.
+const MAX_BYTES: u64 = 64 << 20;
+/// The maximum number of records that are kept.
+const MAX_RECORDS: usize = 500_000;
+
 /// All records of a detail log, in file order.
 #[derive(Debug, Clone, Default)]
 pub struct DetailLog {
@@ -21,12 +26,28 @@ impl DetailLog {
     /// Reads a log to its end.
     ///
     /// # Errors
-    /// Returns the error of the first line that cannot be read. To see all errors, iterate with [`DetailReader`].
+    /// Returns the error of the first line that cannot be read, or [`DetailError::TooLarge`]. To see all errors, or to read a log of any
+    /// size, iterate with [`DetailReader`].
     pub fn read(input: impl BufRead) -> Result<Self, DetailError> {
+        let mut input = input.take(MAX_BYTES);
+        let log = Self::read_limited(&mut input);
+        // The limit may have cut a record.
+        if input.limit() == 0 {
+            return Err(DetailError::TooLarge { limit: "64 MiB" });
+        }
+        log
+    }
+
+    fn read_limited(input: impl BufRead) -> Result<Self, DetailError> {
         let mut reader = DetailReader::new(input);
         let mut log = Self::default();
         for record in &mut reader {
             let record = record?;
+            if log.records.len() == MAX_RECORDS {
+                return Err(DetailError::TooLarge {
+                    limit: "500,000 records",
+                });
+            }
             log.by_key
                 .entry(record.key.clone())
                 .or_default()

@@ -4,7 +4,15 @@
 //! or map: it removes the last character as if it were a comma. The intended value is read, and the deviation is named, because
 //! the official parsers fail on some of them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
+
+/// The maximum number of values in the lists and maps of one record. The largest loaded set has 200,000.
+const MAX_ITEMS: usize = 2_000_000;
 
 /// The value of a detail record.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,23 +118,83 @@ impl Value {
     }
 }
 
-impl From<serde_json::Value> for Value {
-    fn from(json: serde_json::Value) -> Self {
-        match json {
-            serde_json::Value::Null => Self::Null,
-            serde_json::Value::Bool(value) => Self::Bool(value),
-            serde_json::Value::Number(number) => number
-                .as_u64()
-                .map(Self::Unsigned)
-                .or_else(|| number.as_i64().map(Self::Signed))
-                .unwrap_or_else(|| Self::Float(number.as_f64().unwrap_or(f64::NAN))),
-            serde_json::Value::String(text) => Self::Text(text),
-            serde_json::Value::Array(values) => Self::List(values.into_iter().map(Self::from).collect()),
-            serde_json::Value::Object(map) => Self::Map(
-                map.into_iter()
-                    .map(|(key, value)| (key, Self::from(value)))
-                    .collect(),
-            ),
-        }
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut left = MAX_ITEMS;
+        ValueSeed(&mut left).deserialize(deserializer)
     }
+}
+
+/// Reads a value directly into its final form, and counts the values in its lists and maps. A value in memory is many times as large as its
+/// text, for example `0,`.
+struct ValueSeed<'a>(&'a mut usize);
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Unsigned(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(u64::try_from(value).map_or(Value::Signed(value), Value::Unsigned))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Float(value))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Text(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(Value::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = items.next_element_seed(ValueSeed(self.0))? {
+            count_item(self.0)?;
+            values.push(value);
+        }
+        Ok(Value::List(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut values = BTreeMap::new();
+        while let Some(key) = fields.next_key()? {
+            let value = fields.next_value_seed(ValueSeed(self.0))?;
+            count_item(self.0)?;
+            values.insert(key, value);
+        }
+        Ok(Value::Map(values))
+    }
+}
+
+fn count_item<E: de::Error>(left: &mut usize) -> Result<(), E> {
+    *left = left
+        .checked_sub(1)
+        .ok_or_else(|| E::custom(format_args!("the value has more than {MAX_ITEMS} parts")))?;
+    Ok(())
 }

@@ -2,9 +2,6 @@
 
 use std::io::{self, BufRead, Read};
 
-/// The longest line that is read, in bytes. A loaded set of the largest data set (200,000 indices) has under 2 MiB.
-const LONGEST_LINE: u64 = 64 << 20;
-
 /// The error if a line cannot be read. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -26,11 +23,13 @@ pub enum LineError {
         /// The first invalid byte, from 1.
         column: usize,
     },
-    /// The line is longer than 64 MiB.
-    #[error("line {line} is longer than 64 MiB")]
+    /// The line is longer than those that LoadGen writes.
+    #[error("line {line} is longer than {limit} KiB", limit = limit >> 10)]
     TooLong {
         /// The number of the line.
         line: u64,
+        /// The maximum length in bytes.
+        limit: u64,
     },
 }
 
@@ -38,14 +37,17 @@ pub enum LineError {
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     input: R,
+    /// The maximum length of a line in bytes.
+    limit: u64,
     line: u64,
     failed: bool,
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn new(input: R) -> Self {
+    pub(super) fn new(input: R, limit: u64) -> Self {
         Self {
             input,
+            limit,
             line: 0,
             failed: false,
         }
@@ -58,15 +60,15 @@ impl<R: BufRead> Lines<R> {
 
     fn read(&mut self) -> Result<Option<String>, LineError> {
         self.line += 1;
-        let line = self.line;
+        let (line, limit) = (self.line, self.limit);
         let mut bytes = Vec::new();
-        let read = (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut bytes);
+        let read = (&mut self.input).take(limit).read_until(b'\n', &mut bytes);
         read.map_err(|source| LineError::Io { line, source })?;
         if bytes.is_empty() {
             return Ok(None);
         }
-        if bytes.len() as u64 == LONGEST_LINE && bytes.last() != Some(&b'\n') {
-            return Err(LineError::TooLong { line });
+        if bytes.len() as u64 == limit && bytes.last() != Some(&b'\n') {
+            return Err(LineError::TooLong { line, limit });
         }
         for end in [b'\n', b'\r'] {
             if bytes.last() == Some(&end) {

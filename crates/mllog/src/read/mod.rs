@@ -2,9 +2,9 @@
 //!
 //! | file | reader | in memory |
 //! |---|---|---|
-//! | `mlperf_log_summary.txt` | [`Summary`] | the whole file (two pages of text) |
-//! | `mlperf_log_detail.txt` | [`DetailReader`], collected: [`DetailLog`] | a line; collected: all records |
-//! | `mlperf_log_accuracy.json` | [`AccuracyReader`] | one buffer and one entry |
+//! | `mlperf_log_summary.txt` | [`Summary`] | the whole file (at most 1 MiB) |
+//! | `mlperf_log_detail.txt` | [`DetailReader`], collected: [`DetailLog`] | a line; collected: all records (at most 64 MiB) |
+//! | `mlperf_log_accuracy.json` | [`AccuracyReader`] | one buffer and one entry (at most 256 MiB, or as the caller says) |
 //! | the same, without its responses | [`AccuracyScanner`] | one buffer |
 //! | `mlperf_log_trace.json` | [`TraceReader`] | a line |
 //!
@@ -26,7 +26,7 @@ mod summary_error;
 mod trace;
 mod window;
 
-pub use accuracy::{AccuracyEntry, AccuracyReader};
+pub use accuracy::{AccuracyEntry, AccuracyReader, MAX_RESPONSE};
 pub use accuracy_error::AccuracyLogError;
 pub use detail::{DetailError, DetailReader, DetailRecord};
 pub use detail_log::DetailLog;

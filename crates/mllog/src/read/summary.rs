@@ -9,6 +9,9 @@ use regatta_types::{Mode, Scenario};
 
 use super::{lines::Lines, summary_error::SummaryError};
 
+/// The maximum size of a summary in bytes. LoadGen's have under 8 KiB.
+pub(super) const MAX_SUMMARY: u64 = 1 << 20;
+
 /// LoadGen's verdict on a performance run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -107,9 +110,13 @@ impl Summary {
     pub fn read(input: impl BufRead) -> Result<Self, SummaryError> {
         let mut summary = Self::default();
         let mut section = Section::Head;
-        let mut lines = Lines::new(input);
+        let mut input = input.take(MAX_SUMMARY + 1);
+        let mut lines = Lines::new(&mut input, MAX_SUMMARY + 1);
         while let Some(text) = lines.next().transpose()? {
             section = summary.take(section, text.trim_end(), lines.number())?;
+        }
+        if input.limit() == 0 {
+            return Err(SummaryError::TooLarge);
         }
         if summary.verdict.is_none() && summary.errors.is_none() {
             return Err(SummaryError::NothingKnown);

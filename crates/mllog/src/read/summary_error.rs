@@ -2,7 +2,7 @@
 
 use regatta_types::UnknownWord;
 
-use super::lines::LineError;
+use super::{lines::LineError, summary::MAX_SUMMARY};
 
 /// The error if a summary cannot be read. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,9 @@ pub enum SummaryError {
     /// A line cannot be read as text.
     #[error("the summary cannot be parsed")]
     Line(#[from] LineError),
+    /// The file is larger than a summary.
+    #[error("the summary is larger than {} MiB", MAX_SUMMARY >> 20)]
+    TooLarge,
     /// The scenario or mode is not one of LoadGen's.
     #[error("line {line} of the summary names none of LoadGen's words")]
     Word {

@@ -12,6 +12,9 @@ use super::{
     lines::{LineError, Lines},
 };
 
+/// The longest line that is read, in bytes. An event has a few hundred.
+const MAX_LINE: u64 = 1 << 20;
+
 /// An event as LoadGen's tracer writes it. Times are in microseconds since the start of the trace.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(expecting = "an event")]
@@ -89,7 +92,7 @@ impl<R: BufRead> TraceReader<R> {
     /// Creates a reader of `input`.
     pub fn new(input: R) -> Self {
         Self {
-            lines: Lines::new(input),
+            lines: Lines::new(input, MAX_LINE),
             place: Place::Start,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, fs::File, path::Path};
 
-use regatta_mllog::read::{AccuracyReader, accuracy_file};
+use regatta_mllog::read::{AccuracyReader, MAX_RESPONSE, accuracy_file};
 use regatta_types::benchmark::{Benchmark, Metric, Prep, SlidingWindows, Squad, SummaryFiles};
 
 use super::{
@@ -236,11 +236,15 @@ pub fn measure(
     })
 }
 
-fn open(log: &Path) -> Result<AccuracyReader<File>, MeasureError> {
-    accuracy_file(log).map_err(|source| MeasureError::Open {
+/// The longest response of a benchmark whose responses are not volumes, in bytes. The detections of an image have up to 30 KiB.
+const MAX_SMALL_RESPONSE: u64 = 1 << 20;
+
+fn open(log: &Path, max_response: u64) -> Result<AccuracyReader<File>, MeasureError> {
+    let reader = accuracy_file(log).map_err(|source| MeasureError::Open {
         path: log.to_owned(),
         source,
-    })
+    })?;
+    Ok(reader.with_max_response(max_response))
 }
 
 fn measure_top1(
@@ -257,7 +261,7 @@ fn measure_top1(
         benchmark: name(),
         source,
     })?;
-    let entries = open(log)?;
+    let entries = open(log, MAX_SMALL_RESPONSE)?;
     top1(entries, &map, label_type).map_err(|source| MeasureError::Log {
         path: log.to_owned(),
         source,
@@ -275,7 +279,7 @@ fn measure_squad(
         benchmark: benchmark.name.clone(),
         source,
     })?;
-    let entries = open(log)?;
+    let entries = open(log, MAX_SMALL_RESPONSE)?;
     let dtype = dtype.unwrap_or(LabelType::Float32);
     squad(benchmark, kind, &source, entries, dtype).map_err(|source| MeasureError::Answers {
         path: log.to_owned(),
@@ -299,7 +303,7 @@ fn measure_detection(
         benchmark: benchmark.name.clone(),
         source,
     })?;
-    let entries = open(log)?;
+    let entries = open(log, MAX_SMALL_RESPONSE)?;
     detection(&annotations, benchmark.accuracy.classes, entries).map_err(|source| MeasureError::Detections {
         path: log.to_owned(),
         source,
@@ -323,7 +327,7 @@ fn measure_dice(
         benchmark: name(),
         source,
     })?;
-    let entries = open(log)?;
+    let entries = open(log, MAX_RESPONSE)?;
     dice(entries, &names, directory, windows.classes).map_err(|source| MeasureError::Segmentations {
         path: log.to_owned(),
         source,
@@ -359,7 +363,7 @@ fn measure_speech(
         benchmark: name(),
         source,
     })?;
-    let entries = open(log)?;
+    let entries = open(log, MAX_SMALL_RESPONSE)?;
     speech(entries, &transcripts, symbol_type, &rules).map_err(|source| MeasureError::Speech {
         path: log.to_owned(),
         source,
@@ -387,7 +391,7 @@ fn measure_summaries(
         tokens: TokenTexts::read(&scratch.join(&files.tokenizer))?,
         model: SentenceModel::read(&scratch.join(&files.sentences))?,
     };
-    let entries = open(log)?;
+    let entries = open(log, MAX_SMALL_RESPONSE)?;
     judge
         .judge(entries, token_type)
         .map_err(|source| MeasureError::Summaries {

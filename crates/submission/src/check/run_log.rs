@@ -21,7 +21,9 @@ use crate::tree::Tree;
 /// The prefix of a record.
 const MARKER: &[u8] = b":::MLLOG ";
 /// The longest line that is read into memory, in bytes. LoadGen's lines are shorter.
-const LONGEST_LINE: usize = 64 << 20;
+const LONGEST_LINE: usize = 16 << 20;
+/// The longest record that is kept, in bytes. LoadGen's have at most a few hundred, except lists, which are not kept.
+const MAX_KEPT: usize = 16 << 10;
 /// The longest line end that is kept, in bytes. LoadGen's have at most a few hundred.
 const LONGEST_TAIL: usize = 4096;
 /// The number of errors and unreadable lines that are kept. Further ones are only counted.
@@ -133,7 +135,7 @@ impl RunLog {
                 break;
             };
             if bytes.len() == LONGEST_LINE && !bytes.ends_with(b"\n") {
-                log.unread(line, "the line is longer than 64 MiB".to_owned());
+                log.unread(line, "the line is longer than 16 MiB".to_owned());
                 break;
             }
             log.line_of(line, bytes);
@@ -144,6 +146,9 @@ impl RunLog {
     fn line_of(&mut self, line: u64, bytes: &[u8]) {
         self.has_lines = true;
         let json = bytes.strip_prefix(MARKER);
+        if bytes.len() > MAX_KEPT && json.is_some_and(|json| !is_list(json)) {
+            return self.unread(line, format!("the record is longer than {} KiB", MAX_KEPT >> 10));
+        }
         let is_plain = json.is_some_and(|json| self.plain(line, json).is_some());
         if !is_plain && std::str::from_utf8(bytes).is_err() {
             return self.unread(line, "the line is no UTF-8 text".to_owned());
@@ -314,6 +319,15 @@ impl RunLog {
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         self.value(key)?.as_bool()
     }
+}
+
+/// Returns whether a record's value is a list or a map.
+fn is_list(json: &[u8]) -> bool {
+    if let Some(plain) = plain_line::take(json, &[]) {
+        return plain.is_bulk() && plain.key.len() <= MAX_KEPT;
+    }
+    let record = serde_json::from_slice::<Record<'_>>(json);
+    record.is_ok_and(|record| matches!(record.value, Scalar::Bulk) && record.key.len() <= MAX_KEPT)
 }
 
 fn push<T>(list: &mut Vec<T>, item: T) {

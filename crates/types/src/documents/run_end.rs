@@ -87,6 +87,8 @@ pub mod end_reason {
     pub const NOT_STARTED_IN_LIMIT: &str = "the run did not start within its limit";
     /// The device did not abort a run that reached its limit. The coordinator gave it up.
     pub const LIMIT_IGNORED: &str = "the device did not abort the run, which reached its limit";
+    /// The device could not seal a failed run within the run's limit. The coordinator gave it up.
+    pub const NOT_SEALED_IN_LIMIT: &str = "the device could not seal the run within its limit";
     /// There is too little disk space for the run.
     pub const NO_SPACE: &str = "the device cannot keep the run";
     /// The download of the assets cannot start.
@@ -99,6 +101,9 @@ pub mod end_reason {
     pub const STATE_UNWATCHED: &str = "the device's state cannot be watched";
     /// The thread that guards the device's state ended.
     pub const GUARD_ENDED: &str = "the device's state guard ended early";
+    /// The coordinator set the run aside, because judging its files ended the coordinator's process twice.
+    pub const JUDGING_ENDED: &str =
+        "set aside: the coordinator ended twice while it judged the files of this run";
     /// The run process cannot be started.
     pub const NO_PROCESS: &str = "the run process cannot be started";
     /// The run process cannot be recorded on disk.
@@ -129,6 +134,8 @@ pub mod end_reason {
     pub const ASSETS_TOO_LARGE: &str = "MiB of assets are missing and";
     /// A part: the device has no model or samples of the benchmark.
     pub const NO_BENCHMARK_FILES: &str = "needs the benchmark's files";
+    /// A part: the device could not flush, read or sign the run's files yet.
+    pub const NOT_SEALED: &str = "the run could not be sealed";
     /// A part: written bytes may not be on disk.
     pub const UNFLUSHED: &str = "cannot be flushed to disk";
     /// A signal killed the run process; its number follows.

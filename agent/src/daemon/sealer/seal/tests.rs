@@ -14,6 +14,7 @@ fn request(root: &std::path::Path) -> SealRequest {
         dir,
         identity: Arc::new(DeviceIdentity::load_or_create(&root.join("device.key")).unwrap()),
         already_sealed: false,
+        failed_files: Vec::new(),
         listed_evidence: None,
         outcome: RunState {
             phase: RunPhase::Draining,

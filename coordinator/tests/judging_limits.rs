@@ -1,0 +1,138 @@
+//! Tests of a run whose files would end the coordinator: large logs need a bounded part of the memory, and a run whose judging ends the
+//! process is set aside after the second time.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::{collections::BTreeMap, process::Command, thread::sleep, time::Duration};
+
+use regatta_test_support::strace::Strace;
+use regatta_types::{RunId, documents::RunPhase};
+use support::{
+    Dice,
+    coordinator::Coordinator,
+    delivering::{Faults, SUMMARY},
+    device::SimulatedDevice,
+    eventually,
+};
+
+/// The address space of a coordinator whose memory is limited, in bytes. Its threads' stacks and the allocator reserve a part of it.
+const ADDRESS_SPACE: u64 = 1 << 30;
+
+fn limited(coordinator: &Coordinator) -> Command {
+    let serve = coordinator.regatta(&["serve"]);
+    let mut command = Command::new("prlimit");
+    command
+        .arg(format!("--as={ADDRESS_SPACE}"))
+        .arg(serve.get_program());
+    command.args(serve.get_args());
+    // Each thread's arena reserves 64 MiB of addresses.
+    command.env("MALLOC_ARENA_MAX", "2");
+    command
+}
+
+/// Sends the files of a run that has ended.
+fn deliver(device: &mut SimulatedDevice, run: RunId, spec_json: &[u8], large: (&str, Vec<u8>)) {
+    device.tell(run, RunPhase::Running, &[]);
+    let mut files = BTreeMap::from([(large.0.to_owned(), large.1)]);
+    device.seal(run, spec_json, &mut files);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(run, RunPhase::Draining, &names);
+    for (name, content) in &files {
+        device.pour(run, name, content, 1 << 20);
+    }
+    device.tell(run, RunPhase::Done, &names);
+}
+
+#[test]
+fn large_logs_are_recorded_with_a_reason_in_bounded_memory() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve_by(limited(&coordinator));
+    let mut device = coordinator.join(1);
+    let (list, record) = (
+        format!(
+            ":::MLLOG {{\"key\": \"k\", \"value\": [{}], \"metadata\": {{\"is_error\": false}}}}\n",
+            ["0"; 15_000_000].join(",")
+        ),
+        ":::MLLOG {\"key\": \"k\", \"value\": 0, \"metadata\": {\"is_error\": false}}\n".repeat(500_000),
+    );
+    let logs = [
+        (SUMMARY, b"a\n".repeat(24 << 20), "no result"),
+        ("mlperf_log_detail.txt", list.into_bytes(), ""),
+        ("mlperf_log_detail.txt", record.into_bytes(), ""),
+    ];
+    for (name, content, expected) in logs {
+        let run = coordinator.request_run("PerformanceOnly");
+        let (id, spec_json) = device.next_start();
+        deliver(&mut device, id, &spec_json, (name, content));
+        let record = coordinator.record(&run);
+        assert_eq!(record["state"]["phase"], "done", "{record:#}");
+        let not_judged = record["not_judged"].to_string();
+        assert!(not_judged.contains(expected), "{name}: {record:#}");
+        println!("{name}: {not_judged}, {} MiB", coordinator.peak_memory() >> 20);
+    }
+}
+
+/// Whatever ends the process, the third start serves.
+#[test]
+fn a_run_whose_judging_ends_the_process_twice_is_set_aside() {
+    let Some(strace) = Strace::find() else { return };
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let mut device = coordinator.join(1);
+    let run = coordinator.request_run("PerformanceOnly");
+    let (id, spec_json) = device.next_start();
+    device.tell(id, RunPhase::Running, &[]);
+    let mut files = BTreeMap::from([(SUMMARY.to_owned(), support::delivering::VALID.to_vec())]);
+    device.seal(id, &spec_json, &mut files);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(id, RunPhase::Draining, &names);
+    device.deliver(id, &files, Faults::default(), &mut Dice::new(1), |_| {});
+    coordinator.kill();
+    // The process ends whenever it opens the summary.
+    let path = coordinator.path(&format!("runs/{run}/files/{SUMMARY}"));
+    let start = |coordinator: &mut Coordinator| {
+        let serve = coordinator.regatta(&["serve"]);
+        let mut traced = strace.before(
+            serve.get_program().to_str().unwrap(),
+            &[&path],
+            "openat:signal=KILL",
+        );
+        traced.args(serve.get_args());
+        coordinator.serve_by(traced);
+    };
+    for _ in 0..2 {
+        start(&mut coordinator);
+        device.tell(id, RunPhase::Done, &names);
+        eventually("the coordinator to end", 30, || {
+            coordinator.has_ended().then_some(())
+        });
+    }
+    start(&mut coordinator);
+    let record = coordinator.record(&run);
+    let reason = "set aside: the coordinator ended twice while it judged the files of this run";
+    assert_eq!(record["not_judged"][0], reason, "{record:#}");
+    assert_eq!(coordinator.show(&run)["cause"], "workload");
+    // The device's inventory has the run, which does not reopen it.
+    device.say_hello(vec![id]);
+    sleep(Duration::from_secs(2));
+    assert!(!coordinator.has_ended());
+    assert!(coordinator.show(&run)["recorded"].is_string());
+    // The store may be lost later.
+    coordinator.kill();
+    for name in ["regatta.db", "regatta.db-wal", "regatta.db-shm"] {
+        let _ = std::fs::remove_file(coordinator.path(name));
+    }
+    coordinator.json(&["runs", "rebuild"]);
+    start(&mut coordinator);
+    device.say_hello(vec![id]);
+    sleep(Duration::from_secs(2));
+    assert!(!coordinator.has_ended());
+    assert_eq!(coordinator.show(&run)["not_judged"][0], reason);
+    coordinator.json(&["runs", "remove", &run, "--force", "--yes"]);
+    assert!(!coordinator.path(&format!("runs/{run}")).exists());
+    // The next run of the device is judged.
+    coordinator.request_run("PerformanceOnly");
+    device.play(Faults::default(), &mut Dice::new(2));
+}
