@@ -4,14 +4,17 @@
 use std::{
     collections::BTreeMap,
     env,
-    fs::{self, File},
+    fs::File,
     io::{self, BufRead as _, Write as _},
     process::{Child, Command, Stdio},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{runs::Words, workspace::Workspace};
+use crate::{
+    runs::Words,
+    workspace::{Workspace, make_directory},
+};
 
 /// The only line that a session's command reads.
 #[derive(Debug, Serialize, Deserialize)]
@@ -72,7 +75,7 @@ impl PowerJobs {
     pub(super) fn begin(&mut self, job: &PowerJob, meter: &str, workspace: &Workspace) -> io::Result<()> {
         let log = workspace.power_log(&job.session);
         if let Some(directory) = log.parent() {
-            fs::create_dir_all(directory)?;
+            make_directory(directory)?;
         }
         let log = File::create(log)?;
         let line = serde_json::to_string(job)?;
