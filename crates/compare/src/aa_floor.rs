@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(noisy.source(), FloorSource::Unbiased);
         assert!((noisy.share() - AaFloor::LEAST).abs() < 1e-12);
         // More pairs of the same noise around a bias measure it.
-        let many: Vec<f64> = (0..60).map(|n| 0.07 + 0.1 * f64::from(n % 5 - 2)).collect();
+        let many: Vec<f64> = (0..300).map(|n| 0.07 + 0.1 * f64::from(n % 5 - 2)).collect();
         assert_eq!(AaFloor::measured(&many).source(), FloorSource::Bias);
     }
 }
