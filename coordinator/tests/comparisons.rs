@@ -194,7 +194,7 @@ fn equal_sides_are_the_same_and_few_pairs_cannot_tell() {
 #[test]
 fn noisy_runs_of_other_settings_hide_no_difference() {
     let mut filled = FilledStore::new();
-    for number in 0..14 {
+    for number in 0..36 {
         let noise = [0.0, 0.09, -0.04, 0.08, 0.11, 0.0, -0.02, 0.07][number % 8];
         filled.add("9", LATENCY / 10.0 * (1.0 + noise));
     }
