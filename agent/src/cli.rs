@@ -18,7 +18,7 @@ use crate::config_file::ConfigFlag;
 
 /// Runs MLPerf Inference on this device.
 #[derive(Debug, Parser)]
-#[command(name = "regatta-agent", version, propagate_version = true)]
+#[command(name = "regatta-agent", version)]
 pub struct Cli {
     /// The log.
     #[command(flatten)]
@@ -247,6 +247,13 @@ pub(crate) struct EnrollArgs {
     /// The configuration
     #[command(flatten)]
     pub(crate) config: ConfigFlag,
+    /// Rename this device if it is enrolled under another name than the token's
+    #[arg(long)]
+    pub(crate) rename: bool,
+    /// Enroll with a new key, for a device that was removed: the former key, its enrollment and its runs are moved to former-ID in the
+    /// state directory
+    #[arg(long, conflicts_with = "rename")]
+    pub(crate) new_identity: bool,
     /// The token; `-` reads it from standard input, which hides it from process lists
     #[arg(value_name = "TOKEN")]
     pub(crate) token: String,

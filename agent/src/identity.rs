@@ -20,6 +20,9 @@ use ring::{
 };
 use rustls::pki_types::PrivatePkcs8KeyDer;
 
+/// The key's file name in the state directory.
+pub(crate) const KEY_FILE: &str = "device.key";
+
 /// A device's key and id.
 pub(crate) struct DeviceIdentity {
     key: Ed25519KeyPair,

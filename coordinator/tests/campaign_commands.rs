@@ -220,6 +220,65 @@ fn a_campaign_is_paused_continued_and_aborted() {
     );
 }
 
+/// A deadline may have been wrong, or may have seemed to pass by a wrong clock: what was skipped because of it is not lost.
+#[test]
+fn a_deadline_is_moved_and_its_skipped_cells_are_tried_again() {
+    let (mut coordinator, _devices) = with_devices(1);
+    coordinator.kill();
+    let plan = coordinator.plan(&format!(
+        "schema = 1\nname = \"w\"\ndeadline = \"1h\"\n{CELLS}repeat = 3\n"
+    ));
+    coordinator.json(&["campaign", "start", &plan]);
+    let retry = ["campaign", "retry", "w", "--skipped"];
+    let (code, errors) = coordinator.exit(&retry);
+    assert!(
+        code == Some(2) && errors.contains("no cell of campaign w was skipped"),
+        "{errors}"
+    );
+    let passed = "2026-01-01T00:00:00Z";
+    let store = rusqlite::Connection::open(coordinator.path("regatta.db")).unwrap();
+    store
+        .execute_batch(&format!(
+            "UPDATE cells SET state = 'skipped', reason = 'the deadline {passed} passed';
+             UPDATE campaigns SET deadline = '{passed}', ended = '{passed}'"
+        ))
+        .unwrap();
+    let (code, errors) = coordinator.exit(&retry);
+    assert!(
+        code == Some(2) && errors.contains("campaign deadline w --until TIME"),
+        "{errors}"
+    );
+    for (words, problem) in [
+        (&["--until", passed][..], "has passed"),
+        (&["--until", "soon"], "is neither a time"),
+        (&[], "--until"),
+    ] {
+        let (code, errors) = coordinator.exit(&[&["campaign", "deadline", "w"], words].concat());
+        assert!(code == Some(2) && errors.contains(problem), "{words:?}: {errors}");
+    }
+    let moved = coordinator.json(&["campaign", "deadline", "w", "--until", "2h"]);
+    assert_eq!(moved["skipped"], 3, "{moved}");
+    assert!(moved["deadline"].as_str().unwrap() > passed, "{moved}");
+    assert_eq!(coordinator.json(&retry)["retried"], 3);
+    let output = coordinator.output(&["campaign", "status", "w", "--format", "json"]);
+    let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&status["waiting"], &status["skipped"], &status["state"]),
+        (&3.into(), &0.into(), &"running".into()),
+        "{status}"
+    );
+    let removed = coordinator.json(&["campaign", "deadline", "w", "--none"]);
+    assert_eq!(removed["deadline"], serde_json::Value::Null);
+    let log = coordinator.json(&["campaign", "log", "w"]);
+    let log = log["log"].as_array().unwrap();
+    let changes: Vec<&str> = log
+        .iter()
+        .map(|entry| entry["change"].as_str().unwrap())
+        .collect();
+    assert_eq!(changes, ["deadline moved", "retried", "deadline removed"]);
+    assert_eq!(log[0]["deadline"], moved["deadline"]);
+}
+
 #[test]
 fn cells_of_a_drained_device_end_and_are_tried_again_on_request() {
     let (coordinator, devices) = with_devices(1);

@@ -195,27 +195,47 @@ fn a_misspelt_word_is_named_also_before_any_device_has_come() {
     }
 }
 
+const OFFLINE: [&str; 7] = [
+    "run",
+    "--benchmark",
+    "digits",
+    "--scenario",
+    "Offline",
+    "--engine",
+    "null",
+];
+
+/// A command that fails must not leave a request behind: whoever repeats it would measure twice.
 #[test]
-fn without_a_daemon_runs_wait_and_the_user_is_warned() {
+fn without_a_daemon_a_command_that_waits_queues_nothing() {
+    let coordinator = Coordinator::with_a_known_device();
+    let several = [&OFFLINE[..], &["--repeat", "3"]].concat();
+    for words in [&OFFLINE[..], &several] {
+        let (code, printed) = refusal(&coordinator.output(words));
+        assert_eq!(code, Some(3), "{words:?}: {printed}");
+        assert!(
+            printed.contains("nothing was queued")
+                && printed.contains("regatta serve")
+                && printed.contains("--no-wait"),
+            "{words:?}: {printed}"
+        );
+        assert_eq!(
+            coordinator.json(&["runs", "list"])["runs"],
+            serde_json::json!([]),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_daemon_a_run_that_nobody_waits_for_is_queued_and_executed_later() {
     let mut coordinator = Coordinator::with_a_known_device();
-    let (code, printed) = refusal(&coordinator.output(&[
-        "run",
-        "--benchmark",
-        "digits",
-        "--scenario",
-        "Offline",
-        "--engine",
-        "null",
-    ]));
-    assert_eq!(code, Some(3));
-    assert!(
-        printed.contains("queued") && printed.contains("regatta serve"),
-        "{printed}"
-    );
-    let run = coordinator.json(&["runs", "list"])["runs"][0]["run"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let requested = coordinator.output(&[&OFFLINE[..], &["--no-wait", "--format", "json"]].concat());
+    let (code, printed) = refusal(&requested);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("regatta serve"), "{printed}");
+    let requested: serde_json::Value = serde_json::from_slice(&requested.stdout).unwrap();
+    let run = requested["runs"][0]["run"].as_str().unwrap().to_owned();
     // The request is stored, and executed as soon as a coordinator serves.
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 1);
@@ -290,6 +310,101 @@ fn a_workspace_is_served_once() {
     let (code, printed) = refusal(&coordinator.output(&["serve"]));
     assert_eq!(code, Some(3));
     assert!(printed.contains("another daemon"), "{printed}");
+}
+
+/// A path names a place. Whoever goes on writing there after the workspace was moved makes a second lab.
+#[test]
+fn a_workspace_that_is_moved_stops_its_coordinator_and_is_not_split() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let device = coordinator.join(1);
+    let place = coordinator.root().to_owned();
+    let moved = place.with_extension("moved");
+    fs::rename(&place, &moved).unwrap();
+    // As by somebody who does not know of the daemon that serves the former place.
+    let requested = Command::new(env!("CARGO_BIN_EXE_regatta"))
+        .arg("--workspace")
+        .arg(&moved)
+        .args(OFFLINE)
+        .arg("--no-wait")
+        .output()
+        .unwrap();
+    assert!(requested.status.success(), "{requested:?}");
+    let code = coordinator.end();
+    let exists = place.exists();
+    if exists {
+        fs::remove_dir_all(&place).unwrap();
+    }
+    fs::rename(&moved, &place).unwrap();
+    assert!(!exists, "a second workspace was made at the former place");
+    assert_eq!(code, Some(3));
+    let printed = coordinator
+        .printed()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        printed.contains("was moved to") && printed.contains("regatta serve --workspace"),
+        "{printed}"
+    );
+    // Nothing is lost: the run is executed once the workspace is served where it is.
+    drop(device);
+    coordinator.serve();
+    let mut device = coordinator.join(1);
+    device.play(Faults::default(), &mut Dice::new(1));
+    let run = coordinator.json(&["runs", "list"])["runs"][0]["run"].clone();
+    assert_eq!(
+        coordinator.record(run.as_str().unwrap())["delivery"]["complete"],
+        true
+    );
+}
+
+/// `--version` of a subcommand would print the program's version and succeed, although the user meant a round.
+#[test]
+fn only_the_program_itself_has_a_version() {
+    let coordinator = Coordinator::with_a_known_device();
+    for words in [
+        &OFFLINE[..],
+        &["device", "list"],
+        &["campaign", "list"],
+        &["history"],
+    ] {
+        for version in [&["--version", "v6.1"][..], &["--version"], &["-V"]] {
+            let output = coordinator.output(&[words, version].concat());
+            let (code, printed) = refusal(&output);
+            assert_eq!(code, Some(2), "{words:?} {version:?}: {printed}");
+            assert!(printed.contains("unexpected argument"), "{words:?}: {printed}");
+        }
+    }
+    let of_program = coordinator.output(&["--version"]);
+    let printed = String::from_utf8(of_program.stdout).unwrap();
+    assert!(
+        of_program.status.success() && printed.starts_with("regatta 0."),
+        "{printed}"
+    );
+}
+
+/// Such a token looks like any other, and fails on the board only.
+#[test]
+fn a_host_that_no_board_can_reach_is_named_with_the_lab_and_with_each_token() {
+    for (host, is_named) in [("127.0.0.1", true), ("0.0.0.0", true), ("192.0.2.7", false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let regatta = |args: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
+            command
+                .arg("--workspace")
+                .arg(dir.path())
+                .args(args)
+                .output()
+                .unwrap()
+        };
+        for words in [&["init", "--host", host][..], &["device", "add", "boat-1"]] {
+            let (code, printed) = refusal(&regatta(words));
+            assert_eq!(code, Some(0), "{printed}");
+            let problem = format!("no other machine can reach this one as {host}");
+            assert_eq!(printed.contains(&problem), is_named, "{words:?}: {printed}");
+        }
+    }
 }
 
 #[test]

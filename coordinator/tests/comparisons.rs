@@ -190,6 +190,45 @@ fn equal_sides_are_the_same_and_few_pairs_cannot_tell() {
     assert!(report["rows"][0]["more_pairs"].as_u64().unwrap() > 0, "{report}");
 }
 
+/// Runs of other settings may be noisier than the compared ones by far.
+#[test]
+fn noisy_runs_of_other_settings_hide_no_difference() {
+    let mut filled = FilledStore::new();
+    for number in 0..36 {
+        let noise = [0.0, 0.09, -0.04, 0.08, 0.11, 0.0, -0.02, 0.07][number % 8];
+        filled.add("9", LATENCY / 10.0 * (1.0 + noise));
+    }
+    filled.add_pairs(8, 0.05);
+    let report = filled.report(&["set:batch=1", "set:batch=2"]);
+    let row = &report["rows"][0];
+    assert_eq!(row["verdict"], "worse", "{row}");
+    assert_eq!(
+        (&row["floor_origin"], &row["floor_pairs"]),
+        (&json!("no_drift"), &json!(8)),
+        "{row}"
+    );
+}
+
+#[test]
+fn a_drifting_device_has_a_floor_that_says_where_it_comes_from() {
+    let mut filled = FilledStore::new();
+    for number in 0..32 {
+        let batch = if number % 2 == 0 { "1" } else { "2" };
+        filled.add(batch, LATENCY * 1.02_f64.powi(number));
+    }
+    let sides = ["set:batch=1", "set:batch=2"];
+    let (_, printed, _) = filled.compare(&sides);
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        printed.contains("the floor of orin-1 digits SingleStream is the drift from run to run in 16 pairs")
+            && printed.contains("of the compared runs"),
+        "{printed}"
+    );
+    let row = &filled.report(&sides)["rows"][0];
+    assert_eq!(row["floor_origin"], "drift_of_compared_runs", "{row}");
+    assert_eq!(row["verdict"], "same", "{row}");
+}
+
 #[test]
 fn runs_that_do_not_count_are_counted_with_their_reason() {
     let mut filled = FilledStore::new();

@@ -497,6 +497,25 @@ fn the_status_says_what_devices_do_and_what_needs_attention() {
         "{idle}"
     );
     assert_eq!(idle["broker"]["connected"], true);
+    // A wrong letter in a name would cost a visit at a board, also when it has no run.
+    let removal = ["device", "remove", device.id.as_str()];
+    let (code, _, errors) = printed(&coordinator.output(&removal));
+    assert!(
+        code == Some(2)
+            && errors.contains("its key is refused for good")
+            && errors.contains("without a run")
+            && errors.contains("confirm with --yes"),
+        "{errors}"
+    );
+    let (code, text, _) = printed(&coordinator.output(&[&removal[..], &["--dry-run"]].concat()));
+    assert!(
+        code == Some(0) && text.contains("would remove simulated ("),
+        "{text}"
+    );
+    assert_eq!(
+        coordinator.json(&["device", "list"])["devices"][0]["online"],
+        true
+    );
     coordinator.request_run("PerformanceOnly");
     coordinator.request_run("PerformanceOnly");
     let (run, _) = device.next_start();

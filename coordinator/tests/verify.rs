@@ -182,14 +182,13 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
             .success()
     );
     let elsewhere = tempfile::tempdir().unwrap();
-    let verify = || {
+    let verify_by = |words: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_regatta"));
-        command
-            .current_dir(elsewhere.path())
-            .args(["runs", "verify", place]);
+        command.current_dir(elsewhere.path()).args(words);
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
+    let verify = || verify_by(&["runs", "verify", place]);
     let (code, printed) = verify();
     assert!(code == Some(0) && printed.contains("intact"), "{printed}");
     // The record beside the evidence must agree with the evidence.
@@ -222,7 +221,32 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
         let (code, printed) = verify();
         assert!(code == Some(1) && printed.contains(found), "{printed}");
     }
+    // The device signed neither its name in the record nor the manifest of the export.
+    let renamed = record.replacen("\"device_name\": \"", "\"device_name\": \"another-", 1);
+    assert_ne!(record, renamed);
+    fs::write(out.join("record.json"), renamed).unwrap();
+    let (code, printed) = verify();
+    assert!(
+        code == Some(1) && printed.contains("record.json: changed: its SHA-256 is not the one in SHA256SUMS"),
+        "{printed}"
+    );
     fs::write(out.join("record.json"), record).unwrap();
+    let (code, printed) = verify();
+    assert!(
+        code == Some(0) && printed.contains("not signed: record.json"),
+        "{printed}"
+    );
+    let device = printed.split("signed by device ").nth(1).unwrap();
+    let device = device.split([' ', ',', ';', '\n']).next().unwrap();
+    for (named, expected) in [(device, Some(0)), (&"0".repeat(32), Some(1))] {
+        let (code, found) = verify_by(&["runs", "verify", place, "--device", named]);
+        assert_eq!(code, expected, "{found}");
+        assert_eq!(
+            found.contains("it is signed by device"),
+            expected == Some(1),
+            "{found}"
+        );
+    }
     // Another key beside it does not help: the device's id is its key's fingerprint.
     let key = fs::read(out.join("device.pub")).unwrap();
     fs::write(out.join("device.pub"), format!("{}\n", "ab".repeat(32))).unwrap();

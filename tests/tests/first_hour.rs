@@ -236,7 +236,7 @@ impl Session {
     }
 
     fn a_device_leaves(&mut self) {
-        succeeded(&self.transcript.run("regatta device remove boat-3"));
+        succeeded(&self.transcript.run("regatta device remove boat-3 --yes"));
         let agent = &self.agents[2];
         eventually("the removed device to hear of it", 60, || {
             agent.output().contains("removed from the lab")

@@ -184,6 +184,53 @@ fn a_restored_store_whose_clock_is_behind_gets_again_what_was_delivered() {
     assert_eq!(lab.json(&["device", "list"])["devices"][0]["name"], DEVICE);
 }
 
+/// A copy of the workspace from before the run was requested knows nothing of it. The device keeps it.
+#[test]
+fn a_run_that_a_restored_workspace_does_not_know_is_named_and_can_be_taken() {
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    drop(lab.coordinator.take());
+    let copied = lab.scratch().join("copied-workspace");
+    copy(&lab.workspace(), &copied);
+    lab.start_coordinator();
+    lab.wait_for_device();
+    let run = request_run(&lab, "1s");
+    assert_complete(&lab, &run);
+    drop(lab.coordinator.take());
+    fs::remove_dir_all(lab.workspace()).expect("the workspace goes");
+    fs::rename(&copied, lab.workspace()).expect("the copy takes its place");
+    lab.start_coordinator();
+    eventually("the status to name the run", 60, || {
+        let status = lab.regatta().args(["status", "--format", "json"]).output();
+        let status: serde_json::Value =
+            serde_json::from_slice(&status.expect("regatta starts").stdout).expect("JSON");
+        status["attention"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(|found| {
+                let found = found.as_str().unwrap_or_default();
+                found.contains(&format!(
+                    "{DEVICE} holds 1 runs that this workspace does not know ({run})"
+                )) && found.contains("regatta runs rebuild")
+            })
+    });
+    drop(lab.coordinator.take());
+    let spec = Path::new("runs").join(&run).join("spec.json");
+    let place = lab.workspace().join("runs").join(&run);
+    fs::create_dir_all(&place).expect("a directory");
+    fs::copy(lab.state().join(spec), place.join("spec.json")).expect("the device has its spec");
+    let _ = succeed_output(lab.regatta().args(["runs", "rebuild"]));
+    lab.start_coordinator();
+    assert_complete(&lab, &run);
+    let status = lab.json(&["device", "list"]);
+    assert_eq!(status["devices"][0]["name"], DEVICE);
+}
+
 /// Files that this workstation has lost before their record was made are requested again too.
 #[test]
 fn a_delivered_file_that_is_gone_before_the_record_is_made_comes_again() {

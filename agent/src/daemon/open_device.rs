@@ -18,7 +18,12 @@ use super::{
     supervisor::Supervisor,
     trust::Trust,
 };
-use crate::{build_info::AGENT_VERSION, config::AgentConfig, exit::Failure, identity::DeviceIdentity};
+use crate::{
+    build_info::AGENT_VERSION,
+    config::AgentConfig,
+    exit::Failure,
+    identity::{DeviceIdentity, KEY_FILE},
+};
 
 /// Why the daemon cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +76,7 @@ impl OpenDevice {
                 path: config.state_dir,
             }));
         };
-        let identity = DeviceIdentity::load_or_create(&config.state_dir.join("device.key"))
+        let identity = DeviceIdentity::load_or_create(&config.state_dir.join(KEY_FILE))
             .map(Arc::new)
             .map_err(Failure::could_not)?;
         tracing::info!("{AGENT_VERSION}: device {} ({})", identity.id(), config.name);

@@ -29,7 +29,7 @@ use super::{
 use crate::{
     cli::SimulateArgs,
     config::AgentConfig,
-    enrollment::{Enrollment, enroll_with},
+    enrollment::{Enrollment, Renaming, enroll_with},
     exit::{self, Failure},
 };
 
@@ -194,7 +194,7 @@ fn enroll_all(pairs: &[(&AgentConfig, &EnrollmentToken)]) -> Result<(), Failure>
     let failure: Mutex<Option<Failure>> = Mutex::default();
     let enroll_next = || {
         while let Some((config, token)) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(error) = enroll_with(token, config) {
+            if let Err(error) = enroll_with(token, config, Renaming::Refused) {
                 let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
                 failure.get_or_insert(error);
                 next.store(pairs.len(), Ordering::Relaxed);

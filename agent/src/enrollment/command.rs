@@ -16,12 +16,13 @@ use regatta_wire::enrollment::{EnrollPurpose, EnrollmentToken};
 use super::{
     Enrollment,
     exchange::{self, ExchangeError, Place},
+    former_identity::FormerIdentity,
 };
 use crate::{
     cli::EnrollArgs,
     config::AgentConfig,
     exit::{self, Failure},
-    identity::DeviceIdentity,
+    identity::{DeviceIdentity, KEY_FILE},
 };
 
 /// Attempts while the coordinator is temporarily unable to answer.
@@ -36,21 +37,36 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     let token: EnrollmentToken = read_token(&args.token)?.parse().map_err(Failure::usage)?;
     let (config, new) = args.config.load_or_create(&host_name())?;
-    let enrolled = enroll_with(&token, &config);
-    if enrolled.is_err()
-        && let Some(new) = &new
-    {
-        // The lab's name is not known, so the next attempt writes the file again.
-        new.remove();
+    let former = if args.new_identity {
+        FormerIdentity::set_aside(&config.state_dir)?
+    } else {
+        None
+    };
+    let renaming = if args.rename {
+        Renaming::Allowed
+    } else {
+        Renaming::Refused
+    };
+    let enrolled = enroll_with(&token, &config, renaming);
+    if enrolled.is_err() {
+        if let Some(new) = &new {
+            // The lab's name is not known, so the next attempt writes the file again.
+            new.remove();
+        }
+        if let Some(former) = &former {
+            former.put_back()?;
+        }
     }
     let (identity, enrollment) = enrolled?;
-    let mut lines = vec![format!(
+    let mut lines = Vec::new();
+    lines.extend(former.map(|former| former.sentence()));
+    lines.push(format!(
         "enrolled as {} ({})\nbroker {}, certificate until {}",
         enrollment.name,
         identity.id(),
         enrollment.broker,
         enrollment.not_after
-    )];
+    ));
     if let Some(new) = new {
         new.write(&enrollment.name)?;
         let (path, command) = (new.path.display(), new.serve_command());
@@ -71,6 +87,7 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
 pub(crate) fn enroll_with(
     token: &EnrollmentToken,
     config: &AgentConfig,
+    renaming: Renaming,
 ) -> Result<(DeviceIdentity, Enrollment), Failure> {
     fs::create_dir_all(&config.state_dir).map_err(|e| {
         let state_dir = config.state_dir.display();
@@ -84,8 +101,12 @@ pub(crate) fn enroll_with(
         )));
     }
     let identity =
-        DeviceIdentity::load_or_create(&config.state_dir.join("device.key")).map_err(Failure::could_not)?;
-    let enrollment = enroll_patiently(token, &config.state_dir, &identity).map_err(|error| match error {
+        DeviceIdentity::load_or_create(&config.state_dir.join(KEY_FILE)).map_err(Failure::could_not)?;
+    let enrolled = enroll_patiently(token, &config.state_dir, &identity, renaming);
+    let enrollment = enrolled.map_err(|error| match error {
+        EnrollError::Exchange(error @ ExchangeError::OtherName { .. }) => {
+            Failure::usage(anyhow::Error::new(error))
+        }
         EnrollError::Exchange(error) => Failure::could_not(error),
         EnrollError::Keep(error) => Failure::could_not(error),
     })?;
@@ -102,14 +123,24 @@ fn enroll_patiently(
     token: &EnrollmentToken,
     state_dir: &Path,
     identity: &DeviceIdentity,
+    renaming: Renaming,
 ) -> Result<Enrollment, EnrollError> {
     for _ in 1..ATTEMPTS {
-        match use_token(token.clone(), state_dir, identity) {
+        match use_token(token.clone(), state_dir, identity, renaming) {
             Err(EnrollError::Exchange(ExchangeError::NotNow(_))) => std::thread::sleep(PAUSE),
             done => return done,
         }
     }
-    use_token(token.clone(), state_dir, identity)
+    use_token(token.clone(), state_dir, identity, renaming)
+}
+
+/// Whether a token may change the name of an enrolled device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Renaming {
+    /// It may not. A token on an enrolled device is usually meant for another one.
+    Refused,
+    /// It may: the user requests it.
+    Allowed,
 }
 
 /// Why an enrollment failed.
@@ -143,13 +174,18 @@ pub(super) fn use_token(
     token: EnrollmentToken,
     state_dir: &Path,
     identity: &DeviceIdentity,
+    renaming: Renaming,
 ) -> Result<Enrollment, EnrollError> {
     let place = Place {
         host: token.host,
         port: token.port,
         authority: token.authority,
     };
-    let purpose = EnrollPurpose::Enroll { secret: token.secret };
+    let secret = token.secret;
+    let purpose = match renaming {
+        Renaming::Refused => EnrollPurpose::Enroll { secret },
+        Renaming::Allowed => EnrollPurpose::Rename { secret },
+    };
     let mut credentials = exchange::request(&place, purpose, identity)?;
     credentials.enrollment = place.address();
     Ok(Enrollment::keep(credentials, state_dir, identity)?)

@@ -51,6 +51,26 @@ pub(crate) enum ExchangeError {
     /// The coordinator refuses this device.
     #[error("the coordinator refuses: {0}")]
     Refused(String),
+    /// The device is enrolled under another name than the token's.
+    #[error(
+        "this device is enrolled as {enrolled} already, and the token is for {token}; hint: `regatta-agent enroll --config FILE TOKEN` \
+         enrolls another agent on this machine, --rename renames this device"
+    )]
+    OtherName {
+        /// The name under which the device is enrolled.
+        enrolled: String,
+        /// The token's name.
+        token: String,
+    },
+    /// The device was removed from the lab.
+    #[error(
+        "this device was removed from the lab, where it was {name}, and its key stays refused; hint: `regatta-agent enroll \
+         --new-identity TOKEN` enrolls it with a new key"
+    )]
+    Removed {
+        /// The name that the device had.
+        name: String,
+    },
     /// The coordinator is temporarily unable to answer.
     #[error("the coordinator cannot enroll this device now: {0}; hint: the same token works later")]
     NotNow(String),
@@ -65,7 +85,11 @@ impl ExchangeError {
         match self {
             // A response that does not parse comes from a newer coordinator than this agent.
             Self::Network { .. } | Self::NotNow(_) | Self::Answer(_) => true,
-            Self::Tls(_) | Self::Refused(_) | Self::Unfit(_) => false,
+            Self::Tls(_)
+            | Self::Refused(_)
+            | Self::OtherName { .. }
+            | Self::Removed { .. }
+            | Self::Unfit(_) => false,
         }
     }
 }
@@ -121,6 +145,11 @@ pub(super) fn request(
         EnrollResponse::Accepted(credentials) => check_credentials(credentials, place),
         EnrollResponse::Refused(why) => Err(ExchangeError::Refused(shown(&why))),
         EnrollResponse::NotNow(why) => Err(ExchangeError::NotNow(shown(&why))),
+        EnrollResponse::OtherName { enrolled, token } => Err(ExchangeError::OtherName {
+            enrolled: shown(&enrolled),
+            token: shown(&token),
+        }),
+        EnrollResponse::Removed { name } => Err(ExchangeError::Removed { name: shown(&name) }),
     }
 }
 

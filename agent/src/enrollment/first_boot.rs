@@ -11,8 +11,8 @@ use std::{
 use regatta_fsutil::regular_file;
 use regatta_wire::enrollment::EnrollmentToken;
 
-use super::command::use_token;
-use crate::identity::DeviceIdentity;
+use super::command::{Renaming, use_token};
+use crate::identity::{DeviceIdentity, KEY_FILE};
 
 /// The token's file name in the state directory.
 pub(crate) const TOKEN_FILE: &str = "enrolment-token";
@@ -73,9 +73,9 @@ impl FirstBoot {
         };
         let not_yet = |error: anyhow::Error| Attempt::NotYet(format!("{error:#}; trying again"));
         let token: EnrollmentToken = text.parse().map_err(|e| refused(&e))?;
-        let identity = DeviceIdentity::load_or_create(&self.state_dir.join("device.key"))
+        let identity = DeviceIdentity::load_or_create(&self.state_dir.join(KEY_FILE))
             .map_err(|error| not_yet(error.into()))?;
-        match use_token(token, &self.state_dir, &identity) {
+        match use_token(token, &self.state_dir, &identity, Renaming::Refused) {
             Ok(enrollment) => Ok(format!("enrolled as {} ({})", enrollment.name, identity.id())),
             Err(error) if error.is_passing() => Err(not_yet(error.into())),
             Err(error) => Err(refused(&error)),

@@ -11,7 +11,7 @@ use super::Enrollment;
 use crate::{
     cli::{Format, IdentityArgs},
     exit::{self, Failure},
-    identity::DeviceIdentity,
+    identity::{DeviceIdentity, KEY_FILE},
 };
 
 /// The output as JSON. This format is stable: fields are added, but never renamed or removed.
@@ -41,7 +41,7 @@ struct EnrollmentDocument {
 /// A configuration that does not parse (2); a key or an enrollment that cannot be read (3).
 pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
     let (config, _) = args.config.load()?;
-    let key = config.state_dir.join("device.key");
+    let key = config.state_dir.join(KEY_FILE);
     let identity = if key.try_exists().map_err(anyhow::Error::from)? {
         Some(DeviceIdentity::load_or_create(&key).map_err(Failure::could_not)?)
     } else {

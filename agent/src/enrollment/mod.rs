@@ -4,6 +4,7 @@
 mod command;
 mod exchange;
 mod first_boot;
+mod former_identity;
 mod identity_command;
 mod pinned;
 mod renewal;
@@ -29,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 #[cfg(feature = "simulate")]
-pub(crate) use self::command::enroll_with;
+pub(crate) use self::command::{Renaming, enroll_with};
 pub(crate) use self::{
     command::enroll,
     first_boot::{FirstBoot, TOKEN_FILE},

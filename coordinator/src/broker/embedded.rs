@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use jiff::Timestamp;
 use mqtt5::broker::{
     BrokerConfig, DynamicStorage, MemoryBackend, ResourceMonitor, client_handler::ClientHandler,
     storage::QueueLimits, sys_topics::BrokerStats, tls_acceptor::TlsStreamWrapper,
@@ -24,6 +25,7 @@ use tokio::{
 use super::{
     BrokerError,
     acceptor::{Acceptor, handshake},
+    handshake_failure,
     hook::Hook,
     intake::Intake,
     limits,
@@ -243,9 +245,10 @@ impl Shared {
     /// Logs a handshake that failed because of a certificate, such as a device that trusts another lab's authority. Failures are logged
     /// at the rate [`REFUSALS_LOGGED`], because anyone can cause them.
     fn tell_refused(&self, from: SocketAddr, error: &io::Error) {
-        let is_tls = error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>());
-        if is_tls && self.refusals.try_take(Refusal::Handshake) {
-            tracing::warn!(%from, "the TLS handshake with the broker failed; hint: a device of another lab must enroll here first");
+        if let Some(why) = handshake_failure::describe(error, Timestamp::now())
+            && self.refusals.try_take(Refusal::Handshake)
+        {
+            tracing::warn!(%from, "the TLS handshake with the broker failed; {why}");
             tracing::debug!(%from, "the TLS handshake with the broker failed: {error}");
         }
     }

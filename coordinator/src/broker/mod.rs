@@ -5,6 +5,7 @@
 
 mod acceptor;
 mod embedded;
+mod handshake_failure;
 mod hook;
 mod intake;
 mod limits;

@@ -4,6 +4,7 @@
 //! [`order`] that the seed fixes. [`scheduler`] begins attempts on
 //! idle devices, as [`placement`] decides, which spreads
 //! [`heat`], and ends them. [`cause`] determines why an attempt failed, and [`retry`] whether another follows.
+//! [`deadline`] is when the last attempt begins, and [`clock_steps`] whether the clock that says so can be trusted.
 //! [`run_limit`] is how long a device may have a run. [`absences`] has how long devices have been lost. [`estimate`] is how long it takes.
 //!
 //! [`audits`] adds the audits of a plan's cells, and [`audit_draft`] drafts their runs.
@@ -17,6 +18,7 @@ mod audits;
 mod cause;
 mod cell_table;
 mod choices;
+mod clock_steps;
 mod deadline;
 mod device_selection;
 mod eligibility;
@@ -38,6 +40,7 @@ mod scheduler;
 mod simulation;
 mod software;
 
+pub(crate) use deadline::Deadline;
 pub(crate) use estimate::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft, estimate, time_left};
 pub(crate) use expansion::{ExpandedPlan, Lab, expand};
 pub(crate) use plan_file::CampaignPlan;

@@ -14,7 +14,11 @@ use regatta_text::HumanDuration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{cell_table::CellTable, deadline::Deadline, plan_problem::PlanProblem};
+use super::{
+    cell_table::CellTable,
+    deadline::{Deadline, DeadlineError},
+    plan_problem::PlanProblem,
+};
 use crate::{runs::GateWords, store::Placement};
 
 /// The newest schema number that this program reads.
@@ -126,7 +130,7 @@ impl CampaignPlan {
         let deadline_span = file.deadline.as_ref().map(Spanned::span);
         let deadline = file.deadline.map(|value| {
             let span = value.span();
-            Deadline::read(value.get_ref()).map_err(|what| at(span, what))
+            Deadline::read(value.get_ref()).map_err(|error| at(span, error.to_string()))
         });
         let lose_after_s = match file.lose_device_after {
             None => LOSE_AFTER_S,
@@ -188,20 +192,15 @@ impl CampaignPlan {
             Some(span) => self.problem(span, what),
             None => PlanProblem::new(what),
         };
-        match self.deadline {
-            None => Ok(None),
-            Some(Deadline::At(at)) if at <= now => {
-                Err(problem(format!("the deadline {at} has passed; it is {now} now"))
-                    .hint("write a later time, or a duration such as \"60h\""))
+        let Some(deadline) = self.deadline else {
+            return Ok(None);
+        };
+        deadline.time_from(now).map(Some).map_err(|error| match error {
+            DeadlineError::Passed { .. } => {
+                problem(error.to_string()).hint("write a later time, or a duration such as \"60h\"")
             }
-            Some(Deadline::At(at)) => Ok(Some(at)),
-            Some(Deadline::After(duration)) => {
-                let millis = i64::try_from(duration.millis()).unwrap_or(i64::MAX);
-                let end = now.checked_add(jiff::SignedDuration::from_millis(millis));
-                end.map(Some)
-                    .map_err(|_| problem(format!("a deadline of {duration} is beyond the calendar")))
-            }
-        }
+            error => problem(error.to_string()),
+        })
     }
 
     /// Returns the placement of a table's cells. Tasks that measure nothing are for every device.

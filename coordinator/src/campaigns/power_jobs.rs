@@ -10,7 +10,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{runs::Words, workspace::Workspace};
+use crate::{
+    runs::Words,
+    workspace::{Workspace, make_directory},
+};
 
 /// The only line that a session's command reads.
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,7 +74,7 @@ impl PowerJobs {
     pub(super) fn begin(&mut self, job: &PowerJob, meter: &str, workspace: &Workspace) -> io::Result<()> {
         let log = workspace.power_log(&job.session);
         if let Some(directory) = log.parent() {
-            fs::create_dir_all(directory)?;
+            make_directory(directory)?;
         }
         let log = File::create(log)?;
         let line = serde_json::to_string(job)?;

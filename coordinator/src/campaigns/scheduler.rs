@@ -15,11 +15,11 @@ use std::{
 };
 
 use anyhow::Context as _;
-use jiff::Timestamp;
 use regatta_types::DeviceId;
 
 use super::{
     absences::Absences,
+    clock_steps::{ClockSteps, DeadlineState, Now},
     eligibility::is_eligible,
     order,
     placement::{FleetView, next_attempts},
@@ -51,28 +51,11 @@ pub(crate) fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::
         .context("cannot start the scheduler's thread")
 }
 
-/// The current time by both clocks. Absences are measured by the monotonic one; deadlines are wall times.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Now {
-    /// The monotonic clock.
-    pub(super) instant: Instant,
-    /// The wall clock.
-    pub(super) wall: Timestamp,
-}
-
-impl Now {
-    fn read() -> Self {
-        Self {
-            instant: Instant::now(),
-            wall: Timestamp::now(),
-        }
-    }
-}
-
 pub(super) struct Scheduler {
     workspace: Workspace,
     store: Store,
     absences: Absences,
+    clock_steps: ClockSteps,
     /// The progress of campaigns, by name, as of their revision.
     progress: BTreeMap<String, Progress>,
     /// The commands of power sessions. Without them, after a restart, sessions end by themselves.
@@ -85,6 +68,7 @@ impl Scheduler {
             workspace,
             store,
             absences: Absences::new(),
+            clock_steps: ClockSteps::new(),
             progress: BTreeMap::new(),
             power: PowerJobs::new(),
         }
@@ -122,6 +106,7 @@ impl Scheduler {
 
     /// Performs the due steps. Returns whether it requested a run or the end of a run.
     pub(super) fn look(&mut self, now: Now) -> anyhow::Result<bool> {
+        self.clock_steps.note(now);
         let campaigns = self.store.campaigns()?;
         let open = self.store.open_attempts()?;
         let is_unfinished = |campaign: &&CampaignRow| campaign.ended.is_none();
@@ -183,7 +168,9 @@ impl Scheduler {
             tracing::info!(campaign = campaign.name, "ended");
             return Ok(false);
         }
-        if campaign.state != CampaignState::Running || self.store.service()?.broker_lost.is_some() {
+        let is_over = self.deadline_state(campaign, now) != DeadlineState::Ahead;
+        if is_over || campaign.state != CampaignState::Running || self.store.service()?.broker_lost.is_some()
+        {
             return Ok(false);
         }
         let fleet = self.fleet(campaign, devices)?;
@@ -213,9 +200,14 @@ impl Scheduler {
         if campaign.state == CampaignState::Aborted {
             return Some(ABORTED.to_owned());
         }
-        let deadline = campaign.deadline.as_ref()?;
-        let at: Timestamp = deadline.parse().ok()?;
-        (at <= now.wall).then(|| format!("the deadline {deadline} passed"))
+        let has_passed = self.deadline_state(campaign, now) == DeadlineState::Passed;
+        let deadline = campaign.deadline.as_ref().filter(|_| has_passed)?;
+        Some(format!("the deadline {deadline} passed"))
+    }
+
+    fn deadline_state(&self, campaign: &CampaignRow, now: Now) -> DeadlineState {
+        let deadline = campaign.deadline.as_ref().and_then(|at| at.parse().ok());
+        deadline.map_or(DeadlineState::Ahead, |at| self.clock_steps.state_of(at, now))
     }
 
     fn fleet(&self, campaign: &CampaignRow, devices: &[DeviceRow]) -> anyhow::Result<FleetView> {

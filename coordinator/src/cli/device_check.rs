@@ -180,7 +180,7 @@ fn expect_checkable(device: &DeviceRow, context: &Context, workspace: &Workspace
     if device.duplicated {
         return Err(
             Failure::could_not(format!("two agents use the identity of {}", device.name))
-                .hint("stop one of them, and delete `device.key` and `enrolment.json` of the copy"),
+                .hint("stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a key of its own"),
         );
     }
     if !device.online {

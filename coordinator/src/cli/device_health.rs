@@ -88,7 +88,7 @@ pub(super) fn clear(
     if row.duplicated {
         return Err(
             Failure::misuse(format!("two agents still use the identity of {name}"))
-                .hint("stop one of them, and delete `device.key` and `enrolment.json` of the copy"),
+                .hint("stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a key of its own"),
         );
     }
     if !change(&row, HealthChange::Cleared(note), store)? {

@@ -9,11 +9,12 @@ use std::{
 use anyhow::Context as _;
 use regatta_types::documents::document_name;
 
-use regatta_fsutil::hash::{hex, sha256_of_file};
+use regatta_fsutil::hash::{hex, sha256_hex, sha256_of_file};
 
 use super::context::say;
 use crate::{
     exit::Failure,
+    runs::MANIFEST,
     store::{RunRow, Store},
     workspace::Workspace,
 };
@@ -86,11 +87,14 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
 fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<usize> {
     let directory = out.join("files");
     fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let mut manifest = String::new();
     if let Some(key) = key {
         // With the key, anyone can verify the copy with `regatta runs verify DIR`.
-        write(&out.join(document_name::DEVICE_KEY), &format!("{}\n", hex(key)))?;
+        let name = document_name::DEVICE_KEY;
+        let text = format!("{}\n", hex(key));
+        write(&out.join(name), &text)?;
+        manifest.push_str(&format!("{}  {name}\n", sha256_hex(text.as_bytes())));
     }
-    let mut manifest = String::new();
     for Copied { name, from, stated } in files {
         let to = out.join(name);
         fs::copy(from, &to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
@@ -107,7 +111,7 @@ fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<
         }
         manifest.push_str(&format!("{copied}  {name}\n"));
     }
-    write(&out.join("SHA256SUMS"), &manifest)?;
+    write(&out.join(MANIFEST), &manifest)?;
     Ok(files.len())
 }
 

@@ -6,7 +6,10 @@ use clap::ValueEnum;
 
 use regatta_types::BrokerAddress;
 
-use super::{Context, context::say};
+use super::{
+    Context,
+    context::{notify, say},
+};
 use crate::{
     broker::mosquitto,
     daemon::server_hosts,
@@ -99,6 +102,11 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
          (`device deploy` brings a board in over SSH; `device add` prints a token for one that is set up by hand)"
     ));
     say(&text)?;
+    if let Some(problem) = workspace.config().host_problem() {
+        notify(&format!(
+            "{problem}; hint: set `host` in {place}/{CONFIG_FILE} to its name or address on the network before the first `regatta device add`"
+        ));
+    }
     Ok(exit::OK)
 }
 

@@ -1,11 +1,11 @@
 //! `regatta device add` and `remove`: enrollment tokens, and the removal of devices.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use regatta_text::HumanDuration;
 use regatta_types::{DeviceId, documents::RunPhase};
 use serde::Serialize;
 
-use super::{Context, confirm::confirm};
+use super::{Context, confirm::confirm, context::notify};
 use crate::{
     broker::mosquitto,
     enrollment::{self, NewToken, TokenError, TokenRequest},
@@ -13,7 +13,7 @@ use crate::{
     keys::Keys,
     store::Store,
     tables,
-    workspace::{CONFIG_FILE, Workspace},
+    workspace::{CONFIG_FILE, Config, Workspace},
 };
 
 /// Flags of `device add`.
@@ -24,6 +24,9 @@ pub(super) struct AddArgs {
     /// Prints tokens for this many devices, NAME-0001 and so on: a name and its token on each line
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=9_999))]
     count: Option<u16>,
+    /// For the enrolled device of this name: it enrolls again with its key, for example because its certificate has expired
+    #[arg(long, conflicts_with = "count")]
+    again: bool,
     /// How long the token can be used, such as 10m or 24h
     #[arg(long, value_name = "TIME", default_value = "24h")]
     lifetime: HumanDuration,
@@ -34,9 +37,12 @@ pub(super) struct AddArgs {
 pub(super) struct RemoveArgs {
     /// Its name or id
     device: String,
-    /// Remove it although it has runs that are not over or not delivered
+    /// Do not prompt
     #[arg(long)]
     yes: bool,
+    /// Show what would be removed and given up
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// A token as a JSON document.
@@ -62,6 +68,7 @@ pub(super) fn add(
             )),
         );
     }
+    warn_if_unreachable(config);
     let keys = Keys::load(&workspace.keys())?;
     let authority = keys.authority().fingerprint();
     if let Some(count) = args.count {
@@ -125,20 +132,45 @@ fn issue(
     store: &Store,
 ) -> Result<NewToken, Failure> {
     let config = workspace.config();
+    let returning = if args.again {
+        Some(enrolled(name, store)?)
+    } else {
+        None
+    };
     let requested = TokenRequest {
         name,
         place: (config.host.clone(), config.enroll_listen.port()),
         authority,
         lifetime: SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX)),
-        returning: None,
+        returning: returning.as_ref(),
     };
     enrollment::issue(store, &requested).map_err(|error| match error {
         TokenError::Taken(_) => Failure::usage(error).hint(format!(
-            "`regatta device remove {name}` removes the device or revokes the token; then a new device can have the name"
+            "`regatta device add {name} --again` makes a token for the same device with its key; `regatta device remove {name}` removes \
+             the device or revokes the token, and then another device can have the name"
         )),
         TokenError::Name(_) => Failure::usage(error),
         error => Failure::from(error),
     })
+}
+
+/// Returns the enrolled device of a name.
+fn enrolled(name: &str, store: &Store) -> Result<DeviceId, Failure> {
+    let members = store.members()?.into_iter();
+    let mut found = members.filter(|member| member.removed.is_none() && member.name == name);
+    found.next().map(|member| member.device).ok_or_else(|| {
+        Failure::misuse(format!("no device is enrolled as {name}"))
+            .hint("a new device needs no --again; `regatta device list` shows the enrolled ones")
+    })
+}
+
+/// Warns about a token that no other machine can use.
+fn warn_if_unreachable(config: &Config) {
+    if let Some(problem) = config.host_problem() {
+        notify(&format!(
+            "{problem}; hint: set `host` in {CONFIG_FILE}, restart `regatta serve`, and make the token again"
+        ));
+    }
 }
 
 /// The result of a removal, as a JSON document.
@@ -161,14 +193,17 @@ pub(super) fn remove(
     let Some((device, name, public_key)) = find(&args.device, store)? else {
         return take_back(&args.device, context, store);
     };
-    let lost = runs_at_stake(&device, store)?;
-    if !lost.is_empty() {
-        let question = format!(
-            "{name} has runs that would be given up:\n  {}.\nRemove {name}?",
-            lost.join(";\n  ")
-        );
-        confirm(&question, args.yes)?;
+    let consequences = consequences(&device, &name, store)?;
+    if args.dry_run {
+        let document = RemovalDocument {
+            device: device.as_str(),
+            name: &name,
+            removed: false,
+            broker_notified: None,
+        };
+        return Ok(context.print(&document, || format!("would remove {consequences}"))?);
     }
+    confirm(&format!("{consequences}.\nRemove {name}?"), args.yes)?;
     store.remove_member(&device, &name, &public_key)?;
     let directory = workspace.mosquitto();
     let broker_notified = if directory.exists() && workspace.config().tls {
@@ -198,6 +233,38 @@ pub(super) fn remove(
         text
     })?;
     Ok(())
+}
+
+/// Describes a device and what its removal means, so that a wrong letter in a name is noticed.
+fn consequences(device: &DeviceId, name: &str, store: &Store) -> Result<String, Failure> {
+    let row = store.device(device)?;
+    let mut facts = vec![device.to_string()];
+    if let Some(row) = &row {
+        let board = row.reported_facts().ok().map(|facts| facts.model);
+        facts.extend(board.filter(|model| !model.is_empty()));
+        facts.push(if row.online {
+            "online".to_owned()
+        } else {
+            format!("last seen {}", tables::ago(&row.last_seen, Timestamp::now()))
+        });
+    }
+    let last = store.runs()?.into_iter().find(|run| run.device == *device);
+    facts.push(last.map_or_else(
+        || "without a run".to_owned(),
+        |run| format!("last run {} {} {}", run.id, run.benchmark, run.scenario),
+    ));
+    let mut text = format!(
+        "{name} ({}): its key is refused for good, and the board must enroll again with a new one",
+        facts.join(", ")
+    );
+    let abandoned = runs_at_stake(device, store)?;
+    if !abandoned.is_empty() {
+        text.push_str(&format!(
+            "; these runs are given up:\n  {}",
+            abandoned.join(";\n  ")
+        ));
+    }
+    Ok(text)
 }
 
 /// Describes the runs of a device that its removal gives up: those that are not over, and those whose files did not all arrive.

@@ -74,7 +74,8 @@ use crate::exit::{self, CommandResult, Failure};
 
 /// Runs MLPerf Inference on fleets of devices: starts runs, collects their logs and judges them.
 #[derive(Debug, Parser)]
-#[command(name = "regatta", version, propagate_version = true)]
+// Only the program has a version: `--version` of a command would succeed without doing what the user meant.
+#[command(name = "regatta", version)]
 struct Cli {
     /// The workspace: configuration, store and runs
     #[arg(

@@ -211,6 +211,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     if args.dry_run {
         return dry_run::show(&drafts, context, &store);
     }
+    args.waiting.expect_served(context, &workspace)?;
     // Either all runs are requested, or none.
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
     finish(
@@ -243,22 +244,6 @@ pub(super) fn finish(
         let documents: Vec<_> = rows.iter().map(run_document).collect();
         context.print(&serde_json::json!({ "runs": documents }), || tables::runs(&rows))?;
         return Ok(exit::OK);
-    }
-    if !workspace.is_served() {
-        return Err(Failure::could_not(format!(
-            "{} queued, but no coordinator serves {}",
-            if ids.len() == 1 {
-                "the run is".to_owned()
-            } else {
-                format!("{} runs are", ids.len())
-            },
-            workspace.root().display()
-        ))
-        .hint(format!(
-            "start it: {}\nthen watch: {}",
-            context.command("serve"),
-            context.command("runs watch")
-        )));
     }
     let wait = Wait {
         context,

@@ -35,11 +35,7 @@ pub(super) enum Command {
         out: PathBuf,
     },
     /// Verifies runs: the device's signature, and the hash of every file
-    Verify {
-        /// Ids, `last`, or directories that `runs export` made; every recorded run when none is named
-        #[arg(value_name = "RUN|DIR")]
-        runs: Vec<String>,
-    },
+    Verify(verify::VerifyArgs),
     /// Adds recorded runs that are missing from the store, for example after regatta.db was lost
     Rebuild,
     /// Shows the progress of runs until they have ended
@@ -58,15 +54,15 @@ pub(super) enum Command {
 
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     // An exported run is verified anywhere.
-    if let Command::Verify { runs } = command {
-        return verify::run(runs, context);
+    if let Command::Verify(args) = command {
+        return verify::run(args, context);
     }
     if matches!(command, Command::Rebuild) {
         return rebuild(context);
     }
     let (workspace, store) = context.open_store()?;
     match command {
-        Command::Verify { .. } | Command::Rebuild => {}
+        Command::Verify(_) | Command::Rebuild => {}
         Command::List(args) => list::run(args, context, &workspace, &store)?,
         Command::Show(args) => show::show(args, context, &workspace, &store)?,
         Command::Export { run, out } => export::export(&workspace, &store, &lookup::run(&store, run)?, out)?,

@@ -1,15 +1,16 @@
 //! `regatta serve`: runs the daemon in the foreground until a signal ends it.
 
 use anyhow::Context as _;
+use regatta_text::quote_for_shell_if_needed;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Context, context::say, with_hint};
 use crate::{
-    daemon::Daemon,
+    daemon::{Daemon, DaemonFault},
     exit::{self, CommandResult, Failure},
     keys::PAGE_CERTIFICATE,
     store,
-    workspace::{DEFAULT_PAGE, Workspace},
+    workspace::{DEFAULT_PAGE, Workspace, WorkspaceMoved},
 };
 
 pub(super) fn run(context: &Context) -> CommandResult {
@@ -33,10 +34,27 @@ async fn serve(workspace: &Workspace) -> CommandResult {
     daemon.stop().await?;
     match fault {
         None => Ok(exit::OK),
-        Some(part) => Err(
-            Failure::could_not(format!("the coordinator's {part} thread ended by itself"))
-                .hint("start it again: everything that was acknowledged is on disk"),
+        Some(fault) => {
+            let hint = remedy(&fault);
+            Err(Failure::could_not(fault).hint(hint))
+        }
+    }
+}
+
+/// Returns what to do after a fault.
+fn remedy(fault: &DaemonFault) -> String {
+    match fault {
+        DaemonFault::ThreadEnded(_) => {
+            "start it again: everything that was acknowledged is on disk".to_owned()
+        }
+        DaemonFault::WorkspaceMoved(WorkspaceMoved { to: Some(to), .. }) => format!(
+            "everything that was acknowledged has moved with it; serve it there: regatta serve --workspace {}",
+            quote_for_shell_if_needed(&to.to_string_lossy())
         ),
+        DaemonFault::WorkspaceMoved(_) => {
+            "bring the directory back, or serve a copy of it; devices keep what was not acknowledged"
+                .to_owned()
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_text::escape;
-use regatta_types::{BrokerAddress, DeviceId};
+use regatta_types::{BrokerAddress, DeviceId, RunId};
 use rustix::fs::statvfs;
 
 use super::{
@@ -227,6 +227,13 @@ fn attention(
             row.name
         ));
     }
+    for (device, runs) in store.unknown_runs()? {
+        let name = rows
+            .iter()
+            .find(|row| row.id == device)
+            .map(|row| row.name.as_str());
+        found.push(unknown_runs(name.unwrap_or(device.as_str()), &runs));
+    }
     for other in store.other_versions()? {
         found.push(format!(
             "{} speaks wire version {}: update its agent",
@@ -241,4 +248,21 @@ fn attention(
         ));
     }
     Ok(found)
+}
+
+/// Describes the runs that a device holds and the store does not have.
+fn unknown_runs(device: &str, runs: &[RunId]) -> String {
+    /// The runs that are named.
+    const SHOWN: usize = 3;
+    let named: Vec<String> = runs.iter().take(SHOWN).map(RunId::to_string).collect();
+    let more = match runs.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{device} holds {} runs that this workspace does not know ({}{more}), as after a restore of an older copy: copy \
+         runs/ID/spec.json from the device's state directory into the workspace, and run `regatta runs rebuild`",
+        runs.len(),
+        named.join(", ")
+    )
 }

@@ -5,11 +5,12 @@ use std::path::Path;
 use anyhow::Context as _;
 use regatta_submission::proof::{ProofError, key_beside};
 use regatta_text::escape;
+use regatta_types::DeviceId;
 use serde::Serialize;
 
 use super::Context;
 use crate::{
-    exit::{self, CommandResult},
+    exit::{self, CommandResult, Failure},
     lookup,
     runs::{Subject, Verification, verify},
     store::{RunRow, Store},
@@ -27,26 +28,43 @@ struct Document {
     verification: Verification,
 }
 
+/// Flags of `runs verify`.
+#[derive(Debug, clap::Args)]
+pub(super) struct VerifyArgs {
+    /// Ids, `last`, or directories that `runs export` made; every recorded run when none is named
+    #[arg(value_name = "RUN|DIR")]
+    runs: Vec<String>,
+    /// The device that must have signed them: its id, or in a workspace its name
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+}
+
 /// Verifies the named runs, or every recorded run.
-pub(super) fn run(subjects: &[String], context: &Context) -> CommandResult {
+pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
+    let device = args
+        .device
+        .as_deref()
+        .map(|name| signer(name, context))
+        .transpose()?;
+    let device = device.as_ref();
     let mut documents = Vec::new();
-    if subjects.is_empty() {
+    if args.runs.is_empty() {
         let (workspace, store) = context.open_store()?;
         for row in store.runs()?.iter().filter(|row| row.recorded.is_some()) {
-            let verification = in_workspace(&workspace, &store, row)?;
+            let verification = in_workspace(&workspace, &store, row, device)?;
             // A run without evidence has nothing that could be changed, and its record says so.
             if verification.has_evidence || !verification.findings.is_empty() {
                 documents.push(document(row.id.to_string(), verification));
             }
         }
     }
-    for subject in subjects {
+    for subject in &args.runs {
         let directory = Path::new(subject);
         let verification = if directory.is_dir() {
-            exported(directory)?
+            exported(directory, device)?
         } else {
             let (workspace, store) = context.open_store()?;
-            in_workspace(&workspace, &store, &lookup::run(&store, subject)?)?
+            in_workspace(&workspace, &store, &lookup::run(&store, subject)?, device)?
         };
         documents.push(document(subject.clone(), verification));
     }
@@ -55,18 +73,33 @@ pub(super) fn run(subjects: &[String], context: &Context) -> CommandResult {
     Ok(if all { exit::OK } else { exit::NO })
 }
 
-fn in_workspace(workspace: &Workspace, store: &Store, row: &RunRow) -> anyhow::Result<Verification> {
+/// Returns the device that a user names. An id needs no workspace.
+fn signer(name: &str, context: &Context) -> Result<DeviceId, Failure> {
+    if let Ok(id) = name.parse() {
+        return Ok(id);
+    }
+    let (_, store) = context.open_store()?;
+    Ok(lookup::device(&store, Some(name))?.id)
+}
+
+fn in_workspace(
+    workspace: &Workspace,
+    store: &Store,
+    row: &RunRow,
+    device: Option<&DeviceId>,
+) -> anyhow::Result<Verification> {
     let public_key = store.public_key(&row.device)?;
     let dir = workspace.run(row.id);
     let subject = Subject {
         directory: dir.path(),
         public_key,
         row: Some(row),
+        device,
     };
     verify(&subject).with_context(|| format!("cannot read run {}", row.id))
 }
 
-fn exported(directory: &Path) -> anyhow::Result<Verification> {
+fn exported(directory: &Path, device: Option<&DeviceId>) -> anyhow::Result<Verification> {
     let public_key = match key_beside(directory) {
         // This is a finding, because the signature cannot be verified.
         Err(ProofError::MalformedKey(_)) => None,
@@ -76,6 +109,7 @@ fn exported(directory: &Path) -> anyhow::Result<Verification> {
         directory,
         public_key,
         row: None,
+        device,
     };
     verify(&subject).with_context(|| format!("cannot read {}", directory.display()))
 }
@@ -107,6 +141,13 @@ fn text(documents: &[Document]) -> String {
                 verification.bytes,
                 verification.device
             ));
+            if Path::new(subject).is_dir() {
+                lines.push(format!(
+                    "  not signed: {}, which agrees with what is signed; `regatta device list` of the lab shows whether the device is one of \
+                     its own, and --device requires it",
+                    verification.unsigned.join(", ")
+                ));
+            }
             continue;
         }
         lines.push(if verification.has_evidence {

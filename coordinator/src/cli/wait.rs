@@ -35,6 +35,27 @@ pub(super) struct WaitFlags {
     pub(super) no_wait: bool,
 }
 
+impl WaitFlags {
+    /// Checks that a coordinator serves the workspace, unless the command does not wait. Call this before anything is queued: a command that
+    /// fails is repeated, and its request would be executed twice.
+    ///
+    /// # Errors
+    /// Returns an error when the command would wait for runs that nobody executes.
+    pub(super) fn expect_served(&self, context: &Context, workspace: &Workspace) -> Result<(), Failure> {
+        if self.no_wait || workspace.is_served() {
+            return Ok(());
+        }
+        Err(Failure::could_not(format!(
+            "no coordinator serves {}: nothing was queued",
+            workspace.root().display()
+        ))
+        .hint(format!(
+            "start it: {}\nor queue it for later: the same command with --no-wait",
+            context.command("serve")
+        )))
+    }
+}
+
 /// The interval for polling the store.
 const PAUSE: Duration = Duration::from_millis(150);
 /// The time in which a second Ctrl-C counts.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_compare::{
-    AaFloor, MorePairs, Verdict, compare,
+    AaFloor, FloorSource, LEAST_PAIRS, MorePairs, Verdict, compare,
     pairing::{Side, is_separated, pair},
 };
 use regatta_types::{DeviceId, RunId};
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     exit::Failure,
     store::RunRow,
-    tables::{Combination, ComparisonReport, ComparisonRow, count_of_runs},
+    tables::{Combination, ComparisonReport, ComparisonRow, FloorOrigin, count_of_runs},
 };
 
 /// Compares the second side with the first.
@@ -174,7 +174,8 @@ impl Group {
     }
 }
 
-fn row(combination: &Combination, device: String, groups: Vec<Group>, floor: AaFloor) -> ComparisonRow {
+fn row(combination: &Combination, device: String, groups: Vec<Group>, found_floor: Floor) -> ComparisonRow {
+    let floor = found_floor.value;
     let strata: Vec<&[f64]> = groups.iter().map(|group| group.log_ratios.as_slice()).collect();
     let found = compare(&strata, combination.direction(), floor);
     let count = |side: usize| groups.iter().map(|group| group.runs[side]).sum();
@@ -194,6 +195,7 @@ fn row(combination: &Combination, device: String, groups: Vec<Group>, floor: AaF
         floor: floor.share(),
         floor_pairs: floor.pairs(),
         is_floor_measured: floor.is_measured(),
+        floor_origin: found_floor.origin(),
         verdict: verdict.as_str(),
         more_pairs: match verdict {
             Verdict::CannotTell(MorePairs::Enough(more) | MorePairs::AtLeast(more)) => Some(more),
@@ -226,13 +228,63 @@ fn words(verdict: Verdict, ratio: f64, pairs: usize, is_one_run_each: bool) -> S
     }
 }
 
+/// The log-ratios of a device's A/A pairs.
+#[derive(Default)]
+struct AaPairs {
+    /// Of the compared runs.
+    compared: Vec<f64>,
+    /// Of the device's other runs, whose settings or software may differ from those of the compared ones.
+    others: Vec<f64>,
+}
+
+/// A floor and the runs that it comes from.
+#[derive(Clone, Copy)]
+struct Floor {
+    value: AaFloor,
+    /// Whether only the compared runs were used.
+    is_of_compared_runs: bool,
+}
+
+impl Floor {
+    /// Measures the floor from the compared runs. When these are too few, the device's other runs count, too.
+    fn of(pairs: &AaPairs) -> Self {
+        let is_of_compared_runs = pairs.compared.len() >= LEAST_PAIRS;
+        let value = if is_of_compared_runs {
+            AaFloor::measured(&pairs.compared)
+        } else {
+            AaFloor::measured(&[pairs.compared.as_slice(), &pairs.others].concat())
+        };
+        Self {
+            value,
+            is_of_compared_runs,
+        }
+    }
+
+    fn joined(self, other: Self) -> Self {
+        Self {
+            value: self.value.joined(other.value),
+            is_of_compared_runs: self.is_of_compared_runs && other.is_of_compared_runs,
+        }
+    }
+
+    fn origin(self) -> FloorOrigin {
+        match (self.value.source(), self.is_of_compared_runs) {
+            (FloorSource::Assumed, _) => FloorOrigin::Assumed,
+            (FloorSource::Unbiased, _) => FloorOrigin::NoDrift,
+            (FloorSource::Requested, _) => FloorOrigin::Requested,
+            (FloorSource::Bias, true) => FloorOrigin::DriftOfComparedRuns,
+            (FloorSource::Bias, false) => FloorOrigin::DriftOfOtherRuns,
+        }
+    }
+}
+
 /// The A/A floors of devices, computed when they are needed.
 struct Floors<'a> {
     all: &'a Runs<'a>,
     /// The runs of each side. A pair of both sides is no A/A pair, because what differs may be in no document.
     sides: [BTreeSet<RunId>; 2],
     least: f64,
-    known: BTreeMap<DeviceId, BTreeMap<Combination, Vec<f64>>>,
+    known: BTreeMap<DeviceId, BTreeMap<Combination, AaPairs>>,
 }
 
 impl Floors<'_> {
@@ -240,26 +292,30 @@ impl Floors<'_> {
         &mut self,
         devices: impl Iterator<Item = &'d DeviceId>,
         combination: &Combination,
-    ) -> AaFloor {
+    ) -> Floor {
         let floors = devices.map(|device| self.of(device, combination));
         floors
-            .reduce(AaFloor::joined)
-            .unwrap_or_else(|| AaFloor::measured(&[]))
+            .reduce(Floor::joined)
+            .unwrap_or_else(|| Floor::of(&AaPairs::default()))
     }
 
     /// Returns the floor of a device for the figure of a combination.
-    fn of(&mut self, device: &DeviceId, combination: &Combination) -> AaFloor {
+    fn of(&mut self, device: &DeviceId, combination: &Combination) -> Floor {
         if !self.known.contains_key(device) {
             let measured = self.log_ratios(device);
             self.known.insert(device.clone(), measured);
         }
         let own = self.known.get(device).and_then(|known| known.get(combination));
-        AaFloor::measured(own.map_or(&[], Vec::as_slice)).at_least(self.least)
+        let found = own.map_or_else(|| Floor::of(&AaPairs::default()), Floor::of);
+        Floor {
+            value: found.value.at_least(self.least),
+            ..found
+        }
     }
 
     /// Returns the log-ratios of a device's A/A pairs: each two runs that follow each other, of equal spec, agent and system software, on
     /// the same side.
-    fn log_ratios(&self, device: &DeviceId) -> BTreeMap<Combination, Vec<f64>> {
+    fn log_ratios(&self, device: &DeviceId) -> BTreeMap<Combination, AaPairs> {
         let mut groups: BTreeMap<String, Vec<MeasuredRun>> = BTreeMap::new();
         for row in self.all.rows.iter().filter(|row| row.device == *device) {
             if measured::exclusion(row, &[measured::Inclusion::Short, measured::Inclusion::Simulated])
@@ -271,11 +327,17 @@ impl Floors<'_> {
                 groups.entry(conditions).or_default().push(run);
             }
         }
-        let mut found: BTreeMap<Combination, Vec<f64>> = BTreeMap::new();
+        let mut found: BTreeMap<Combination, AaPairs> = BTreeMap::new();
         for mut runs in groups.into_values() {
             runs.sort_unstable_by_key(|run| (run.started, run.run));
             for pair in runs.chunks_exact(2) {
-                let ratios = found.entry(pair[0].combination.clone()).or_default();
+                let pairs = found.entry(pair[0].combination.clone()).or_default();
+                let is_compared = self.sides.iter().any(|side| side.contains(&pair[0].run));
+                let ratios = if is_compared {
+                    &mut pairs.compared
+                } else {
+                    &mut pairs.others
+                };
                 ratios.push((pair[1].value / pair[0].value).ln());
             }
         }

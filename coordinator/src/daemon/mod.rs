@@ -24,11 +24,26 @@ use crate::{
     link::{self, Link, Transport},
     runs,
     store::Store,
-    workspace::{BrokerChoice, Lock, Workspace},
+    workspace::{BrokerChoice, Lock, Workspace, WorkspaceMoved},
 };
+
+/// The interval for checking that threads and workspace are there. It bounds the time in which a moved workspace is written to.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The reason why a daemon cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DaemonFault {
+    /// A thread has ended.
+    #[error("the coordinator's {0} thread ended by itself")]
+    ThreadEnded(String),
+    /// The workspace is no longer where it was.
+    #[error("the coordinator stopped because {0}")]
+    WorkspaceMoved(#[from] WorkspaceMoved),
+}
 
 /// A running daemon.
 pub(crate) struct Daemon {
+    workspace: Workspace,
     address: BrokerAddress,
     broker: Option<Broker>,
     enrollment: Option<enrollment::Listener>,
@@ -98,6 +113,7 @@ impl Daemon {
             fleet::follow(store, Arc::clone(admission), notifier.clone())?,
         ];
         Ok(Self {
+            workspace: workspace.clone(),
             address,
             broker,
             enrollment,
@@ -131,13 +147,17 @@ impl Daemon {
         self.page.as_ref()
     }
 
-    /// Waits until a part ends by itself, and returns its name.
-    pub(crate) async fn watch(&self) -> String {
+    /// Waits until the daemon cannot go on, and returns the reason.
+    pub(crate) async fn watch(&self) -> DaemonFault {
         loop {
-            if let Some(ended) = self.threads.iter().find(|thread| thread.is_finished()) {
-                return ended.thread().name().unwrap_or("unnamed").to_owned();
+            // First: a moved workspace ends the ingest, too.
+            if let Err(moved) = self.workspace.expect_in_place() {
+                return moved.into();
             }
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            if let Some(ended) = self.threads.iter().find(|thread| thread.is_finished()) {
+                return DaemonFault::ThreadEnded(ended.thread().name().unwrap_or("unnamed").to_owned());
+            }
+            tokio::time::sleep(WATCH_INTERVAL).await;
         }
     }
 

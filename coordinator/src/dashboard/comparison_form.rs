@@ -1,5 +1,7 @@
 //! Fields and suggestions that the forms of comparisons and histories share. A form's values are in the page's URL.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use super::{
@@ -60,12 +62,9 @@ impl Suggestions {
             );
         }
         selections.extend(store.labels()?.keys().map(|label| format!("label:{label}")));
-        selections.extend(
-            store
-                .device_names()?
-                .values()
-                .map(|name| format!("device:{name}")),
-        );
+        // Removed devices may have the names of present ones.
+        let names: BTreeSet<String> = store.device_names()?.into_values().collect();
+        selections.extend(names.iter().map(|name| format!("device:{name}")));
         // A name with a plus would be two conditions, and a name that must be escaped cannot be typed.
         selections.retain(|words| !words.contains('+') && shown(words, LONGEST_TEXT) == *words);
         selections.truncate(MOST_SUGGESTIONS);

@@ -107,11 +107,12 @@ impl IdentityError {
                 "`regatta device remove {name}` frees the name, if the earlier device never returns"
             )),
             Self::OtherName { known, .. } => Some(format!(
-                "deploy to it as {known}, or `regatta device remove {known}` and delete device.key in its state directory"
+                "deploy to it as {known}; `regatta device add NAME` here and `regatta-agent enroll --rename TOKEN` on it rename it"
             )),
-            Self::Removed { .. } => {
-                Some("delete device.key in its state directory for a new identity".to_owned())
-            }
+            Self::Removed { .. } => Some(
+                "`regatta device add NAME` here and `regatta-agent enroll --new-identity TOKEN` on it give it a new key; then deploy to NAME"
+                    .to_owned(),
+            ),
             Self::OtherLab { .. } => Some("--take-over enrolls it here".to_owned()),
             Self::Store(_) => None,
         }
@@ -193,7 +194,7 @@ fn other_lab(lab: &EnrolledIn) -> IdentityError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::NewCertificate;
+    use crate::store::{NewCertificate, Renaming};
 
     const OURS: [u8; 32] = [7; 32];
 
@@ -231,7 +232,7 @@ mod tests {
                 not_after: "9999",
             };
             store
-                .enter(name, &id(device), &[device; 32], certificate)
+                .enter(name, &id(device), &[device; 32], certificate, Renaming::Refused)
                 .unwrap();
         }
         store.remove_member(&id(3), "wreck", &[3; 32]).unwrap();

@@ -11,7 +11,7 @@ use crate::{
     enrollment::{self, NewToken, TokenError, TokenRequest},
     keys::{Keys, KeysError},
     store::Store,
-    workspace::{BrokerChoice, Config, Workspace},
+    workspace::{BrokerChoice, Config, Workspace, is_known_only_here},
 };
 
 /// The lifetime of a deployment's token, which is used within seconds.
@@ -114,12 +114,12 @@ impl Lab {
     pub(crate) fn host_for(&self, named: Option<&str>, link: Option<IpAddr>) -> Result<String, LabError> {
         let host = match (named, link) {
             (Some(named), _) => named.to_owned(),
-            (None, _) if !is_loopback(&self.host) => self.host.clone(),
+            (None, _) if !is_known_only_here(&self.host) => self.host.clone(),
             (None, Some(address)) => address.to_canonical().to_string(),
             (None, None) => return Err(LabError::NoAddress),
         };
         match self.local {
-            Some(setting) if !is_loopback(&host) => Err(LabError::LoopbackOnly(setting)),
+            Some(setting) if !is_known_only_here(&host) => Err(LabError::LoopbackOnly(setting)),
             _ => Ok(host),
         }
     }
@@ -171,8 +171,4 @@ impl Lab {
             },
         )
     }
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

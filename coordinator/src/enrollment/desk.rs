@@ -12,7 +12,7 @@ use regatta_fsutil::hash::sha256_hex;
 use crate::{
     fleet::Admission,
     keys::{Issued, Keys},
-    store::{self, Entry, NewCertificate, Store},
+    store::{self, Entry, NewCertificate, Renaming, Store},
     token_bucket::{Rate, TokenBuckets},
 };
 
@@ -78,6 +78,8 @@ impl Desk {
             Ok(credentials) => EnrollResponse::Accepted(credentials),
             Err(Refusal::WithReason(why)) => EnrollResponse::Refused(why),
             Err(Refusal::NotNow(why)) => EnrollResponse::NotNow(why),
+            Err(Refusal::OtherName { enrolled, token }) => EnrollResponse::OtherName { enrolled, token },
+            Err(Refusal::Removed { name }) => EnrollResponse::Removed { name },
             Err(Refusal::Fault(error)) => {
                 tracing::error!("an enrollment failed: {error:#}");
                 EnrollResponse::NotNow("the reason is in the coordinator's log".to_owned())
@@ -99,15 +101,10 @@ impl Desk {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let (name, issued) = match &request.purpose {
             EnrollPurpose::Enroll { secret } => {
-                let secret = sha256_hex(secret);
-                granted(store.look_up_token(&secret, &device)?)?;
-                if !self.enrollments.try_take(device.clone()) {
-                    let why = "this device has enrolled many times within minutes";
-                    return Err(Refusal::NotNow(why.to_owned()));
-                }
-                let issued = self.issue(&device, request.public_key)?;
-                let entry = store.enter(&secret, &device, &request.public_key, issued.row())?;
-                (granted(entry)?, issued)
+                self.enroll(&store, &device, request.public_key, secret, Renaming::Refused)?
+            }
+            EnrollPurpose::Rename { secret } => {
+                self.enroll(&store, &device, request.public_key, secret, Renaming::Allowed)?
             }
             EnrollPurpose::Renew => {
                 let name = self.may_renew(&store, &device)?;
@@ -119,6 +116,26 @@ impl Desk {
         self.admission.refresh(&store)?;
         tracing::info!(device = %device, name, until = issued.not_after, "issued a certificate");
         Ok(self.credentials(name, issued))
+    }
+
+    /// Enrolls a device with a token. Returns its name.
+    fn enroll(
+        &self,
+        store: &Store,
+        device: &DeviceId,
+        public_key: [u8; 32],
+        secret: &[u8; 16],
+        renaming: Renaming,
+    ) -> Result<(String, Certificate), Refusal> {
+        let secret = sha256_hex(secret);
+        granted(store.look_up_token(&secret, device, renaming)?)?;
+        if !self.enrollments.try_take(device.clone()) {
+            let why = "this device has enrolled many times within minutes";
+            return Err(Refusal::NotNow(why.to_owned()));
+        }
+        let issued = self.issue(device, public_key)?;
+        let entry = store.enter(&secret, device, &public_key, issued.row(), renaming)?;
+        Ok((granted(entry)?, issued))
     }
 
     fn issue(&self, device: &DeviceId, public_key: [u8; 32]) -> Result<Certificate, Refusal> {
@@ -177,6 +194,10 @@ enum Refusal {
     WithReason(String),
     /// The device gets the reason, and may retry later.
     NotNow(String),
+    /// The device is enrolled under another name.
+    OtherName { enrolled: String, token: String },
+    /// The device was removed.
+    Removed { name: String },
     /// Only the coordinator's log gets the reason.
     Fault(anyhow::Error),
 }
@@ -196,13 +217,18 @@ impl<E: Into<anyhow::Error>> From<E> for Refusal {
 fn granted(entry: Entry) -> Result<String, Refusal> {
     let why = match entry {
         Entry::Granted(name) => return Ok(name),
-        Entry::UnknownToken => "the coordinator knows no such token",
+        Entry::OtherName { enrolled, token } => return Err(Refusal::OtherName { enrolled, token }),
+        Entry::Removed { name } => return Err(Refusal::Removed { name }),
+        Entry::NameTaken(name) => {
+            return Err(Refusal::WithReason(format!(
+                "the token is for {name}, which is another device: make one for this device with `regatta device add`"
+            )));
+        }
+        Entry::UnknownToken => {
+            "the coordinator knows no such token: it was revoked or mistyped; make another with `regatta device add`"
+        }
         Entry::Expired => "the token has expired: make another with `regatta device add`",
         Entry::Used => "the token has been used by another device: make another with `regatta device add`",
-        Entry::Removed => {
-            "this device was removed, and its key stays refused: delete device.key in its state directory for a \
-             new identity"
-        }
     };
     Err(Refusal::with_reason(why))
 }

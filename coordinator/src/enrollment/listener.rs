@@ -137,15 +137,28 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let answer = tokio::task::spawn_blocking(judge)
         .await
         .map_err(io::Error::other)?;
-    match &answer {
-        EnrollResponse::Refused(why) | EnrollResponse::NotNow(why) if shared.sent.try_take(()) => {
-            tracing::warn!("refused an enrollment: {why}");
-        }
-        _ => {}
+    if let Some(why) = refusal(&answer)
+        && shared.sent.try_take(())
+    {
+        tracing::warn!("refused an enrollment: {why}");
     }
     let frame = answer.to_frame().map_err(io::Error::other)?;
     stream.write_all(&frame).await?;
     stream.shutdown().await
+}
+
+/// Returns the reason of a refusal, for the log.
+fn refusal(answer: &EnrollResponse) -> Option<String> {
+    match answer {
+        EnrollResponse::Accepted(_) => None,
+        EnrollResponse::Refused(why) | EnrollResponse::NotNow(why) => Some(why.clone()),
+        EnrollResponse::OtherName { enrolled, token } => Some(format!(
+            "a device that is enrolled as {enrolled} used the token of {token}"
+        )),
+        EnrollResponse::Removed { name } => {
+            Some(format!("the device that was removed as {name} used a token"))
+        }
+    }
 }
 
 /// Reads one frame, up to the maximum length of a request.

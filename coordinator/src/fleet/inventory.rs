@@ -3,7 +3,7 @@
 //! A run that a complete inventory lacks is no longer on the device. A run that was given up and is listed is reopened. Hellos decide
 //! neither, because their list may be truncated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_types::{DeviceId, RunId, documents::end_reason};
 use regatta_wire::message::{HeldRun, Inventory, RunHolding};
@@ -19,8 +19,8 @@ pub(crate) struct Inventories {
     arriving: BTreeMap<DeviceId, Arriving>,
     /// Session and number of each device's last complete inventory. A broker may repeat it, when the device has other runs.
     reconciled: BTreeMap<DeviceId, (u64, u32)>,
-    /// The number of runs in each device's last inventory that the store does not know.
-    unknown: BTreeMap<DeviceId, usize>,
+    /// The runs in each device's last inventory that the store does not know.
+    unknown: BTreeMap<DeviceId, BTreeSet<RunId>>,
 }
 
 #[derive(Debug)]
@@ -71,8 +71,9 @@ impl Inventories {
         let Some(held) = self.take(device, page) else {
             return Ok(());
         };
-        let unknown = store.all_or_nothing(|store| {
-            store.commands_are_above(device, newest_command)?;
+        let known = self.unknown.get(device);
+        let (unknown, is_older) = store.all_or_nothing(|store| {
+            let is_older = store.commands_are_above(device, newest_command)?;
             for (run, holding) in &held {
                 if *holding != RunHolding::Refused && store.run_goes_on(device, *run)? {
                     tracing::warn!(%run, %device, "the device has this run after all: it continues");
@@ -87,19 +88,34 @@ impl Inventories {
                 }
             }
             let removed = store.reconcile_removed_runs(device, |run| held.contains_key(&run), is_settled)?;
-            let mut others = held.keys().filter(|run| !removed.contains(*run));
-            others.try_fold(0, |count, run| {
-                Ok(count + usize::from(store.device_of_sent_run(*run)?.as_ref() != Some(device)))
-            })
+            let mut unknown = BTreeSet::new();
+            for run in held.keys().filter(|run| !removed.contains(*run)) {
+                if store.device_of_sent_run(*run)?.as_ref() != Some(device) {
+                    unknown.insert(*run);
+                }
+            }
+            if known != Some(&unknown) {
+                store.keep_unknown_runs(device, &unknown)?;
+            }
+            Ok((unknown, is_older))
         })?;
         self.reconciled.insert(device.clone(), key);
-        if unknown > self.unknown.insert(device.clone(), unknown).unwrap_or(0) {
+        if is_older {
             tracing::warn!(
                 %device,
-                "the device holds {unknown} runs that this store does not know; it keeps them. \
-                 hint: was the store restored from an older copy?"
+                "the device has newer commands than this store has sent. hint: if the workspace was restored from an older copy, repeat what \
+                 was changed since, such as removals of devices"
             );
         }
+        if unknown.len() > known.map_or(0, BTreeSet::len) {
+            tracing::warn!(
+                %device,
+                "the device holds {} runs that this store does not know; it keeps them. \
+                 hint: was the store restored from an older copy? `regatta status` names the runs",
+                unknown.len()
+            );
+        }
+        self.unknown.insert(device.clone(), unknown);
         Ok(())
     }
 }

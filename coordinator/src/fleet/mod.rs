@@ -87,7 +87,7 @@ pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Entry, NewCertificate};
+    use crate::store::{Entry, NewCertificate, Renaming};
 
     fn hello(public_key: [u8; 32]) -> Hello {
         Hello {
@@ -113,7 +113,13 @@ mod tests {
         };
         store.add_token("hash", "boat-3", "2100-01-01T00:00:00Z").unwrap();
         let entry = store
-            .enter("hash", &hello.device, &hello.public_key, certificate)
+            .enter(
+                "hash",
+                &hello.device,
+                &hello.public_key,
+                certificate,
+                Renaming::Refused,
+            )
             .unwrap();
         assert_eq!(entry, Entry::Granted("boat-3".to_owned()));
         let impostor = Hello {

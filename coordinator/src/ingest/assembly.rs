@@ -68,7 +68,7 @@ impl Assembly {
     /// # Errors
     /// Returns an error when the file or a directory cannot be created, read or truncated.
     pub(super) fn open(dir: &RunDir, row: &StreamRow) -> io::Result<Self> {
-        fs::create_dir_all(dir.partial())?;
+        dir.make_partial()?;
         let path = dir.partial_file(&row.name);
         if !path.exists() && dir.file(&row.name).exists() {
             // A crash came between the rename and the record. The stream is incomplete until the store says otherwise.
@@ -214,7 +214,7 @@ impl Assembly {
     }
 
     fn become_whole(&self) -> io::Result<()> {
-        fs::create_dir_all(self.dir.files())?;
+        self.dir.make_files()?;
         fs::rename(self.dir.partial_file(&self.name), self.dir.file(&self.name))
     }
 

@@ -271,7 +271,7 @@ impl Ingest {
                 tracing::error!(
                     %device,
                     "two agents use the identity of one device: nothing is taken from either while both are there. \
-                     hint: was a card or state directory copied? delete `device.key` and `enrolment.json` of the copy"
+                     hint: was a card or state directory copied? `regatta-agent enroll --new-identity TOKEN` gives the copy a key of its own"
                 );
                 self.store.device_is_duplicated(device, true)?;
                 self.store

@@ -100,6 +100,11 @@ fn run(mut ingest: batch::Ingest, mut inbound: mpsc::Receiver<Inbound>, notifier
                 None => return,
             }
         };
+        // What was not stored is not acknowledged, so the devices keep it. The daemon stops by itself.
+        if let Err(moved) = ingest.workspace.expect_in_place() {
+            tracing::error!("no message is taken any more: {moved}");
+            return;
+        }
         let news = match first {
             Some(first) => ingest.take(batch_from(first, &mut inbound)),
             None => ingest.finish(),

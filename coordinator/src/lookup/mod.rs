@@ -186,7 +186,9 @@ pub(crate) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<De
         let before = devices.len();
         devices.extend(found.map(|(id, _)| id.clone()));
         if devices.len() == before {
-            let names: Vec<&str> = known.values().map(String::as_str).collect();
+            // Removed devices may have the names of present ones.
+            let names: BTreeSet<&str> = known.values().map(String::as_str).collect();
+            let names: Vec<&str> = names.into_iter().collect();
             return Err(Failure::misuse(format!(
                 "unknown device `{requested}`; known are {}",
                 names.join(", ")
@@ -194,4 +196,36 @@ pub(crate) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<De
         }
     }
     Ok(devices)
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_wire::message::Hello;
+
+    use super::*;
+
+    #[test]
+    fn names_that_several_devices_had_are_listed_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("db")).unwrap();
+        for (seed, name) in [(1, "boat-3"), (2, "boat-3"), (3, "boat-1")] {
+            let public_key = [seed; 32];
+            let hello = Hello {
+                device: DeviceId::of_public_key(&public_key),
+                name: name.to_owned(),
+                public_key,
+                online: true,
+                agent: "0.1.0".to_owned(),
+                engines: Vec::new(),
+                facts_json: b"{}".to_vec(),
+                runs: Vec::new(),
+            };
+            store.device_sent_hello(&hello).unwrap();
+        }
+        let unknown = any_devices(&store, &["nosuch".to_owned()]).unwrap_err();
+        assert_eq!(
+            unknown.sentence(),
+            "unknown device `nosuch`; known are boat-1, boat-3"
+        );
+    }
 }

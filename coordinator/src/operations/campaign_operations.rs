@@ -44,18 +44,7 @@ pub(crate) fn retry_cells(
     store: &Store,
 ) -> Result<usize, OperationError> {
     let name = &row.name;
-    if row.state == CampaignState::Aborted {
-        return Err(OperationError::refused(
-            format!("campaign {name} was aborted"),
-            "start a plan with another name",
-        ));
-    }
-    if let Some(deadline) = row.deadline.as_ref().filter(|at| has_passed(at)) {
-        return Err(OperationError::refused(
-            format!("the deadline of campaign {name} passed at {deadline}"),
-            "start a plan with another name and a later deadline",
-        ));
-    }
+    expect_retriable(row)?;
     let retried = store.retry_cells(name, cause, by)?;
     if retried == 0 {
         return Err(OperationError::refused(
@@ -64,6 +53,69 @@ pub(crate) fn retry_cells(
         ));
     }
     Ok(retried)
+}
+
+/// Makes the skipped cells of a campaign wait again, in the name of `by`. Returns how many.
+///
+/// # Errors
+/// Returns [`OperationError::Refused`] when the campaign was aborted, its deadline has passed, or no cell was skipped.
+pub(crate) fn retry_skipped_cells(
+    row: &CampaignRow,
+    by: &str,
+    store: &Store,
+) -> Result<usize, OperationError> {
+    let name = &row.name;
+    expect_retriable(row)?;
+    let retried = store.retry_skipped_cells(name, by)?;
+    if retried == 0 {
+        return Err(OperationError::refused(
+            format!("no cell of campaign {name} was skipped that could have a good run"),
+            format!(
+                "`regatta campaign retry {name} --cause CAUSE` tries failed cells again, and the audits that were skipped because of them"
+            ),
+        ));
+    }
+    Ok(retried)
+}
+
+/// Moves the deadline of a campaign in the name of `by`, or removes it.
+///
+/// # Errors
+/// Returns [`OperationError::Refused`] when the campaign was aborted.
+pub(crate) fn move_deadline(
+    row: &CampaignRow,
+    until: Option<Timestamp>,
+    by: &str,
+    store: &Store,
+) -> Result<(), OperationError> {
+    let until = until.map(|until| until.to_string());
+    if store.set_campaign_deadline(&row.name, until.as_deref(), by)? {
+        Ok(())
+    } else {
+        Err(was_aborted(&row.name))
+    }
+}
+
+/// Checks that cells of a campaign may wait again.
+fn expect_retriable(row: &CampaignRow) -> Result<(), OperationError> {
+    let name = &row.name;
+    if row.state == CampaignState::Aborted {
+        return Err(was_aborted(name));
+    }
+    if let Some(deadline) = row.deadline.as_ref().filter(|at| has_passed(at)) {
+        return Err(OperationError::refused(
+            format!("the deadline of campaign {name} passed at {deadline}"),
+            format!("`regatta campaign deadline {name} --until TIME` moves it"),
+        ));
+    }
+    Ok(())
+}
+
+fn was_aborted(name: &str) -> OperationError {
+    OperationError::refused(
+        format!("campaign {name} was aborted"),
+        "start a plan with another name",
+    )
 }
 
 fn has_passed(deadline: &str) -> bool {

@@ -6,7 +6,7 @@ mod device_operations;
 mod health_words;
 mod refusal;
 
-pub(crate) use campaign_operations::{change_campaign, retry_cells};
+pub(crate) use campaign_operations::{change_campaign, move_deadline, retry_cells, retry_skipped_cells};
 pub(crate) use device_operations::{drain_device, resume_device};
 pub(crate) use health_words::{described, remedy};
 pub(crate) use refusal::{OperationError, Refusal};

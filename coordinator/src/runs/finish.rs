@@ -79,6 +79,10 @@ impl Finisher {
         let mut heard = notifier.changes();
         while let Some(count) = notifier.wait(heard, PAUSE) {
             heard = count;
+            // The daemon stops by itself when the workspace was moved. Until then nothing is written at its former place.
+            if self.workspace.expect_in_place().is_err() {
+                continue;
+            }
             match self.store.runs_to_record() {
                 Ok(runs) => self.finish_due(&runs, notifier),
                 Err(error) => tracing::error!("{:#}", anyhow::Error::from(error)),

@@ -26,6 +26,7 @@ mod evidence;
 #[cfg(test)]
 mod example_draft;
 mod expected_time;
+mod export_manifest;
 mod figures;
 mod finish;
 mod form;
@@ -64,6 +65,7 @@ pub(crate) use dispatch::start as start_dispatch;
 #[cfg(test)]
 pub(crate) use example_draft::{example_draft, example_record};
 pub(crate) use expected_time::least_seconds;
+pub(crate) use export_manifest::MANIFEST;
 pub(crate) use finish::start as start_finish;
 pub(crate) use gate::GateWords;
 pub(crate) use judging_mark::JudgingMark;

@@ -1,6 +1,6 @@
 //! Writes the specs of runs that begin together to disk. The directory of all runs is not flushed.
 
-use std::{fs, io};
+use std::io;
 
 use regatta_fsutil::{atomic_file::AtomicFile, parallel};
 
@@ -12,12 +12,14 @@ pub(super) fn write_specs(specs: &[(RunDir, &[u8])]) -> Vec<io::Result<()>> {
 }
 
 fn write((dir, text): &(RunDir, &[u8])) -> io::Result<()> {
-    fs::create_dir_all(dir.path())?;
+    dir.make()?;
     AtomicFile::new(&dir.spec()).write(text)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use regatta_types::RunId;
 
     use super::*;

@@ -19,6 +19,7 @@ use regatta_types::{
     },
 };
 
+use super::export_manifest;
 use crate::store::RunRow;
 
 /// The run to verify.
@@ -29,6 +30,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) public_key: Option<PublicKey>,
     /// The run's row, if there is a store.
     pub(crate) row: Option<&'a RunRow>,
+    /// The device that must have signed the run, if the user names one.
+    pub(crate) device: Option<&'a DeviceId>,
 }
 
 /// A difference between a file and its verified state.
@@ -53,6 +56,8 @@ pub(crate) struct Verification {
     pub(crate) bytes: u64,
     /// Whether the run has evidence.
     pub(crate) has_evidence: bool,
+    /// The files that the device did not sign. They are compared with its evidence, and in an export with the manifest.
+    pub(crate) unsigned: Vec<String>,
     /// The findings.
     pub(crate) findings: Vec<Finding>,
 }
@@ -79,6 +84,11 @@ pub(crate) fn verify(subject: &Subject<'_>) -> io::Result<Verification> {
     let mut verification = Verification::default();
     let files = subject.directory.join("files");
     let record = read_record(subject, &mut verification)?;
+    if subject.row.is_none() {
+        export_manifest::check(subject.directory, &mut |file, problem| {
+            verification.find(file, problem)
+        })?;
+    }
     let Some(bytes) = optional(&files.join(EVIDENCE))? else {
         if record.is_some_and(|record| record.evidence_sha256.is_some()) {
             verification.find(EVIDENCE, "missing");
@@ -99,6 +109,13 @@ pub(crate) fn verify(subject: &Subject<'_>) -> io::Result<Verification> {
     verification.run = evidence.run.to_string();
     verification.device = evidence.device.to_string();
     check_signature(subject, &evidence.device, &bytes, &mut verification)?;
+    if let Some(device) = subject.device.filter(|device| **device != evidence.device) {
+        let signer = &evidence.device;
+        verification.find(
+            EVIDENCE,
+            format!("it is signed by device {signer}, not by {device}"),
+        );
+    }
     if let Some(row) = subject.row {
         if evidence.run != row.id || evidence.device != row.device {
             verification.find(
@@ -196,6 +213,7 @@ fn read_record(subject: &Subject<'_>, verification: &mut Verification) -> io::Re
         verification.find(RECORD, "missing");
         return Ok(None);
     };
+    verification.unsigned.push(RECORD.to_owned());
     let record = match Record::from_json(&bytes) {
         Ok(record) => record,
         Err(error) => {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{CampaignState, Result, Store, now, values};
 
 /// A user's request to a campaign.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CampaignChange {
     /// No new attempt begins.
     Paused,
@@ -17,6 +17,10 @@ pub(crate) enum CampaignChange {
     Aborted,
     /// The cells that failed by this cause are tried again.
     Retried(EndCause),
+    /// The skipped cells wait again.
+    RetriedSkipped,
+    /// No attempt begins after another time than before. `None` removes the deadline.
+    Deadline(Option<String>),
 }
 
 /// A request as it is logged.
@@ -28,6 +32,8 @@ pub(crate) struct CampaignLogEntry {
     pub(crate) change: String,
     /// The cause of the cells that are tried again.
     pub(crate) cause: Option<EndCause>,
+    /// The time to which the deadline was moved, RFC 3339 UTC.
+    pub(crate) deadline: Option<String>,
     /// The user who requested it.
     pub(crate) by: String,
 }
@@ -42,13 +48,15 @@ impl CampaignChange {
         }
     }
 
-    /// Returns the change in a word.
-    const fn word(self) -> &'static str {
+    /// Returns the change in words.
+    const fn words(&self) -> &'static str {
         match self {
             Self::Paused => "paused",
             Self::Resumed => "resumed",
             Self::Aborted => "aborted",
-            Self::Retried(_) => "retried",
+            Self::Retried(_) | Self::RetriedSkipped => "retried",
+            Self::Deadline(Some(_)) => "deadline moved",
+            Self::Deadline(None) => "deadline removed",
         }
     }
 }
@@ -56,15 +64,19 @@ impl CampaignChange {
 impl Store {
     /// Logs a change of a campaign. Call this in the transaction of the change.
     pub(super) fn log_campaign_change(&self, campaign: &str, change: CampaignChange, by: &str) -> Result<()> {
-        let cause = match change {
+        let cause = match &change {
             CampaignChange::Retried(cause) => Some(cause.as_str()),
+            _ => None,
+        };
+        let deadline = match &change {
+            CampaignChange::Deadline(until) => until.as_deref(),
             _ => None,
         };
         self.connection
             .prepare_cached(
-                "INSERT INTO campaign_log (campaign, at, change, cause, changed_by) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO campaign_log (campaign, at, change, cause, changed_by, deadline) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![campaign, now(), change.word(), cause, by])?;
+            .execute(params![campaign, now(), change.words(), cause, by, deadline])?;
         Ok(())
     }
 
@@ -81,6 +93,7 @@ impl Store {
                 at: row.get("at")?,
                 change: row.get("change")?,
                 cause: values::optional_parsed(row, "cause")?,
+                deadline: row.get("deadline")?,
                 by: row.get("changed_by")?,
             })
         })?;

@@ -144,6 +144,24 @@ impl Store {
         })
     }
 
+    /// Changes the deadline of a campaign that was not aborted, and logs it. Returns `false` when it was aborted.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn set_campaign_deadline(&self, name: &str, until: Option<&str>, by: &str) -> Result<bool> {
+        self.all_or_nothing(|store| {
+            let changed = store.connection.execute(
+                "UPDATE campaigns SET deadline = ?2, revision = revision + 1 WHERE name = ?1 AND state <> ?3",
+                params![name, until, CampaignState::Aborted.as_str()],
+            )?;
+            if changed > 0 {
+                let change = CampaignChange::Deadline(until.map(str::to_owned));
+                store.log_campaign_change(name, change, by)?;
+            }
+            Ok(changed > 0)
+        })
+    }
+
     /// Stores that a campaign has ended, if no cell waits and no attempt is open.
     ///
     /// # Errors

@@ -333,6 +333,34 @@ impl Store {
         })
     }
 
+    /// Makes skipped cells wait again, except those whose audited cell failed. The campaign continues if it has ended, unless it was aborted.
+    /// The change is logged. Returns how many wait again.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(crate) fn retry_skipped_cells(&self, campaign: &str, by: &str) -> Result<usize> {
+        self.all_or_nothing(|store| {
+            let retried = store.connection.execute(
+                "UPDATE cells SET state = ?2, reason = NULL, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1)
+                 WHERE campaign = ?1 AND state = ?3 AND (SELECT state FROM campaigns WHERE name = ?1) <> ?5
+                     AND NOT EXISTS (SELECT 1 FROM cells AS of WHERE of.campaign = cells.campaign
+                         AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state = ?4)",
+                [
+                    campaign,
+                    CellState::Waiting.as_str(),
+                    CellState::Skipped.as_str(),
+                    CellState::Failed.as_str(),
+                    CampaignState::Aborted.as_str(),
+                ],
+            )?;
+            if retried > 0 {
+                store.campaign_continues(campaign)?;
+                store.log_campaign_change(campaign, CampaignChange::RetriedSkipped, by)?;
+            }
+            Ok(retried)
+        })
+    }
+
     /// Sets the state of a cell.
     pub(super) fn set_cell(
         &self,

@@ -34,7 +34,28 @@ pub(crate) enum Entry {
     /// Another device has used the token.
     Used,
     /// The device was removed earlier. Its key cannot enroll again.
-    Removed,
+    Removed {
+        /// The name that it had.
+        name: String,
+    },
+    /// The device is enrolled under another name, and must not be renamed.
+    OtherName {
+        /// The name under which it is enrolled.
+        enrolled: String,
+        /// The token's name.
+        token: String,
+    },
+    /// Another device is enrolled under the token's name.
+    NameTaken(String),
+}
+
+/// Whether a token may change the name of an enrolled device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Renaming {
+    /// It may not: a second token on one device is usually a mistake.
+    Refused,
+    /// It may, because the user of the device requests it.
+    Allowed,
 }
 
 /// An issued certificate.
@@ -109,7 +130,12 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn look_up_token(&self, secret_sha256: &str, device: &DeviceId) -> Result<Entry> {
+    pub(crate) fn look_up_token(
+        &self,
+        secret_sha256: &str,
+        device: &DeviceId,
+        renaming: Renaming,
+    ) -> Result<Entry> {
         let mut statement = self
             .connection
             .prepare_cached("SELECT name, expires, device FROM tokens WHERE secret_sha256 = ?1")?;
@@ -125,13 +151,31 @@ impl Store {
         if used_by.is_some_and(|other| other != device.as_str()) {
             return Ok(Entry::Used);
         }
-        if self
-            .member(device)?
-            .is_some_and(|member| member.removed.is_some())
-        {
-            return Ok(Entry::Removed);
+        match self.member(device)? {
+            Some(MemberRow {
+                removed: Some(_),
+                name,
+                ..
+            }) => return Ok(Entry::Removed { name }),
+            Some(member) if member.name != name && renaming == Renaming::Refused => {
+                return Ok(Entry::OtherName {
+                    enrolled: member.name,
+                    token: name,
+                });
+            }
+            _ => {}
         }
-        Ok(Entry::Granted(name))
+        // A token for a device that returns has the name of that device.
+        let is_taken = self.connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?2)",
+            [name.as_str(), device.as_str()],
+            |row| row.get(0),
+        )?;
+        Ok(if is_taken {
+            Entry::NameTaken(name)
+        } else {
+            Entry::Granted(name)
+        })
     }
 
     /// Enrolls a device with a token. The same device may use the token again until it expires, because an answer can get lost.
@@ -144,9 +188,10 @@ impl Store {
         device: &DeviceId,
         public_key: &[u8; 32],
         certificate: NewCertificate<'_>,
+        renaming: Renaming,
     ) -> Result<Entry> {
         self.all_or_nothing(|store| {
-            let entry = store.look_up_token(secret_sha256, device)?;
+            let entry = store.look_up_token(secret_sha256, device, renaming)?;
             let Entry::Granted(name) = &entry else {
                 return Ok(entry);
             };
@@ -240,6 +285,7 @@ impl Store {
                 params![device.as_str(), name, public_key, now()],
             )?;
             store.device_left(device)?;
+            store.forget_unknown_runs(device)?;
             for run in store.open_runs()?.iter().filter(|run| run.device == *device) {
                 store.request_abort(run.id, end_reason::DEVICE_REMOVED)?;
                 store.run_was_lost(run.id, "the device was removed")?;

@@ -48,12 +48,14 @@ impl Store {
         self.next_number(&command_series(device))
     }
 
-    /// Raises a device's command numbers above `number`, because the device obeys no command up to it.
+    /// Raises a device's command numbers above `number`, because the device obeys no command up to it. Returns whether they were below: the
+    /// device has commands of a newer store, or of another lab.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(crate) fn commands_are_above(&self, device: &DeviceId, number: u64) -> Result<()> {
-        self.connection
+    pub(crate) fn commands_are_above(&self, device: &DeviceId, number: u64) -> Result<bool> {
+        let raised = self
+            .connection
             .prepare_cached(
                 "INSERT INTO numbers (name, value) VALUES (?1, ?2)
                  ON CONFLICT (name) DO UPDATE SET value = ?2 WHERE value < ?2",
@@ -62,7 +64,7 @@ impl Store {
                 command_series(device),
                 values::signed(number.min(HIGHEST_COMMAND))
             ])?;
-        Ok(())
+        Ok(raised > 0 && number > 0)
     }
 
     /// Adds time of service. This clock does not follow steps of the wall clock, and stops while no coordinator serves.

@@ -325,7 +325,7 @@ CREATE TABLE campaign_log (
     number      INTEGER PRIMARY KEY,
     campaign    TEXT NOT NULL,
     at          TEXT NOT NULL,
-    change      TEXT NOT NULL,           -- paused, resumed, aborted or retried
+    change      TEXT NOT NULL,           -- paused, resumed, aborted, retried, or a deadline
     cause       TEXT,                    -- of the cells that are tried again
     changed_by  TEXT NOT NULL
 ) STRICT;
@@ -382,6 +382,16 @@ ALTER TABLE attempts ADD COLUMN session TEXT;    -- power session of the attempt
 ",
     "
 ALTER TABLE power_sessions ADD COLUMN mean_watts REAL;   -- the meter's mean in the testing run's window, once the session is complete
+",
+    "
+ALTER TABLE campaign_log ADD COLUMN deadline TEXT;       -- a moved one
+",
+    "
+CREATE TABLE unknown_runs (              -- runs in a device's last inventory that this store does not have
+    device  TEXT NOT NULL,
+    run     TEXT NOT NULL,
+    PRIMARY KEY (device, run)
+) STRICT, WITHOUT ROWID;
 ",
 ];
 

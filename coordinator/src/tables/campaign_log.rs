@@ -6,12 +6,15 @@ use crate::store::CampaignLogEntry;
 /// Formats the log of a campaign's requests, oldest first.
 pub(crate) fn campaign_log(name: &str, log: &[CampaignLogEntry]) -> String {
     if log.is_empty() {
-        return format!("{name}: nobody paused, resumed, aborted or retried it");
+        return format!("{name}: nobody paused, resumed, aborted or retried it or moved its deadline");
     }
     let lines = log.iter().map(|entry| {
         [
             words::time(&entry.at),
-            entry.change.clone(),
+            entry.deadline.as_ref().map_or_else(
+                || entry.change.clone(),
+                |until| format!("{} to {}", entry.change, words::time(until)),
+            ),
             entry
                 .cause
                 .map_or_else(String::new, |cause| cause.as_str().to_owned()),

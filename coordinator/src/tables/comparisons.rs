@@ -65,6 +65,8 @@ pub(crate) struct ComparisonRow {
     /// Whether these are enough to measure the floor.
     #[serde(rename = "floor_measured")]
     pub(crate) is_floor_measured: bool,
+    /// The origin of the floor.
+    pub(crate) floor_origin: FloorOrigin,
     /// `better`, `worse`, `same` or `cannot tell`.
     pub(crate) verdict: &'static str,
     /// The number of further pairs that would decide, or are needed at least.
@@ -76,6 +78,22 @@ pub(crate) struct ComparisonRow {
     pub(crate) is_separated: bool,
     /// The runs of each pair: of A, of B.
     pub(crate) compared_runs: Vec<[RunId; 2]>,
+}
+
+/// The origin of a floor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FloorOrigin {
+    /// The least floor, because there are too few A/A pairs.
+    Assumed,
+    /// The least floor: the A/A pairs show no drift beyond their noise.
+    NoDrift,
+    /// The drift in A/A pairs of the compared runs.
+    DriftOfComparedRuns,
+    /// The drift in A/A pairs of the device, also of runs that are not compared.
+    DriftOfOtherRuns,
+    /// The user requested it.
+    Requested,
 }
 
 /// Formats a comparison for people: a line for each row, or two on a narrow terminal.
@@ -184,10 +202,26 @@ pub(crate) fn comparison_notes(report: &ComparisonReport) -> Vec<String> {
             regatta_compare::LEAST_PAIRS
         ));
     }
+    notes.extend(report.rows.iter().filter_map(drift_note));
     if concerned(|row| row.combination.length != FULL_LENGTH) {
         notes.push("note: short runs are no MLPerf results".to_owned());
     }
     notes
+}
+
+/// Explains the floor of a row that is a measured drift.
+fn drift_note(row: &ComparisonRow) -> Option<String> {
+    let of = match row.floor_origin {
+        FloorOrigin::DriftOfComparedRuns => "of the compared runs",
+        FloorOrigin::DriftOfOtherRuns => "of the device's runs, also with other settings",
+        FloorOrigin::Assumed | FloorOrigin::NoDrift | FloorOrigin::Requested => return None,
+    };
+    Some(format!(
+        "note: the floor of {} {} is the drift from run to run in {} pairs of runs of equal spec, {of}",
+        escape(&row.device),
+        escape(&row.combination.short_text()),
+        row.floor_pairs
+    ))
 }
 
 /// Formats the runs that do not count.
@@ -241,6 +275,7 @@ mod tests {
             floor: 0.01,
             floor_pairs: 0,
             is_floor_measured: true,
+            floor_origin: FloorOrigin::NoDrift,
             verdict: "",
             more_pairs: None,
             words: words.to_owned(),

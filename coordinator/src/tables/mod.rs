@@ -39,8 +39,8 @@ use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
 pub(crate) use comparisons::{
-    ComparedSide, ComparisonReport, ComparisonRow, ExcludedRuns, comparison_interval, comparison_notes,
-    comparisons, count_of_runs, excluded, excluded_runs,
+    ComparedSide, ComparisonReport, ComparisonRow, ExcludedRuns, FloorOrigin, comparison_interval,
+    comparison_notes, comparisons, count_of_runs, excluded, excluded_runs,
 };
 pub(crate) use device_state::device_state_facts;
 pub(crate) use devices::{device, device_in_words, devices, labels};

@@ -10,6 +10,8 @@ use jiff::SignedDuration;
 use regatta_types::{BrokerAddress, BrokerAddressError};
 use serde::Deserialize;
 
+use super::host_problem::{HostProblem, is_known_only_here};
+
 /// The newest schema number that this program reads.
 const SCHEMA: u16 = 1;
 
@@ -303,6 +305,15 @@ impl Config {
         )
     }
 
+    /// Returns why boards cannot reach this machine by its host. `None` when they can, as far as this machine can tell, and in a lab that
+    /// listens on this machine only.
+    pub(crate) fn host_problem(&self) -> Option<HostProblem> {
+        if self.enroll_listen.ip().is_loopback() {
+            return None;
+        }
+        HostProblem::of(&self.host)
+    }
+
     /// Returns the asset server as devices reach it, `host:port`. `None` when assets are not served.
     pub(crate) fn assets_for_devices(&self) -> Option<String> {
         let port = self.assets_listen?.port();
@@ -353,17 +364,11 @@ fn page_login(page: PageChoice, host: &str, has_tls: bool, is_requested: bool) -
     match exposed {
         Some(address) if !has_tls => Err(ConfigError::PageExposed(address)),
         None if is_requested && !has_tls => Err(ConfigError::LoginWithoutKeys),
-        Some(address) if address.ip().is_unspecified() && is_loopback(host) => {
+        Some(address) if address.ip().is_unspecified() && is_known_only_here(host) => {
             Err(ConfigError::PageWithoutName(address, host.to_owned()))
         }
         exposed => Ok(is_requested || exposed.is_some()),
     }
-}
-
-/// Returns whether only this machine knows itself by a host.
-fn is_loopback(host: &str) -> bool {
-    let address = host.parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Returns whether a text can be the host in an address.

@@ -24,16 +24,21 @@
 //! This module has the paths and the configuration. It reads no run.
 
 mod config;
+mod held_directory;
+mod host_problem;
 mod lock;
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 pub(crate) use config::{
     BrokerChoice, Config, DEFAULT_PAGE, NewConfig, PageChoice, is_host, kept_free_bytes,
 };
+use held_directory::HeldDirectory;
+pub(crate) use host_problem::is_known_only_here;
 pub(crate) use lock::{Lock, LockError};
 use regatta_fsutil::{atomic_file::AtomicFile, regular_file};
 use regatta_types::{RunId, StreamName, documents::document_name};
@@ -77,6 +82,7 @@ pub(crate) enum WorkspaceError {
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
     root: PathBuf,
+    directory: Arc<HeldDirectory>,
     config: Config,
 }
 
@@ -115,8 +121,13 @@ impl Workspace {
             Err(source) => return Err(WorkspaceError::Io { path, source }),
         };
         let config = Config::from_toml(&text).map_err(|source| WorkspaceError::Config { path, source })?;
+        let directory = HeldDirectory::open(root).map_err(|source| WorkspaceError::Io {
+            path: root.to_owned(),
+            source,
+        })?;
         let workspace = Self {
             root: root.to_owned(),
+            directory: Arc::new(directory),
             config,
         };
         let runs = workspace.runs();
@@ -127,6 +138,20 @@ impl Workspace {
     /// Returns the directory.
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Checks that the path still leads to the directory that was opened. A program that runs for long checks it before it writes.
+    ///
+    /// # Errors
+    /// Returns [`WorkspaceMoved`] when the directory was renamed, replaced or deleted.
+    pub(crate) fn expect_in_place(&self) -> Result<(), WorkspaceMoved> {
+        if self.directory.is_at(&self.root) {
+            return Ok(());
+        }
+        Err(WorkspaceMoved {
+            from: self.root.clone(),
+            to: self.directory.present_path(),
+        })
     }
 
     /// Returns the configuration.
@@ -215,11 +240,42 @@ impl Workspace {
     }
 }
 
+/// The workspace is no longer at the path where it was opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the workspace {} was {}", .from.display(),
+    .to.as_ref().map_or_else(|| "deleted or replaced".to_owned(), |to| format!("moved to {}", to.display()))
+)]
+pub(crate) struct WorkspaceMoved {
+    /// The path where it was opened.
+    pub(crate) from: PathBuf,
+    /// The path where it is now. `None` when it was deleted or the system does not tell.
+    pub(crate) to: Option<PathBuf>,
+}
+
 /// The directory of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunDir(PathBuf);
 
 impl RunDir {
+    /// Makes the run's directory. The directory of all runs must exist: making it again would make a second workspace where this one was
+    /// before somebody moved it.
+    pub(crate) fn make(&self) -> io::Result<()> {
+        make_directory(&self.0)
+    }
+
+    /// Makes the directory of incomplete streams, as [`Self::make`] does.
+    pub(crate) fn make_partial(&self) -> io::Result<()> {
+        self.make()?;
+        make_directory(&self.partial())
+    }
+
+    /// Makes the directory of complete streams, as [`Self::make`] does.
+    pub(crate) fn make_files(&self) -> io::Result<()> {
+        self.make()?;
+        make_directory(&self.files())
+    }
+
     /// Returns the directory itself.
     pub(crate) fn path(&self) -> &Path {
         &self.0
@@ -280,5 +336,13 @@ impl RunDir {
                 _ => {}
             }
         }
+    }
+}
+
+/// Makes a directory in an existing one, unless it exists.
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
     }
 }

@@ -177,6 +177,21 @@ impl Coordinator {
         }
     }
 
+    /// Waits until the daemon ends by itself, for at most 30 s. Returns its exit code; `None` when it had to be killed.
+    pub fn end(&mut self) -> Option<i32> {
+        let mut child = self.child.take().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < deadline {
+            if let Some(status) = child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        None
+    }
+
     /// Ends the daemon by SIGTERM. Returns how long it took.
     pub fn terminate(&mut self) -> Duration {
         let mut child = self.child.take().unwrap();
@@ -259,6 +274,11 @@ impl Coordinator {
             self.show(run)["recorded"].as_str().map(drop)
         });
         serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    }
+
+    /// The workspace's directory.
+    pub fn root(&self) -> &Path {
+        self.dir.path()
     }
 
     /// A path in the workspace.

@@ -18,7 +18,7 @@ pub mod robust;
 mod simulation;
 mod student;
 
-pub use aa_floor::AaFloor;
+pub use aa_floor::{AaFloor, FloorSource};
 pub use bootstrap::bootstrap_interval;
 pub use comparison::{Comparison, Direction, MorePairs, Verdict, compare};
 pub use order_interval::{LEAST_PAIRS, median_interval};

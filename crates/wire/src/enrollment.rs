@@ -126,6 +126,11 @@ pub enum EnrollPurpose {
     },
     /// Renews the certificate of an enrolled device.
     Renew,
+    /// Enrolls the device with a token, also if it is enrolled under another name.
+    Rename {
+        /// The token's secret.
+        secret: [u8; 16],
+    },
 }
 
 /// A device's request for a certificate.
@@ -159,6 +164,10 @@ impl EnrollRequest {
                 bytes.extend_from_slice(secret);
             }
             EnrollPurpose::Renew => bytes.push(1),
+            EnrollPurpose::Rename { secret } => {
+                bytes.push(2);
+                bytes.extend_from_slice(secret);
+            }
         }
         bytes
     }
@@ -173,6 +182,18 @@ pub enum EnrollResponse {
     Refused(String),
     /// The coordinator cannot decide now, for this reason. The device may send the same token again later.
     NotNow(String),
+    /// The device is enrolled under another name than the token's. The token is not used.
+    OtherName {
+        /// The name under which the device is enrolled.
+        enrolled: String,
+        /// The token's name.
+        token: String,
+    },
+    /// The device was removed. Its key stays refused. The token is not used.
+    Removed {
+        /// The name that the device had.
+        name: String,
+    },
 }
 impl Message for EnrollResponse {
     const KIND: FrameKind = FrameKind::EnrollResponse;

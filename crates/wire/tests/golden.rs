@@ -296,7 +296,11 @@ fn signed_report() {
 
 #[test]
 fn enrollment() {
-    let purposes = [EnrollPurpose::Enroll { secret: [0x11; 16] }, EnrollPurpose::Renew];
+    let purposes = [
+        EnrollPurpose::Enroll { secret: [0x11; 16] },
+        EnrollPurpose::Renew,
+        EnrollPurpose::Rename { secret: [0x11; 16] },
+    ];
     let mut text = String::new();
     for purpose in purposes {
         let statement = EnrollRequest::statement(&purpose, &[0x22; 32], &[0x33; 32]);
@@ -319,6 +323,13 @@ fn enrollment() {
         }),
         EnrollResponse::Refused("no".to_owned()),
         EnrollResponse::NotNow("later".to_owned()),
+        EnrollResponse::OtherName {
+            enrolled: "boat-1".to_owned(),
+            token: "boat-2".to_owned(),
+        },
+        EnrollResponse::Removed {
+            name: "boat-1".to_owned(),
+        },
     ];
     text.push_str(&golden(&answers));
     insta::assert_snapshot!(text);

@@ -138,7 +138,7 @@ fn a_removed_device_is_cut_off_at_once_and_does_not_come_back() {
     let (mut device, id) = own_device(&lab);
     let topic = format!("regatta/v1/{id}/telemetry");
     assert_eq!(device.publish(&topic, b"x").expect("PUBACK"), SUCCESS);
-    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
+    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE, "--yes"]));
     assert!(device.is_cut_off(), "the live connection ends");
     let (certificates, _) = certificates::of_device(&lab.state());
     assert!(
@@ -166,6 +166,82 @@ fn a_removed_device_is_cut_off_at_once_and_does_not_come_back() {
             .output()
             .contains("refuses this device: it was removed from the lab")
     });
+    comes_back_with_a_new_identity(&mut lab, &id);
+}
+
+/// The way back of a removed device: a new key. What it signed before stays where it is, and is no message of the new identity.
+fn comes_back_with_a_new_identity(lab: &mut Lab, former: &str) {
+    let token = lab.token("boat-3");
+    let enroll = |lab: &Lab, words: &[&str]| {
+        let enrolled = lab.agent("enroll").args(words).arg(&token).output();
+        let enrolled = enrolled.expect("the agent starts");
+        (enrolled.status.code(), printed(&enrolled))
+    };
+    let (code, text) = enroll(lab, &["--new-identity"]);
+    assert!(
+        code == Some(2) && text.contains("stop `regatta-agent serve` first"),
+        "a running daemon keeps its identity: {text}"
+    );
+    drop(lab.device.take());
+    let (code, text) = enroll(lab, &[]);
+    assert!(
+        code == Some(3) && text.contains("was removed from the lab") && text.contains("--new-identity"),
+        "{text}"
+    );
+    let run = lab.state().join("runs").join(crate::RUN);
+    std::fs::create_dir_all(&run).expect("a directory");
+    let (code, text) = enroll(lab, &["--new-identity"]);
+    let kept = lab.state().join(format!("former-{former}"));
+    assert!(
+        code == Some(0) && text.contains("enrolled as boat-3") && text.contains(&kept.display().to_string()),
+        "{text}"
+    );
+    assert!(!run.exists() && kept.join("runs").join(crate::RUN).exists() && kept.join("device.key").exists());
+    let (certificates, id) = certificates::of_device(&lab.state());
+    assert_ne!(id, former);
+    assert!(is_let_in(lab, Some(&certificates), &client_id(&id)));
+}
+
+#[test]
+fn the_runs_of_a_removed_device_end_and_its_name_is_free() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    lab.start_device();
+    lab.wait_for_device();
+    let request = |duration: &str| {
+        let words = [
+            "--engine",
+            "sim",
+            "--scenario",
+            "SingleStream",
+            "--mode",
+            "PerformanceOnly",
+        ];
+        lab.request_run(&[&words[..], &["--duration", duration]].concat())
+    };
+    let [running, queued] = ["60s", "1s"].map(request);
+    lab.wait_for_phase(&running, "running");
+    let refused = lab.regatta().args(["device", "remove", DEVICE]).output();
+    let refused = refused.expect("regatta starts");
+    assert!(
+        refused.status.code() == Some(2) && printed(&refused).contains(&running),
+        "without a terminal it needs --yes, and names what is given up: {}",
+        printed(&refused)
+    );
+    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE, "--yes"]));
+    for run in [&running, &queued] {
+        eventually("the record", 30, || lab.show(run)["recorded"].as_str().is_some());
+        let shown = lab.show(run);
+        assert!(
+            matches!(shown["phase"].as_str(), Some("failed" | "aborted"))
+                && shown["reason"]
+                    .as_str()
+                    .is_some_and(|why| why.contains("removed")),
+            "{shown}"
+        );
+    }
+    let _ = lab.token(DEVICE);
 }
 
 #[test]
@@ -176,7 +252,7 @@ fn a_removed_device_has_no_rights_in_mosquitto_at_once_and_no_connection_after_i
     let (mut device, id) = own_device(&lab);
     let topic = format!("regatta/v1/{id}/telemetry");
     assert!(device.publish(&topic, b"x").expect("PUBACK") < 0x80);
-    let removed = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
+    let removed = succeed_output(lab.regatta().args(["device", "remove", DEVICE, "--yes"]));
     assert!(
         printed(&removed).contains("mosquitto has reloaded its rights"),
         "{}",

@@ -77,6 +77,17 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
     );
     assert_eq!(enroll("regatta-enroll://x", "two").0, Some(2));
     assert_eq!(enroll(&fresh, "two").0, Some(0));
+    // A second token on an enrolled device is usually meant for another one: the names stay, and the token can still be used.
+    let second = lab.token("fourth");
+    let (code, text) = enroll(&second, "two");
+    assert!(
+        code == Some(2)
+            && text.contains("enrolled as third already, and the token is for fourth")
+            && text.contains("--config FILE")
+            && text.contains("--rename"),
+        "{code:?} {text}"
+    );
+    assert_eq!(enroll(&second, "three").0, Some(0));
     // Only the device has the key, and the coordinator does not have the secret of a token.
     let key = fs::read(lab.device_directory().join("one/device.key")).expect("the device's key");
     let secret = token.rsplit('/').next().expect("a secret");
@@ -89,6 +100,59 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
             file.display()
         );
     }
+}
+
+#[test]
+fn a_device_is_renamed_only_by_request_and_returns_only_with_its_own_key() {
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.enroll_device();
+    let enroll = |words: &[&str], token: &str| {
+        let enrolled = lab.agent("enroll").args(words).arg(token).output();
+        let enrolled = enrolled.expect("the agent starts");
+        (enrolled.status.code(), printed(&enrolled))
+    };
+    let enrolled = enroll(&["--rename"], &lab.token("barge"));
+    assert!(
+        enrolled.0 == Some(0) && enrolled.1.contains("enrolled as barge"),
+        "{enrolled:?}"
+    );
+    // Its earlier name is free again.
+    let _ = lab.token(DEVICE);
+    let again = |name: &str| {
+        let added = lab
+            .regatta()
+            .args(["device", "add", name, "--again", "--format", "json"])
+            .output();
+        added.expect("regatta starts")
+    };
+    let refused = again("nobody");
+    assert_eq!(refused.status.code(), Some(2), "{}", printed(&refused));
+    let added: Value = serde_json::from_slice(&again("barge").stdout).expect("JSON");
+    let token = added["token"].as_str().expect("a token").to_owned();
+    let other = crate::enroll_another(&lab, "raft");
+    let config = lab.device_directory().join("raft.toml");
+    let stolen = std::process::Command::new(regatta_tests::agent())
+        .arg("enroll")
+        .arg("--rename")
+        .arg("--config")
+        .arg(&config)
+        .arg(&token)
+        .output()
+        .expect("the agent starts");
+    assert!(
+        stolen.status.code() == Some(3) && printed(&stolen).contains("which is another device"),
+        "{} {}",
+        other.display(),
+        printed(&stolen)
+    );
+    let returned = enroll(&[], &token);
+    assert!(
+        returned.0 == Some(0) && returned.1.contains("enrolled as barge"),
+        "{returned:?}"
+    );
 }
 
 #[test]
@@ -141,7 +205,7 @@ fn a_certificate_is_renewed_by_itself_before_it_ends_unless_the_device_was_remov
         is_let_in(&lab, Some(&certificates), &client_id(&id)),
         "the new one is good"
     );
-    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
+    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE, "--yes"]));
     end_soon();
     lab.start_device();
     eventually("the renewal to be refused", 20, || {

@@ -65,7 +65,7 @@ fn a_removed_device_and_a_hostile_one_leave_assets_to_the_others() {
         return;
     };
     let removed = certificates::of_device(&enroll_another(&lab, "removed")).0;
-    let _ = succeed_output(lab.regatta().args(["device", "remove", "removed"]));
+    let _ = succeed_output(lab.regatta().args(["device", "remove", "removed", "--yes"]));
     let mole = certificates::of_device(&enroll_another(&lab, "mole")).0;
     let added = lab.json(&["asset", "add", "--benchmark", "digits"]);
     let model = added["assets"]

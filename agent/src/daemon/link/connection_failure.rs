@@ -9,8 +9,9 @@ use rustls::AlertDescription;
 pub(super) fn describe(error: &ConnectionError, was_connected: bool, broker: &str) -> String {
     if is_refused(error) {
         return format!(
-            "the coordinator at {broker} refuses this device: it was removed from the lab; hint: enroll it again with \
-             `regatta device add NAME` there and `regatta-agent enroll` here"
+            "the coordinator at {broker} refuses this device: it was removed from the lab, or enrolled after the copy from which the lab \
+             was restored; hint: enroll it again with a token of `regatta device add NAME` there; `regatta-agent enroll TOKEN` here says \
+             whether it needs --new-identity"
         );
     }
     if was_connected {
@@ -94,7 +95,7 @@ mod tests {
             let sentence = describe(&error, true, "lab:8883");
             assert!(
                 sentence.starts_with(
-                    "the coordinator at lab:8883 refuses this device: it was removed from the lab; hint: enroll it again"
+                    "the coordinator at lab:8883 refuses this device: it was removed from the lab, or enrolled after the copy"
                 ),
                 "{sentence}"
             );

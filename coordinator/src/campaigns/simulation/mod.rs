@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::SignedDuration;
 use regatta_types::{
     DeviceId, RunId,
     documents::{EndCause, RunPhase},
@@ -138,6 +139,21 @@ fn check_cell(cell: &CellRow, own: &[&AttemptRow]) {
         .iter()
         .filter(|attempt| attempt.cause.is_some_and(is_of_a_place));
     assert!(of_place.count() <= 3, "{own:?}");
+}
+
+#[test]
+fn one_wrong_reading_of_the_wall_clock_skips_no_cell() {
+    let mut world = World::new(&SHORT);
+    for _ in 0..3 {
+        world.run_devices();
+        world.step();
+    }
+    world.misread_clock(SignedDuration::from_hours(1_000));
+    world.run_devices();
+    world.step();
+    let cells = world.store().cells(CAMPAIGN).unwrap();
+    assert!(cells.iter().all(|cell| cell.state != CellState::Skipped));
+    assert!(!world.has_ended());
 }
 
 #[test]

@@ -19,10 +19,7 @@ use super::{
     plan::{CAMPAIGN, Size},
 };
 use crate::{
-    campaigns::{
-        Lab, expand,
-        scheduler::{Now, Scheduler},
-    },
+    campaigns::{Lab, clock_steps::Now, expand, scheduler::Scheduler},
     runs::{RunFiles, example_record, judge_device},
     store::{AttemptRow, NewCampaign, RunOutcome, RunRow, Store},
     workspace::Workspace,
@@ -160,6 +157,15 @@ impl World {
         let now = Now {
             instant: self.begin.0 + self.elapsed,
             wall: self.begin.1 + SignedDuration::try_from(self.elapsed).unwrap(),
+        };
+        self.scheduler.as_mut().unwrap().look(now).unwrap();
+    }
+
+    /// Lets the scheduler look while the wall clock is wrong by `error`.
+    pub(super) fn misread_clock(&mut self, error: SignedDuration) {
+        let now = Now {
+            instant: self.begin.0 + self.elapsed,
+            wall: self.begin.1 + SignedDuration::try_from(self.elapsed).unwrap() + error,
         };
         self.scheduler.as_mut().unwrap().look(now).unwrap();
     }

@@ -1,5 +1,6 @@
-//! `regatta campaign pause`, `resume`, `abort` and `retry`: store the user's request. The coordinator acts on it.
+//! `regatta campaign pause`, `resume`, `abort`, `retry` and `deadline`: store the user's request. The coordinator acts on it.
 
+use jiff::Timestamp;
 use regatta_types::documents::EndCause;
 use serde_json::json;
 
@@ -9,9 +10,11 @@ use super::{
     context::tell,
 };
 use crate::{
+    campaigns::Deadline,
     exit::{self, CommandResult, Failure},
-    operations::{change_campaign, retry_cells},
+    operations::{change_campaign, move_deadline, retry_cells, retry_skipped_cells},
     store::{CampaignRow, CampaignState, CellState, Store},
+    tables,
     workspace::Workspace,
 };
 
@@ -38,8 +41,24 @@ pub(in crate::cli) struct RetryArgs {
     /// The campaign
     name: String,
     /// The cause of the failed cells: device, infrastructure, precondition, workload, invalid or operator
-    #[arg(long, value_name = "CAUSE")]
-    cause: EndCause,
+    #[arg(long, value_name = "CAUSE", required_unless_present = "skipped")]
+    cause: Option<EndCause>,
+    /// The cells that were skipped, for example because the deadline had passed
+    #[arg(long, conflicts_with = "cause")]
+    skipped: bool,
+}
+
+/// Flags of `campaign deadline`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct DeadlineArgs {
+    /// The campaign
+    name: String,
+    /// The time after which no attempt begins, such as 2026-11-30T08:00:00Z, or a duration from now, such as 12h
+    #[arg(long, value_name = "TIME", required_unless_present = "none")]
+    until: Option<Deadline>,
+    /// Remove the deadline
+    #[arg(long, conflicts_with = "until")]
+    none: bool,
 }
 
 /// Pauses a campaign.
@@ -93,11 +112,47 @@ pub(super) fn abort(args: &AbortArgs, context: &Context) -> CommandResult {
 pub(super) fn retry(args: &RetryArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let row = campaign(&store, Some(&args.name))?;
-    let retried = retry_cells(&row, args.cause, &user(), &store).map_err(unless_permitted)?;
+    let retried = match args.cause {
+        Some(cause) => retry_cells(&row, cause, &user(), &store),
+        None => retry_skipped_cells(&row, &user(), &store),
+    };
+    let retried = retried.map_err(unless_permitted)?;
     note_unserved(&workspace, context);
     let document = json!({ "campaign": row.name, "cause": args.cause, "retried": retried });
     context.print(&document, || {
         format!("cells of campaign {} that are tried again: {retried}", row.name)
+    })?;
+    Ok(exit::OK)
+}
+
+/// Moves or removes the deadline of a campaign.
+pub(super) fn deadline(args: &DeadlineArgs, context: &Context) -> CommandResult {
+    let (_, store) = context.open_store()?;
+    let row = campaign(&store, Some(&args.name))?;
+    let until = args.until.map(|until| until.time_from(Timestamp::now()));
+    let until = until.transpose().map_err(Failure::usage)?;
+    move_deadline(&row, until, &user(), &store).map_err(unless_permitted)?;
+    let until = until.map(|until| until.to_string());
+    let counts = store.count_cells(&row.name)?;
+    let skipped = counts.iter().find(|(state, _)| *state == CellState::Skipped);
+    let skipped = skipped.map_or(0, |(_, count)| *count);
+    let document = json!({ "campaign": row.name, "deadline": until, "skipped": skipped });
+    context.print(&document, || {
+        let mut text = match &until {
+            Some(until) => format!(
+                "no attempt of campaign {} begins after {}",
+                row.name,
+                tables::time(until)
+            ),
+            None => format!("campaign {} has no deadline", row.name),
+        };
+        if skipped > 0 {
+            text.push_str(&format!(
+                "\n{skipped} cells were skipped: `regatta campaign retry {} --skipped` tries them again",
+                row.name
+            ));
+        }
+        text
     })?;
     Ok(exit::OK)
 }

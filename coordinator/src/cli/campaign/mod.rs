@@ -43,9 +43,11 @@ pub(super) enum Command {
     Resume(control::NameArgs),
     /// Ends a campaign and its runs
     Abort(control::AbortArgs),
-    /// Tries failed cells again
+    /// Tries failed or skipped cells again
     Retry(control::RetryArgs),
-    /// Shows who paused, resumed, aborted or retried a campaign, and when
+    /// Moves or removes the deadline of a campaign
+    Deadline(control::DeadlineArgs),
+    /// Shows who paused, resumed, aborted or retried a campaign or moved its deadline, and when
     Log(control::NameArgs),
     /// Prints every cell with its attempts; exit code 1 unless every cell is good
     Report(report::ReportArgs),
@@ -61,6 +63,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Resume(args) => control::resume(args, context),
         Command::Abort(args) => control::abort(args, context),
         Command::Retry(args) => control::retry(args, context),
+        Command::Deadline(args) => control::deadline(args, context),
         Command::Log(args) => log::run(args, context),
         Command::Report(args) => report::run(args, context),
     }

@@ -155,7 +155,7 @@ fn pairs(row: &ComparisonRow) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::{AS_FOUND, Combination, FULL_LENGTH};
+    use crate::tables::{AS_FOUND, Combination, FULL_LENGTH, FloorOrigin};
 
     fn row(device: &str, verdict: &'static str, ratio: f64) -> ComparisonRow {
         ComparisonRow {
@@ -179,6 +179,7 @@ mod tests {
             floor: 0.01,
             floor_pairs: 6,
             is_floor_measured: true,
+            floor_origin: FloorOrigin::NoDrift,
             verdict,
             more_pairs: None,
             words: verdict.to_owned(),
