@@ -56,7 +56,7 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
     let show = Show::new(false, true);
     let (link, _) = args.logins.connect(&login, &args.logins.prompt(&show)?)?;
     let files = directory.join("session");
-    link.fetch(place, &files)
+    link.fetch(place, &files, workspace.min_free_bytes())
         .map_err(|error| anyhow::Error::new(error).context(format!("cannot fetch {place} from {login}")))?;
     if let Some(name) = missing_file(&files) {
         return Err(Failure::could_not(format!("{place} on {login} has no {name}"))

@@ -248,7 +248,13 @@ impl Sessions<'_> {
             )?),
         };
         let second: Box<dyn SystemUnderTest> = match &system.link {
-            Some(link) => Box::new(RemoteSystem::new(system, link, id, directory)?),
+            Some(link) => Box::new(RemoteSystem::new(
+                system,
+                link,
+                id,
+                directory,
+                self.workspace.min_free_bytes(),
+            )?),
             None => {
                 let logs = directory.join("loadgen");
                 Box::new(LocalSystem::new(
