@@ -166,6 +166,7 @@ impl Preflight<'_> {
         }
         // PTDaemon is only started where nothing else is in the way.
         if self.reads_meter && lines.iter().all(|line| line.passed) {
+            lines.extend(session_check::server_conf_form(self.rules));
             let rules = (!is_informative).then_some(self.rules);
             lines.extend(meter_check::lines(&self.read_meter(), self.settings, rules));
         }

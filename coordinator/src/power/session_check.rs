@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_config::round::PowerRules;
 use regatta_power::{ntp::LARGEST_OFFSET, power_dev::PowerDev, session::OFFICIAL_WAITS};
 use regatta_types::documents::RunSpec;
 
@@ -196,6 +197,17 @@ pub(super) fn checker(settings: &MeterSettings) -> PreflightLine {
             "clone power-dev here, and name the copy with `regatta meter add --replace --checker`",
         ),
     }
+/// Returns a failed line for a round whose server reads another form of `server.conf` than Regatta writes.
+pub(super) fn server_conf_form(rules: &PowerRules) -> Option<PreflightLine> {
+    (!rules.analyzers_listed).then(|| {
+        PreflightLine::failed(
+            "server.conf",
+            "the server of this round reads another form of server.conf, with the meter in [ptd], which Regatta does not write",
+            "name round v5.1 or a later one with --round, or start the official programs of this round by hand",
+        )
+    })
+}
+
 }
 
 #[cfg(test)]
@@ -215,6 +227,20 @@ mod tests {
             "{another:?}"
         );
         let none = line(true, None, None, one);
+    #[test]
+    fn rounds_with_an_older_server_conf_are_refused() {
+        let refused: Vec<String> = regatta_config::known::rounds()
+            .unwrap()
+            .into_iter()
+            .filter(|round| {
+                let rules = round.power.as_ref();
+                rules.is_some_and(|rules| server_conf_form(rules).is_some_and(|line| !line.passed))
+            })
+            .map(|round| round.name.to_string())
+            .collect();
+        assert_eq!(refused, ["v2.0", "v2.1", "v3.0", "v3.1", "v4.0", "v4.1", "v5.0"]);
+    }
+
         assert!(
             none.hint.is_some_and(|hint| hint.contains("upgrade")),
             "an agent without a boot id"

@@ -170,9 +170,12 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
     match failure {
         // The records of the sessions before are printed already.
         Some(error) => Err(error),
-        None => Ok(if passed { exit::OK } else { exit::NO }),
+        None if passed => Ok(exit::OK),
+        None if is_interrupted => Ok(exit::INTERRUPTED),
+        None => Ok(exit::NO),
     }
 }
+    let is_interrupted = interrupted.load(Ordering::Relaxed);
 
 impl RunArgs {
     /// Connects to the machines of a session.
