@@ -77,6 +77,6 @@ pub(super) fn request(args: &JobArgs, words: Words, context: &Context) -> Comman
     if args.dry_run {
         return dry_run::show(&drafts, context, &store);
     }
-    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
+    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
     run::finish((args.waiting.no_wait, 0), &drafts, context, &workspace, &store)
 }

@@ -94,6 +94,19 @@ pub(super) fn device_alone(name: &str, is_online: bool, reported: Option<&str>) 
     }
 }
 
+/// Checks that nothing else runs on the device: it would be measured, and it would heat the device.
+pub(super) fn other_work(name: &str, found: Option<&str>) -> PreflightLine {
+    let subject = "device's work";
+    match found {
+        None => PreflightLine::passed(subject, format!("{name} has no other run")),
+        Some(found) => PreflightLine::failed(
+            subject,
+            format!("{name} is busy: {found}"),
+            "wait for its end: `regatta runs list` shows the runs",
+        ),
+    }
+}
+
 /// Estimates the least duration of a session.
 pub(super) fn length(spec: &RunSpec) -> PreflightLine {
     let run = run_length(spec);
@@ -184,6 +197,17 @@ pub(crate) fn checker_copy(settings: &MeterSettings) -> PathBuf {
     copy.map(PathBuf::from).unwrap_or_default()
 }
 
+/// Returns a failed line for a round whose server reads another form of `server.conf` than Regatta writes.
+pub(super) fn server_conf_form(rules: &PowerRules) -> Option<PreflightLine> {
+    (!rules.analyzers_listed).then(|| {
+        PreflightLine::failed(
+            "server.conf",
+            "the server of this round reads another form of server.conf, with the meter in [ptd], which Regatta does not write",
+            "name round v5.1 or a later one with --round, or start the official programs of this round by hand",
+        )
+    })
+}
+
 /// Checks that the official checker is on this machine.
 pub(super) fn checker(settings: &MeterSettings) -> PreflightLine {
     let subject = "checker";
@@ -197,36 +221,12 @@ pub(super) fn checker(settings: &MeterSettings) -> PreflightLine {
             "clone power-dev here, and name the copy with `regatta meter add --replace --checker`",
         ),
     }
-/// Returns a failed line for a round whose server reads another form of `server.conf` than Regatta writes.
-pub(super) fn server_conf_form(rules: &PowerRules) -> Option<PreflightLine> {
-    (!rules.analyzers_listed).then(|| {
-        PreflightLine::failed(
-            "server.conf",
-            "the server of this round reads another form of server.conf, with the meter in [ptd], which Regatta does not write",
-            "name round v5.1 or a later one with --round, or start the official programs of this round by hand",
-        )
-    })
-}
-
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_the_machine_with_the_reported_boot_is_the_device() {
-        let line = |online, reported, machine, own| device("boat", online, reported, machine, own);
-        let (one, other) = (Some("11111111-2222"), Some("33333333-4444"));
-        assert!(line(true, one, None, one).passed);
-        assert!(line(true, one, Some("me@boat"), one).passed);
-        assert!(!line(false, one, None, one).passed);
-        let another = line(true, one, Some("me@boat"), other);
-        assert!(
-            !another.passed && another.found.contains("another machine than me@boat"),
-            "{another:?}"
-        );
-        let none = line(true, None, None, one);
     #[test]
     fn rounds_with_an_older_server_conf_are_refused() {
         let refused: Vec<String> = regatta_config::known::rounds()
@@ -241,6 +241,19 @@ mod tests {
         assert_eq!(refused, ["v2.0", "v2.1", "v3.0", "v3.1", "v4.0", "v4.1", "v5.0"]);
     }
 
+    #[test]
+    fn only_the_machine_with_the_reported_boot_is_the_device() {
+        let line = |online, reported, machine, own| device("boat", online, reported, machine, own);
+        let (one, other) = (Some("11111111-2222"), Some("33333333-4444"));
+        assert!(line(true, one, None, one).passed);
+        assert!(line(true, one, Some("me@boat"), one).passed);
+        assert!(!line(false, one, None, one).passed);
+        let another = line(true, one, Some("me@boat"), other);
+        assert!(
+            !another.passed && another.found.contains("another machine than me@boat"),
+            "{another:?}"
+        );
+        let none = line(true, None, None, one);
         assert!(
             none.hint.is_some_and(|hint| hint.contains("upgrade")),
             "an agent without a boot id"

@@ -383,6 +383,9 @@ ALTER TABLE attempts ADD COLUMN session TEXT;    -- power session of the attempt
     "
 ALTER TABLE power_sessions ADD COLUMN mean_watts REAL;   -- the meter's mean in the testing run's window, once the session is complete
 ",
+    "
+ALTER TABLE meters ADD COLUMN device TEXT;  -- the device that the session measures; it takes no other work
+",
 ];
 
 /// Migrates the database to the current version.

@@ -63,6 +63,14 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
             .hint("the session was not complete there; make another one"));
     }
     let place = place.to_owned();
+    let beside = store.runs_beside_session(&row.id)?;
+    if let Some(run) = beside.iter().find(|run| !record.has_repeated(**run)) {
+        return Err(Failure::could_not(format!(
+            "run {run} was on the device beside session {}, so the meter measured both",
+            row.id
+        ))
+        .hint("make another session while nothing else uses the device"));
+    }
     let verdict = judge(&settings, rules, &files)?;
     let testing = row.testing.map(|run| store.run(run)).transpose()?.flatten();
     let rails = testing.as_ref().and_then(RailsPower::of);
