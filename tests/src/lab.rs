@@ -6,6 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
+    sync::Mutex,
 };
 
 use sha2::{Digest as _, Sha256};
@@ -35,6 +36,8 @@ pub struct Lab {
     pub coordinator: Option<Process>,
     /// `regatta-agent serve`, while it runs.
     pub device: Option<Process>,
+    /// Further devices of an unencrypted lab.
+    more_devices: Mutex<Vec<Process>>,
     /// Words before the coordinator's command, for example to set its CPU or network namespace.
     pub coordinator_prefix: Vec<String>,
     /// Words before the device's command.
@@ -76,6 +79,7 @@ impl Lab {
             mosquitto,
             coordinator: None,
             device: None,
+            more_devices: Mutex::default(),
             coordinator_prefix: Vec::new(),
             device_prefix: Vec::new(),
         };
@@ -116,6 +120,7 @@ impl Lab {
             mosquitto: None,
             coordinator: None,
             device: None,
+            more_devices: Mutex::default(),
             coordinator_prefix: Vec::new(),
             device_prefix: Vec::new(),
         };
@@ -141,12 +146,39 @@ impl Lab {
     }
 
     fn lay_out_device(&self, broker: &str) {
-        fs::create_dir_all(self.device_directory()).expect("a directory of the lab");
+        self.lay_out(&self.device_directory(), DEVICE, broker);
+    }
+
+    fn lay_out(&self, directory: &Path, name: &str, broker: &str) {
+        fs::create_dir_all(directory).expect("a directory of the lab");
         let settings = format!(
-            "name = \"{DEVICE}\"\nstate_dir = \"state\"\nscratch = \"{}\"\n{broker}min_free_mib = 1\n",
+            "name = \"{name}\"\nstate_dir = \"state\"\nscratch = \"{}\"\n{broker}min_free_mib = 1\n",
             self.scratch().display()
         );
-        fs::write(self.device_directory().join("agent.toml"), settings).expect("agent.toml");
+        fs::write(directory.join("agent.toml"), settings).expect("agent.toml");
+    }
+
+    /// Starts another device of an unencrypted lab, and waits until the coordinator's store has it. It runs until the lab is dropped.
+    ///
+    /// # Panics
+    /// Panics when the device does not connect.
+    pub fn add_device(&self, name: &str) {
+        let directory = self.directory.path().join(format!("device-{name}"));
+        self.lay_out(
+            &directory,
+            name,
+            &format!("broker = \"mqtt://127.0.0.1:{}\"\n", self.port),
+        );
+        let mut command = prefixed(&self.device_prefix, &agent());
+        command
+            .args(["serve", "--config", "agent.toml"])
+            .current_dir(&directory);
+        let process = Process::start(
+            &mut command,
+            &self.directory.path().join(format!("device-{name}.log")),
+        );
+        self.more_devices.lock().expect("no panic").push(process);
+        self.wait_for_device_named(name);
     }
 
     fn prepare_scratch(&self) {
@@ -277,13 +309,18 @@ impl Lab {
     /// # Panics
     /// Panics when that takes more than 20 s.
     pub fn wait_for_device(&self) {
+        self.wait_for_device_named(DEVICE);
+    }
+
+    fn wait_for_device_named(&self, name: &str) {
+        let name = format!("\"{name}\"");
         eventually("the device to say hello", 20, || {
             let output = self
                 .regatta()
                 .args(["device", "list", "--format", "json"])
                 .output()
                 .expect("regatta runs");
-            String::from_utf8_lossy(&output.stdout).contains(DEVICE)
+            String::from_utf8_lossy(&output.stdout).contains(&name)
         });
     }
 

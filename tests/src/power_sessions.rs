@@ -1,5 +1,5 @@
 //! The common part of tests of power sessions: meters with a simulated PTDaemon, sessions of the simulated engine, and the processes that a
-//! session leaves. It starts no lab.
+//! session leaves. A lab is started elsewhere.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::free_port;
+use crate::{Lab, Process, eventually, free_port, printed, regatta};
 
 /// Writes a program that is a simulated PTDaemon with these options.
 ///
@@ -45,6 +45,48 @@ pub fn run_session<'a>(regatta: &'a mut Command, meter: &str) -> &'a mut Command
         .args(["power", "run", "--meter", meter])
         .args(["--benchmark", "digits", "--engine", "sim"])
         .args(["--scenario", "SingleStream", "--duration", "4s"])
+}
+
+/// Adds a meter with a simulated PTDaemon, and a device of the same name: a session has both for itself.
+///
+/// # Panics
+/// Panics when either cannot be added.
+pub fn add_meter_and_device(lab: &Lab, power_dev: &Path, name: &str, options: &str) {
+    let program = lab.workspace().join(format!("ptd-{name}"));
+    write_simulated_ptd(&program, &regatta(), options);
+    lab.add_device(name);
+    let added = add_meter(&mut lab.regatta(), name, power_dev, &program)
+        .output()
+        .expect("regatta starts");
+    assert!(added.status.success(), "{}", printed(&added));
+}
+
+/// Returns a command that makes a session with a meter of [`add_meter_and_device`].
+#[must_use]
+pub fn session(lab: &Lab, meter: &str) -> Command {
+    let mut command = lab.regatta();
+    run_session(&mut command, meter).args(["--device", meter]);
+    command
+}
+
+/// The sessions with a meter, newest first.
+#[must_use]
+pub fn sessions(lab: &Lab, meter: &str) -> Vec<Value> {
+    sessions_of(&lab.json(&["power", "list"]), meter)
+}
+
+/// Checks that a session has ended for this reason within a minute from now.
+///
+/// # Panics
+/// Panics when it has not, or for another reason.
+pub fn expect_recorded_failure(lab: &Lab, meter: &str, process: &mut Process, reason: &str) {
+    eventually("the session to end", 60, || !process.is_running());
+    let row = sessions(lab, meter).remove(0);
+    assert!(
+        row["reason"].as_str().is_some_and(|words| words.contains(reason)),
+        "{row}\n{}",
+        process.output()
+    );
 }
 
 /// Parses the JSON output of a command.

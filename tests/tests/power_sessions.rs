@@ -7,7 +7,7 @@ use std::{
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Output,
     thread,
 };
 
@@ -18,7 +18,10 @@ use regatta_tests::{
     eventually,
     html_check::read_page,
     network_namespace, power_dev,
-    power_sessions::{self, id, processes, run_session, sessions_of, write_simulated_ptd},
+    power_sessions::{
+        self, add_meter_and_device, expect_recorded_failure, id, processes, session, sessions,
+        write_simulated_ptd,
+    },
     printed, regatta,
 };
 use serde_json::Value;
@@ -75,14 +78,14 @@ fn sessions_are_recorded_and_leave_no_lease() {
 /// A cell of a campaign: it follows its good run, its first attempt ends with the coordinator, and the second one is good.
 fn a_session_of_a_campaign(lab: &mut Lab, power_dev: &Path) {
     const METER: &str = "night";
-    add_meter(lab, power_dev, METER, "");
+    add_meter_and_device(lab, power_dev, METER, "");
     let plan = lab.workspace().join("night.toml");
     let text = format!(
         "schema = 1\nname = 'night'\n[[cells]]\nbenchmark = 'digits'\nscenario = 'SingleStream'\nengine = 'sim'\n\
-         duration = '4s'\npower = '{METER}'\n"
+         duration = '4s'\npower = '{METER}'\ndevices = ['{METER}']\n"
     );
     let plan = plan.to_str().expect("UTF-8");
-    fs::write(plan, text.replace(METER, "day")).expect("the plan");
+    fs::write(plan, text.replace("power = 'night'", "power = 'day'")).expect("the plan");
     let unknown = lab
         .regatta()
         .args(["campaign", "plan", plan])
@@ -135,27 +138,6 @@ fn a_session_of_a_campaign(lab: &mut Lab, power_dev: &Path) {
     assert!(interrupted["verdict"].is_null() && interrupted["reason"].is_string());
 }
 
-/// Adds a meter with a simulated PTDaemon.
-fn add_meter(lab: &Lab, power_dev: &Path, name: &str, options: &str) {
-    let program = lab.workspace().join(format!("ptd-{name}"));
-    write_simulated_ptd(&program, &regatta(), options);
-    let added = power_sessions::add_meter(&mut lab.regatta(), name, power_dev, &program)
-        .output()
-        .expect("regatta starts");
-    assert!(added.status.success(), "{}", printed(&added));
-}
-
-fn session(lab: &Lab, meter: &str) -> Command {
-    let mut command = lab.regatta();
-    run_session(&mut command, meter);
-    command
-}
-
-/// The sessions with a meter, newest first.
-fn sessions(lab: &Lab, meter: &str) -> Vec<Value> {
-    sessions_of(&lab.json(&["power", "list"]), meter)
-}
-
 /// Checks the newest session with a meter: it failed for this reason.
 fn failed(lab: &Lab, meter: &str, output: &Output, reason: &str) {
     let printed = printed(output);
@@ -172,7 +154,7 @@ fn failed(lab: &Lab, meter: &str, output: &Output, reason: &str) {
 }
 
 fn refused_before_it_begins(lab: &Lab, power_dev: &Path) {
-    add_meter(lab, power_dev, "gone", "");
+    add_meter_and_device(lab, power_dev, "gone", "");
     fs::remove_file(lab.workspace().join("ptd-gone")).expect("it is there");
     let output = session(lab, "gone").output().expect("regatta starts");
     let words = printed(&output);
@@ -207,7 +189,7 @@ fn refused_before_it_begins(lab: &Lab, power_dev: &Path) {
 }
 
 fn a_session_of_two_ordinary_runs(lab: &Lab, power_dev: &Path) {
-    add_meter(lab, power_dev, "good", "");
+    add_meter_and_device(lab, power_dev, "good", "");
     let log = lab.workspace().join("second.log");
     let first = thread::scope(|scope| {
         let first = scope.spawn(|| {
@@ -303,14 +285,14 @@ fn shown_on_its_page(lab: &Lab, record: &Value) {
 }
 
 fn a_meter_that_breaks(lab: &Lab, power_dev: &Path) {
-    add_meter(lab, power_dev, "broken", "--fault crash=ranging:1");
+    add_meter_and_device(lab, power_dev, "broken", "--fault crash=ranging:1");
     let output = session(lab, "broken").output().expect("regatta starts");
     failed(lab, "broken", &output, "PTDaemon has ended");
 }
 
 /// Starts a session, and kills the process whose command line has these words once the ranging run is under way.
 fn kill(lab: &Lab, power_dev: &Path, meter: &str, words: &str, is_supervisor: bool) -> Process {
-    add_meter(lab, power_dev, meter, "");
+    add_meter_and_device(lab, power_dev, meter, "");
     let process = Process::start(
         &mut session(lab, meter),
         &lab.workspace().join(format!("{meter}.log")),
@@ -331,18 +313,18 @@ fn kill(lab: &Lab, power_dev: &Path, meter: &str, words: &str, is_supervisor: bo
 
 fn a_server_that_is_killed(lab: &Lab, power_dev: &Path) {
     let mut process = kill(lab, power_dev, "server-killed", "server.py", false);
-    recorded_as_failed(lab, "server-killed", &mut process, "the server has ended");
+    expect_recorded_failure(lab, "server-killed", &mut process, "the server has ended");
 }
 
 fn a_client_that_is_killed(lab: &Lab, power_dev: &Path) {
     let mut process = kill(lab, power_dev, "client-killed", "client.py", false);
-    recorded_as_failed(lab, "client-killed", &mut process, "the client has failed");
+    expect_recorded_failure(lab, "client-killed", &mut process, "the client has failed");
 }
 
 /// The server ends with its supervisor, and PTDaemon with the server.
 fn a_supervisor_that_is_killed(lab: &Lab, power_dev: &Path) {
     let mut process = kill(lab, power_dev, "supervisor-killed", "server.py", true);
-    recorded_as_failed(lab, "supervisor-killed", &mut process, "the server has ended");
+    expect_recorded_failure(lab, "supervisor-killed", &mut process, "the server has ended");
     let row = sessions(lab, "supervisor-killed").remove(0);
     assert_eq!(row["simulated"], true, "a failed rehearsal is one, too: {row}");
     let id = id(&row);
@@ -353,7 +335,7 @@ fn a_supervisor_that_is_killed(lab: &Lab, power_dev: &Path) {
 
 /// It is stopped while the meter settles: the official server waits for its answer without limit.
 fn a_ptd_that_hangs_in_a_session(lab: &Lab, power_dev: &Path) {
-    add_meter(lab, power_dev, "hung", "");
+    add_meter_and_device(lab, power_dev, "hung", "");
     let mut process = Process::start(&mut session(lab, "hung"), &lab.workspace().join("hung.log"));
     eventually("the meter to settle", 60, || {
         process.output().contains("ranging: the meter settles")
@@ -366,12 +348,12 @@ fn a_ptd_that_hangs_in_a_session(lab: &Lab, power_dev: &Path) {
             rustix::process::kill_process(pid.expect("a process id"), rustix::process::Signal::STOP);
         stopped.expect("PTDaemon is stopped");
     }
-    recorded_as_failed(lab, "hung", &mut process, "PTDaemon does not answer");
+    expect_recorded_failure(lab, "hung", &mut process, "PTDaemon does not answer");
 }
 
 /// It answers the checks before the session, and at its next start it listens and says nothing.
 fn a_ptd_that_hangs_at_its_start(lab: &Lab, power_dev: &Path) {
-    add_meter(lab, power_dev, "mute", "");
+    add_meter_and_device(lab, power_dev, "mute", "");
     let program = lab.workspace().join("ptd-mute");
     let simulated = fs::read_to_string(&program).expect("PTDaemon's program");
     let mute = "import socket, sys, time\n\
@@ -386,7 +368,7 @@ fn a_ptd_that_hangs_at_its_start(lab: &Lab, power_dev: &Path) {
     fs::write(&program, script).expect("PTDaemon's program");
     let mut process = Process::start(&mut session(lab, "mute"), &lab.workspace().join("mute.log"));
     eventually("the session to begin", 60, || !sessions(lab, "mute").is_empty());
-    recorded_as_failed(lab, "mute", &mut process, "PTDaemon does not answer");
+    expect_recorded_failure(lab, "mute", &mut process, "PTDaemon does not answer");
 }
 
 /// A small step is an event and an observation, and the session goes on. A step of a second ends it.
@@ -394,6 +376,7 @@ fn a_clock_that_is_stepped(lab: &Lab, power_dev: &Path) {
     let place = lab.workspace().join("stepped");
     power_sessions::write_python(&place, None);
     let program = lab.workspace().join("ptd-stepped");
+    lab.add_device("stepped");
     write_simulated_ptd(&program, &regatta(), "");
     let added = power_sessions::add_meter(&mut lab.regatta(), "stepped", power_dev, &program)
         .arg("--python")
@@ -418,7 +401,7 @@ fn a_clock_that_is_stepped(lab: &Lab, power_dev: &Path) {
     assert!(process.is_running(), "{}", process.output());
     power_sessions::set_python_clock(&place, 1.25);
     let large = "the device's clock was stepped by +1.000 s";
-    recorded_as_failed(lab, "stepped", &mut process, large);
+    expect_recorded_failure(lab, "stepped", &mut process, large);
     eventually("the event of the end", 10, || is_reported(large));
     let id = id(&sessions(lab, "stepped").remove(0));
     let shown = lab.json(&["power", "show", &id]);
@@ -430,20 +413,9 @@ fn a_clock_that_is_stepped(lab: &Lab, power_dev: &Path) {
     assert_eq!(texts, [small, large], "{shown}");
 }
 
-/// Checks that a session has ended for this reason within a minute from now.
-fn recorded_as_failed(lab: &Lab, meter: &str, process: &mut Process, reason: &str) {
-    eventually("the session to end", 60, || !process.is_running());
-    let row = sessions(lab, meter).remove(0);
-    assert!(
-        row["reason"].as_str().is_some_and(|words| words.contains(reason)),
-        "{row}\n{}",
-        process.output()
-    );
-}
-
 /// Regatta itself is killed: the server ends, and the next session takes the lease over and says so.
 fn a_command_that_is_killed(lab: &Lab, power_dev: &Path) {
-    add_meter(lab, power_dev, "killed", "--fault crash=ranging:0");
+    add_meter_and_device(lab, power_dev, "killed", "--fault crash=ranging:0");
     let mut process = Process::start(&mut session(lab, "killed"), &lab.workspace().join("killed.log"));
     eventually("the session to begin", 60, || !sessions(lab, "killed").is_empty());
     let id = id(&sessions(lab, "killed").remove(0));

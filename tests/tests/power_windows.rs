@@ -66,6 +66,7 @@ impl<'a> Director<'a> {
         let program = machine.sshd.home().join("regatta");
         let _ = succeed_output(Command::new("strip").arg("-o").arg(&program).arg(regatta()));
         write_simulated_ptd(&machine.file(PTD), &program, "");
+        lab.add_device(meter);
         let login = format!("{SAILOR}@127.0.0.1:{}", machine.sshd.port);
         let added = add_meter(&mut lab.regatta(), meter, Path::new(POWER_DEV), Path::new(PTD))
             .args(["--director", &login, "--python", PYTHON])
@@ -79,7 +80,7 @@ impl<'a> Director<'a> {
 
     fn session(&self) -> Command {
         let mut command = self.lab.regatta();
-        run_session(&mut command, self.meter);
+        run_session(&mut command, self.meter).args(["--device", self.meter]);
         command
             .arg("--device-power-dev")
             .arg(power_dev().expect("the official programs"));

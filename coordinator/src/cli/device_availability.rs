@@ -1,4 +1,5 @@
-//! Checks that devices take runs when a user requests them: quarantined and drained devices do not, unless the user forces it.
+//! Checks that devices take runs when a user requests them: quarantined and drained devices do not, unless the user forces it. A device that a
+//! power session measures takes no run in any case: the store refuses it.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +19,19 @@ const FORCE: &str = "--force requests the runs anyway";
 ///
 /// # Errors
 /// Returns an error when no device is left.
-pub(super) fn only_available(devices: Vec<DeviceRow>) -> Result<Vec<DeviceRow>, Failure> {
-    let (available, others): (Vec<_>, Vec<_>) = devices
+pub(super) fn only_available(devices: Vec<DeviceRow>, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
+    let leased = store.leased_devices()?;
+    let mut unmeasured = Vec::new();
+    for device in devices {
+        match leased.iter().find(|leased| leased.device == device.id) {
+            Some(leased) => tell(&format!(
+                "left out: power session {} measures {}",
+                leased.session, device.name
+            )),
+            None => unmeasured.push(device),
+        }
+    }
+    let (available, others): (Vec<_>, Vec<_>) = unmeasured
         .into_iter()
         .partition(|device| device.health.can_take_runs());
     if let ([], Some(first)) = (available.as_slice(), others.first()) {

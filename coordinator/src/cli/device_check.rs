@@ -124,7 +124,11 @@ pub(super) fn check(
         drafts_of_all.extend(drafts(runs, device, &catalogue, workspace, store)?);
     }
     let ids: Vec<_> = drafts_of_all.iter().map(|draft| draft.spec.run).collect();
-    store.all_or_nothing(|store| drafts_of_all.iter().try_for_each(|draft| store.add_run(draft)))?;
+    store.all_or_nothing(|store| {
+        drafts_of_all
+            .iter()
+            .try_for_each(|draft| store.request_run(draft))
+    })?;
     let wait = Wait {
         longest: Some(runs.longest),
         ..wait

@@ -78,6 +78,6 @@ pub(super) fn request(args: &JobArgs, words: Words, context: &Context) -> Comman
         return dry_run::show(&drafts, context, &store);
     }
     args.waiting.expect_served(context, &workspace)?;
-    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
+    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
     run::finish((args.waiting.no_wait, 0), &drafts, context, &workspace, &store)
 }

@@ -1,5 +1,7 @@
 //! `regatta meter`: the power meters of the lab, and their leases.
 
+use std::net::Ipv4Addr;
+
 use regatta_power::{ptd, server_conf as conf};
 use regatta_ssh::Destination;
 use regatta_text::escape;
@@ -178,9 +180,10 @@ fn expect_own_port(name: &str, settings: &MeterSettings, store: &Store) -> Resul
 
 /// Refuses settings with which the official server does not start; tells of others that the checker refuses.
 fn expect_usable(settings: &MeterSettings, context: &Context) -> Result<(), Failure> {
-    let text = server_conf(settings, settings.director.is_none())
-        .render()
-        .map_err(Failure::usage)?;
+    let mut conf_of_meter = server_conf(settings, false);
+    // Regatta chooses the address for each session, so no finding about it can help.
+    conf_of_meter.listen.0 = Ipv4Addr::UNSPECIFIED.into();
+    let text = conf_of_meter.render().map_err(Failure::usage)?;
     let rounds = rounds(context)?;
     let round = rounds.named(None).map_err(Failure::usage)?;
     let (read, findings) = conf::lint(&text, round.power.as_ref());

@@ -213,7 +213,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     }
     args.waiting.expect_served(context, &workspace)?;
     // Either all runs are requested, or none.
-    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
+    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
     finish(
         (args.waiting.no_wait, args.retry),
         &drafts,
@@ -264,7 +264,11 @@ pub(super) fn finish(
                 tell(&tables::why_repeated(row));
             }
         }
-        store.all_or_nothing(|store| repeated.iter().try_for_each(|(_, draft)| store.add_run(draft)))?;
+        store.all_or_nothing(|store| {
+            repeated
+                .iter()
+                .try_for_each(|(_, draft)| store.request_run(draft))
+        })?;
         ids = repeated.iter().map(|(_, draft)| draft.spec.run).collect();
         for ((place, _), newer) in repeated.iter().zip(wait.for_runs(&ids)?) {
             if let Some(row) = rows.get_mut(*place) {

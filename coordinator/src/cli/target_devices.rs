@@ -30,7 +30,7 @@ impl TargetDevices {
             add(&mut group, row);
         }
         if !is_forced {
-            group = only_available(group)?;
+            group = only_available(group, store)?;
         }
         group.into_iter().for_each(|row| add(&mut found, row));
         Ok(found)

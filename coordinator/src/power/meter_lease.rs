@@ -1,8 +1,11 @@
-//! The lease of a meter for one session. It ends when it is dropped, or when this process ends in any other way.
+//! The lease of a meter and of the device that it measures, for one session. It ends when it is dropped, or when this process ends in any
+//! other way.
 
-use crate::store::{Lease, LeaseState, Leased, Store, StoreError};
+use regatta_types::{DeviceId, RunId};
 
-/// A meter that cannot be leased.
+use crate::store::{Lease, LeaseState, Leased, LeasedDevice, Store, StoreError};
+
+/// A meter or a device that cannot be leased.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LeaseError {
     /// Another session has it.
@@ -28,6 +31,18 @@ pub(crate) enum LeaseError {
         /// The session.
         session: String,
     },
+    /// A session with another meter has the device.
+    #[error(
+        "session {} measures the device with the meter {}; hint: wait for its end: `regatta power show {}`",
+        .0.session, .0.meter, .0.session
+    )]
+    DeviceBusy(LeasedDevice),
+    /// The device has other runs, which would be measured too.
+    #[error(
+        "the device has unfinished runs: {}; hint: wait for their end, or end them with `regatta runs abort {}`",
+        list(.0), .0.first().map(ToString::to_string).unwrap_or_default()
+    )]
+    DeviceHasRuns(Vec<RunId>),
     /// The meter was removed.
     #[error("the meter {0} was removed; hint: `regatta meter list` shows those that there are")]
     Gone(String),
@@ -51,7 +66,16 @@ impl LeaseError {
     }
 }
 
-/// A leased meter.
+/// Returns the first runs of a list, in words.
+fn list(runs: &[RunId]) -> String {
+    let first: Vec<String> = runs.iter().take(3).map(ToString::to_string).collect();
+    match runs.len() - first.len() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// A leased meter and a leased device.
 pub(crate) struct MeterLease<'a> {
     store: &'a Store,
     meter: String,
@@ -60,15 +84,22 @@ pub(crate) struct MeterLease<'a> {
 }
 
 impl<'a> MeterLease<'a> {
-    /// Leases a meter. Ends the session of a process that no longer exists.
+    /// Leases a meter and a device. Ends the session of a process that no longer exists.
     ///
     /// # Errors
     /// [`LeaseError`]
-    pub(crate) fn take(store: &'a Store, meter: &str, session: &str) -> Result<Self, LeaseError> {
-        let ended = match store.lease_meter(meter, session)? {
-            Leased::Busy(lease) => return Err(LeaseError::of(meter, &lease)),
+    pub(crate) fn take(
+        store: &'a Store,
+        meter: &str,
+        session: &str,
+        device: &DeviceId,
+    ) -> Result<Self, LeaseError> {
+        let ended = match store.lease_meter(meter, session, device)? {
+            Leased::MeterBusy(lease) => return Err(LeaseError::of(meter, &lease)),
+            Leased::DeviceBusy(device) => return Err(LeaseError::DeviceBusy(device)),
+            Leased::DeviceHasRuns(runs) => return Err(LeaseError::DeviceHasRuns(runs)),
             Leased::Gone => return Err(LeaseError::Gone(meter.to_owned())),
-            Leased::Free { ended } => ended,
+            Leased::Taken { ended } => ended,
         };
         let lease = Self {
             store,

@@ -31,6 +31,8 @@ pub(crate) struct Preflight<'a> {
     pub(crate) directory: &'a Path,
     /// The device's name, its facts as far as they are known, and whether it is online.
     pub(crate) device: (String, Option<DeviceFacts>, bool),
+    /// What keeps the device busy, in words.
+    pub(crate) other_work: Option<String>,
     /// The run that is made twice.
     pub(crate) spec: &'a RunSpec,
     /// Whether PTDaemon reads the meter, which takes seconds.
@@ -120,6 +122,7 @@ impl Preflight<'_> {
             true => session_check::device_alone(name, *online, reported),
             false => session_check::device(name, *online, reported, machine, boot_id.as_deref()),
         });
+        lines.push(session_check::other_work(name, self.other_work.as_deref()));
         for (role, machine, probe, is_director) in [
             (director_role, self.director, &director, true),
             (system_role, self.system, &system, false),
@@ -163,6 +166,7 @@ impl Preflight<'_> {
         }
         if !is_informative {
             lines.push(session_check::checker(self.settings));
+            lines.extend(session_check::server_conf_form(self.rules));
         }
         // PTDaemon is only started where nothing else is in the way.
         if self.reads_meter && lines.iter().all(|line| line.passed) {

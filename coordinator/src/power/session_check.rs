@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_config::round::PowerRules;
 use regatta_power::{ntp::LARGEST_OFFSET, power_dev::PowerDev, session::OFFICIAL_WAITS};
 use regatta_types::documents::RunSpec;
 
@@ -89,6 +90,19 @@ pub(super) fn device_alone(name: &str, is_online: bool, reported: Option<&str>) 
             subject,
             format!("{name} is not online"),
             "start `regatta-agent serve` there",
+        ),
+    }
+}
+
+/// Checks that nothing else runs on the device: it would be measured, and it would heat the device.
+pub(super) fn other_work(name: &str, found: Option<&str>) -> PreflightLine {
+    let subject = "device's work";
+    match found {
+        None => PreflightLine::passed(subject, format!("{name} has no other run")),
+        Some(found) => PreflightLine::failed(
+            subject,
+            format!("{name} is busy: {found}"),
+            "wait for its end: `regatta runs list` shows the runs",
         ),
     }
 }
@@ -183,6 +197,17 @@ pub(crate) fn checker_copy(settings: &MeterSettings) -> PathBuf {
     copy.map(PathBuf::from).unwrap_or_default()
 }
 
+/// Returns a failed line for a round whose server reads another form of `server.conf` than Regatta writes.
+pub(super) fn server_conf_form(rules: &PowerRules) -> Option<PreflightLine> {
+    (!rules.analyzers_listed).then(|| {
+        PreflightLine::failed(
+            "server.conf",
+            "the server of this round reads another form of server.conf, with the meter in [ptd], which Regatta does not write",
+            "name round v5.1 or a later one with --round, or start the official programs of this round by hand",
+        )
+    })
+}
+
 /// Checks that the official checker is on this machine.
 pub(super) fn checker(settings: &MeterSettings) -> PreflightLine {
     let subject = "checker";
@@ -201,6 +226,20 @@ pub(super) fn checker(settings: &MeterSettings) -> PreflightLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounds_with_an_older_server_conf_are_refused() {
+        let refused: Vec<String> = regatta_config::known::rounds()
+            .unwrap()
+            .into_iter()
+            .filter(|round| {
+                let rules = round.power.as_ref();
+                rules.is_some_and(|rules| server_conf_form(rules).is_some_and(|line| !line.passed))
+            })
+            .map(|round| round.name.to_string())
+            .collect();
+        assert_eq!(refused, ["v2.0", "v2.1", "v3.0", "v3.1", "v4.0", "v4.1", "v5.0"]);
+    }
 
     #[test]
     fn only_the_machine_with_the_reported_boot_is_the_device() {

@@ -48,6 +48,8 @@ pub(crate) struct SessionFacts<'a> {
     pub(crate) draft: &'a RunDraft,
     /// The runs that were requested.
     pub(crate) runs: Vec<(&'static str, RunId)>,
+    /// Ranging runs that were INVALID by a guessed rate, and were repeated in the session.
+    pub(crate) repeated: Vec<RunId>,
     /// The reasons why these runs cannot be submitted.
     pub(crate) obstacles: Vec<String>,
     /// The observations beside the session.
@@ -94,6 +96,7 @@ impl SessionRecord {
             "steps": facts.times.document(),
             "observations": session_watch::document(&facts.observations),
             "runs": runs.iter().map(|(part, run)| ((*part).to_owned(), json!(run))).collect::<serde_json::Map<_, _>>(),
+            "repeated": facts.repeated,
             "directory": session.display().to_string(),
             "sha256": hashes(&session)?,
         });
@@ -116,6 +119,12 @@ impl SessionRecord {
     pub(crate) fn unfetched(&self) -> Option<(&str, &str)> {
         let text = |key: &str| self.document.get(key).and_then(Value::as_str);
         text("machine").zip(text("unfetched"))
+    }
+
+    /// Returns whether a run was a ranging run of the session that was repeated.
+    pub(crate) fn has_repeated(&self, run: RunId) -> bool {
+        let runs = self.document.get("repeated").and_then(Value::as_array);
+        runs.is_some_and(|runs| runs.contains(&json!(run)))
     }
 
     /// Returns the round whose rules apply, and the settings of the meter at that time.

@@ -81,7 +81,7 @@ fn findings(tree: &Tree, rules: &PowerRules) -> Vec<String> {
     };
     let checks = check::check(tree, "", rules).checks;
     let mut findings: Vec<String> = checks.into_iter().filter_map(failed).collect();
-    findings.extend(check::overlooked(tree, "", rules));
+    findings.extend(check::overlooked(tree, "", rules).iter().map(ToString::to_string));
     findings
 }
 

@@ -97,12 +97,15 @@ impl<'a> SessionWatch<'a> {
             }
             texts.extend(machine.expect_running());
         }
-        for text in texts {
-            (self.tell)(&text);
-            let time = jiff::Timestamp::now().to_string();
-            self.found.push(Observation { time, text });
-        }
+        texts.into_iter().for_each(|text| self.observe(text));
         fatal.map_or(Ok(()), Err)
+    }
+
+    /// Reports and keeps an observation.
+    pub(crate) fn observe(&mut self, text: String) {
+        (self.tell)(&text);
+        let time = jiff::Timestamp::now().to_string();
+        self.found.push(Observation { time, text });
     }
 
     /// Returns the observations.

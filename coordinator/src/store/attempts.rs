@@ -162,7 +162,7 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns the devices that have a run without a record or an open attempt, or that must still abort a run.
+    /// Returns the devices that have a run without a record, an open attempt or a power session, or that must still abort a run.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -172,11 +172,13 @@ impl Store {
              UNION SELECT device FROM attempts WHERE ended IS NULL",
         )?;
         let rows = statement.query_map([], |row| values::parsed(row, "device"))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        let mut busy: BTreeSet<DeviceId> = rows.collect::<rusqlite::Result<_>>()?;
+        busy.extend(self.measured_devices()?);
+        Ok(busy)
     }
 
-    /// Begins an attempt and requests its run, if it is one, both or neither. Returns `false` when a user has changed the campaign or requested a run of
-    /// the device meanwhile.
+    /// Begins an attempt and requests its run, if it is one, both or neither. Returns `false` when a user has changed the campaign, or requested a run
+    /// or a power session of the device meanwhile.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -201,6 +203,7 @@ impl Store {
                     ],
                     |row| row.get(0),
                 )?;
+            let is_possible = is_possible && store.leased_device(new.device)?.is_none();
             if is_possible {
                 match work {
                     AttemptWork::Run(draft) => {

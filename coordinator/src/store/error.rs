@@ -30,6 +30,16 @@ pub(crate) enum StoreError {
         "run {0} changed while it was being recorded; hint: repeat the command once the run is recorded again"
     )]
     RunChanged(RunId),
+    /// A power session measures the device.
+    #[error(
+        "power session {session} measures the device with the meter {meter}; hint: wait for its end: `regatta power show {session}`"
+    )]
+    Measured {
+        /// The session.
+        session: String,
+        /// Its meter.
+        meter: String,
+    },
     /// SQLite failed.
     #[error("the store failed")]
     Sqlite(#[from] rusqlite::Error),

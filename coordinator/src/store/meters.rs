@@ -1,9 +1,11 @@
 //! Power meters of the lab, and their leases: one session at a time per meter.
 //!
 //! A lease belongs to a process. When that process certainly no longer exists, the lease is stale, and the next session takes it over.
+//! The lease of a meter is also the lease of the device that is measured: `leased_devices` has that part.
 
 use std::fs;
 
+use regatta_types::{DeviceId, RunId};
 use rusqlite::{OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +69,8 @@ pub(crate) struct Lease {
     pub(crate) session: String,
     /// The time when it began.
     pub(crate) since: String,
+    /// The device that the session measures.
+    pub(crate) device: Option<DeviceId>,
     holder: Holder,
 }
 
@@ -95,6 +99,11 @@ impl Lease {
     /// Returns the id of the process that took it.
     pub(crate) fn pid(&self) -> u32 {
         self.holder.pid
+    }
+
+    /// Returns whether this process took it. One process makes its sessions one after the other.
+    fn is_own(&self) -> bool {
+        Holder::of(std::process::id()).as_ref() == Some(&self.holder)
     }
 }
 
@@ -147,16 +156,31 @@ impl Holder {
     }
 }
 
-/// The result of a request for a meter.
+/// A device with a power session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeasedDevice {
+    /// The device.
+    pub(crate) device: DeviceId,
+    /// The meter that measures it.
+    pub(crate) meter: String,
+    /// The session.
+    pub(crate) session: String,
+}
+
+/// The result of a request for a meter and a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Leased {
-    /// The meter is free for the session. A stale lease of another one has ended.
-    Free {
+    /// Meter and device are leased to the session. A stale lease of another one has ended.
+    Taken {
         /// The lease that has ended.
         ended: Option<Lease>,
     },
-    /// Another session uses it, or may use it.
-    Busy(Lease),
+    /// Another session uses the meter, or may use it.
+    MeterBusy(Lease),
+    /// A session with another meter uses the device, or may use it.
+    DeviceBusy(LeasedDevice),
+    /// The device has runs that were not requested by a power session.
+    DeviceHasRuns(Vec<RunId>),
     /// There is no such meter any more.
     Gone,
 }
@@ -171,6 +195,7 @@ fn meter(row: &Row<'_>) -> rusqlite::Result<MeterRow> {
         Some(session) => Some(Lease {
             session,
             since: row.get("since")?,
+            device: values::optional_parsed(row, "device")?,
             holder: values::json(row, "holder")?,
         }),
         None => None,
@@ -235,29 +260,38 @@ impl Store {
         Ok(statement.query_row([name], meter).optional()?)
     }
 
-    /// Leases a meter to a session of this process.
+    /// Leases a meter and the device that it measures to a session of this process, both or neither.
     ///
     /// # Errors
     /// Returns an error when the store fails or this process cannot be identified.
-    pub(crate) fn lease_meter(&self, name: &str, session: &str) -> Result<Leased> {
+    pub(crate) fn lease_meter(&self, name: &str, session: &str, device: &DeviceId) -> Result<Leased> {
         let holder = Holder::of(std::process::id()).ok_or_else(|| {
             let sentence = "/proc does not describe this process, so its lease could not be recognised";
             rusqlite::Error::ToSqlConversionFailure(sentence.into())
         })?;
         self.all_or_nothing(|store| {
             let lease = store.meter(name)?.and_then(|row| row.lease);
+            // A lease of this process is left of a session whose end could not be stored.
             if let Some(lease) = &lease
                 && lease.state() != LeaseState::Stale
+                && !lease.is_own()
             {
-                return Ok(Leased::Busy(lease.clone()));
+                return Ok(Leased::MeterBusy(lease.clone()));
+            }
+            if let Some(other) = store.leased_device(device)?.filter(|other| other.meter != name) {
+                return Ok(Leased::DeviceBusy(other));
+            }
+            let runs = store.runs_beside_sessions(device)?;
+            if !runs.is_empty() {
+                return Ok(Leased::DeviceHasRuns(runs));
             }
             let leased = store.connection.execute(
-                "UPDATE meters SET session = ?2, since = ?3, holder = ?4 WHERE name = ?1",
-                params![name, session, now(), json(&holder)?],
+                "UPDATE meters SET session = ?2, since = ?3, holder = ?4, device = ?5 WHERE name = ?1",
+                params![name, session, now(), json(&holder)?, device.as_str()],
             )?;
             Ok(match leased {
                 0 => Leased::Gone,
-                _ => Leased::Free { ended: lease },
+                _ => Leased::Taken { ended: lease },
             })
         })
     }
@@ -268,7 +302,7 @@ impl Store {
     /// Returns an error when the store fails.
     pub(crate) fn release_meter(&self, name: &str, session: &str) -> Result<bool> {
         let released = self.connection.execute(
-            "UPDATE meters SET session = NULL, since = NULL, holder = NULL WHERE name = ?1 AND session = ?2
+            "UPDATE meters SET session = NULL, since = NULL, holder = NULL, device = NULL WHERE name = ?1 AND session = ?2
              AND NOT EXISTS (SELECT 1 FROM power_sessions WHERE id = ?2 AND ended IS NULL)",
             [name, session],
         )?;

@@ -1,9 +1,9 @@
 //! Power sessions: every attempt with its meter, its two runs and its end. Failed attempts stay.
 
-use regatta_types::{DeviceId, RunId};
+use regatta_types::RunId;
 use rusqlite::{OptionalExtension as _, Row, ToSql, params};
 
-use super::{LeaseState, PowerVerdict, Result, Store, now, values};
+use super::{PowerVerdict, Result, Store, now, values};
 
 /// A power session.
 #[derive(Debug, Clone, PartialEq)]
@@ -196,25 +196,6 @@ impl Store {
             ],
         )?;
         Ok(())
-    }
-
-    /// Returns whether a device has a power session that goes on: it has not ended, and the process that leased its meter is not gone.
-    /// Between the session's two runs, the device has none.
-    ///
-    /// # Errors
-    /// Returns an error when the store fails.
-    pub(crate) fn has_power_session(&self, device: &DeviceId) -> Result<bool> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT id, meter FROM power_sessions WHERE device = ?1 AND ended IS NULL")?;
-        let open = statement.query_map([device.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        for (id, meter) in open.collect::<rusqlite::Result<Vec<(String, String)>>>()? {
-            let lease = self.meter(&meter)?.and_then(|meter| meter.lease);
-            if lease.is_some_and(|lease| lease.session == id && lease.state() != LeaseState::Stale) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Returns one session.

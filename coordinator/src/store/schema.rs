@@ -393,6 +393,9 @@ CREATE TABLE unknown_runs (              -- runs in a device's last inventory th
     PRIMARY KEY (device, run)
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+ALTER TABLE meters ADD COLUMN device TEXT;  -- the device that the session measures; it takes no other work
+",
 ];
 
 /// Migrates the database to the current version.

@@ -198,6 +198,14 @@ impl Workspace {
         self.root.join("power").join(format!("{id}.log"))
     }
 
+    /// Returns the free space that the workspace's disk keeps, in bytes.
+    pub(crate) fn min_free_bytes(&self) -> u64 {
+        // A file system that cannot report its size has no default.
+        let total =
+            rustix::fs::statvfs(&self.root).map_or(0, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
+        kept_free_bytes(self.config.min_free_bytes, total)
+    }
+
     /// Returns the directory of all runs.
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")

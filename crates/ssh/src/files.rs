@@ -8,10 +8,16 @@ use std::{
 
 use ssh2::{ErrorCode, FileStat, Sftp};
 
-/// The largest file that is fetched; the official programs' logs of a day are smaller.
-const LARGEST: u64 = 1 << 30;
+/// The bytes that one call of [`RemoteFiles::read_from`] returns at most.
+const MAX_READ: u64 = 1 << 20;
+/// The most entries of a directory that are listed. A server may report entries without end.
+const MAX_ENTRIES: usize = 10_000;
+/// The piece of a file after which [`FetchLimits`] are checked.
+const PIECE: u64 = 1 << 20;
 /// The deepest directory that is fetched or removed.
 const DEEPEST: usize = 8;
+/// libssh2's code at the end of a directory.
+const END_OF_DIRECTORY: i32 = -16;
 /// SFTP's code of a path that does not exist.
 const NO_SUCH_FILE: i32 = 2;
 
@@ -22,6 +28,58 @@ const NO_PATIENCE_MS: u32 = 50;
 pub struct RemoteFiles {
     sftp: Sftp,
     session: ssh2::Session,
+}
+
+/// What a fetched directory may take on this machine. The other one decides what is in it.
+pub struct FetchLimits<'a> {
+    /// The bytes of all files.
+    pub max_bytes: u64,
+    /// The files and directories.
+    pub max_entries: usize,
+    /// Is called after each mebibyte; an error ends the transfer, for example when the disk is nearly full.
+    pub expect_space: &'a dyn Fn() -> io::Result<()>,
+}
+
+/// What is left of the limits of a transfer.
+struct Budget<'a> {
+    limits: &'a FetchLimits<'a>,
+    bytes: u64,
+    entries: usize,
+}
+
+impl Budget<'_> {
+    fn take_entry(&mut self) -> io::Result<()> {
+        let left = self.entries.checked_sub(1);
+        self.entries = left.ok_or_else(|| {
+            io::Error::other(format!(
+                "it has more than {} files and directories",
+                self.limits.max_entries
+            ))
+        })?;
+        Ok(())
+    }
+
+    fn take_bytes(&mut self, count: u64) -> io::Result<()> {
+        let left = self.bytes.checked_sub(count);
+        self.bytes = left.ok_or_else(|| {
+            io::Error::other(format!(
+                "its files are larger than {} MiB in all",
+                self.limits.max_bytes >> 20
+            ))
+        })?;
+        (self.limits.expect_space)()
+    }
+
+    /// Copies a file.
+    fn copy(&mut self, from: &mut impl Read, to: &mut File) -> io::Result<()> {
+        loop {
+            let copied = io::copy(&mut from.by_ref().take(PIECE), to)?;
+            if copied == 0 {
+                return Ok(());
+            }
+            self.take_bytes(copied)?;
+        }
+    }
 }
 
 /// Returns whether an error is the answer of a server that works.
@@ -111,11 +169,9 @@ impl RemoteFiles {
     /// # Errors
     /// Returns the server's error.
     pub fn directories(&self, path: &str) -> io::Result<Vec<PathBuf>> {
-        let entries = self.sftp.readdir(Path::new(path))?.into_iter();
-        Ok(entries
-            .filter(|(_, stat)| stat.is_dir())
-            .map(|(path, _)| path)
-            .collect())
+        let entries = self.entries(Path::new(path))?.into_iter();
+        let directories = entries.filter(|(.., stat)| stat.is_dir());
+        Ok(directories.map(|(_, path, _)| path).collect())
     }
 
     /// Returns the length of a file. `None` when there is none.
@@ -130,7 +186,7 @@ impl RemoteFiles {
         }
     }
 
-    /// Reads a file from an offset to its present end.
+    /// Reads a file from an offset on, up to 1 MiB or its present end.
     ///
     /// # Errors
     /// Returns the server's error.
@@ -138,37 +194,38 @@ impl RemoteFiles {
         let mut file = self.sftp.open(path)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
-        file.take(LARGEST).read_to_end(&mut bytes)?;
+        file.take(MAX_READ).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     /// Fetches a directory of files and directories.
     ///
     /// # Errors
-    /// Returns the error of either side. Names with path separators, links and other special files are refused.
-    pub fn fetch(&self, path: &str, to: &Path) -> io::Result<()> {
-        self.fetch_within(Path::new(path), to, DEEPEST)
+    /// Returns the error of either side. Names with path separators, links and other special files are refused, and what exceeds the limits.
+    pub fn fetch(&self, path: &str, to: &Path, limits: &FetchLimits<'_>) -> io::Result<()> {
+        let mut budget = Budget {
+            limits,
+            bytes: limits.max_bytes,
+            entries: limits.max_entries,
+        };
+        self.fetch_within(Path::new(path), to, DEEPEST, &mut budget)
     }
 
-    fn fetch_within(&self, path: &Path, to: &Path, left: usize) -> io::Result<()> {
+    fn fetch_within(&self, path: &Path, to: &Path, left: usize, budget: &mut Budget<'_>) -> io::Result<()> {
         fs::create_dir_all(to)?;
         for (name, path, stat) in self.entries(path)? {
+            budget.take_entry()?;
             let to = to.join(name);
             if stat.is_dir() && left > 0 {
-                self.fetch_within(&path, &to, left - 1)?;
+                self.fetch_within(&path, &to, left - 1, budget)?;
             } else if stat.is_file() {
-                let mut from = self.sftp.open(&path)?.take(LARGEST + 1);
+                let mut from = self.sftp.open(&path)?;
                 let mut file = File::create(&to)?;
-                let copied = io::copy(&mut from, &mut file);
+                let copied = budget.copy(&mut from, &mut file);
                 if copied.as_ref().is_err_and(is_silence) {
                     self.session.set_timeout(NO_PATIENCE_MS);
                 }
-                if copied? > LARGEST {
-                    return Err(io::Error::other(format!(
-                        "{} is larger than 1 GiB",
-                        path.display()
-                    )));
-                }
+                copied?;
                 file.sync_all()?;
             } else {
                 return Err(io::Error::other(format!(
@@ -206,17 +263,89 @@ impl RemoteFiles {
     /// Returns the entries of a directory: name, path and type. Names come from outside, so each must be one component.
     fn entries(&self, path: &Path) -> io::Result<Vec<(PathBuf, PathBuf, FileStat)>> {
         let mut entries = Vec::new();
-        for (path, stat) in self.sftp.readdir(path)? {
-            let name = path.file_name().map(PathBuf::from).unwrap_or_default();
+        let mut directory = self.sftp.opendir(path)?;
+        loop {
+            let (name, stat) = match directory.readdir() {
+                Ok((name, _)) if name == Path::new(".") || name == Path::new("..") => continue,
+                Ok(entry) => entry,
+                Err(error) if error.code() == ErrorCode::Session(END_OF_DIRECTORY) => break,
+                Err(error) => return Err(error.into()),
+            };
+            if entries.len() == MAX_ENTRIES {
+                return Err(io::Error::other(format!(
+                    "the directory has more than {MAX_ENTRIES} entries"
+                )));
+            }
             let mut parts = name.components();
             if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
                 return Err(io::Error::other(format!(
-                    "{} is no name of a file",
+                    "invalid file name `{}` in {}",
+                    name.display(),
                     path.display()
                 )));
             }
-            entries.push((name, path, stat));
+            entries.push((name.clone(), path.join(name), stat));
         }
         Ok(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(max_bytes: u64, expect_space: &dyn Fn() -> io::Result<()>) -> FetchLimits<'_> {
+        FetchLimits {
+            max_bytes,
+            max_entries: 2,
+            expect_space,
+        }
+    }
+
+    fn copied(limits: &FetchLimits<'_>, length: u64) -> (io::Result<()>, u64) {
+        let mut budget = Budget {
+            limits,
+            bytes: limits.max_bytes,
+            entries: limits.max_entries,
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let result = budget.copy(&mut io::repeat(0).take(length), &mut File::create(&path).unwrap());
+        (result, fs::metadata(path).unwrap().len())
+    }
+
+    #[test]
+    fn a_transfer_ends_at_its_limit_and_when_the_disk_is_nearly_full() {
+        let enough = || Ok(());
+        let limits_of = limits(3 << 20, &enough);
+        assert!(copied(&limits_of, 3 << 20).0.is_ok());
+        let (refused, written) = copied(&limits_of, 1 << 40);
+        let text = refused.unwrap_err().to_string();
+        assert!(
+            text.contains("larger than 3 MiB in all") && written <= 4 << 20,
+            "{text}: {written}"
+        );
+        let full = || Err(io::Error::other("the disk is nearly full"));
+        let (refused, written) = copied(&limits(1 << 40, &full), 1 << 40);
+        assert!(refused.unwrap_err().to_string().contains("nearly full") && written <= 1 << 20);
+    }
+
+    #[test]
+    fn a_transfer_has_a_limited_number_of_entries() {
+        let enough = || Ok(());
+        let limits = limits(1, &enough);
+        let mut budget = Budget {
+            limits: &limits,
+            bytes: 1,
+            entries: limits.max_entries,
+        };
+        assert!(budget.take_entry().is_ok() && budget.take_entry().is_ok());
+        assert!(
+            budget
+                .take_entry()
+                .unwrap_err()
+                .to_string()
+                .contains("more than 2 files")
+        );
     }
 }

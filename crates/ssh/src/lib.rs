@@ -22,7 +22,7 @@ pub use board::{Board, END, LinkLost, Output, Root, Script, last_lines};
 pub use config::{AccessOptions, SshConfig};
 pub use destination::{Destination, DestinationError};
 pub use error::SshError;
-pub use files::RemoteFiles;
+pub use files::{FetchLimits, RemoteFiles};
 pub use program::{RemoteEnd, RemoteProgram};
 pub use prompt::{Answer, Prompt, Question, retry_password};
 pub use secret::Secret;

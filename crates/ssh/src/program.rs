@@ -5,6 +5,11 @@ use std::io::{self, Read as _, Write as _};
 
 use ssh2::{Channel, ExtendedData};
 
+/// The bytes of one reading. A program that prints without end must not keep its reader from everything else.
+const MAX_READ: usize = 1 << 20;
+/// The longest line. A longer one is passed on in parts.
+const MAX_LINE: usize = 64 << 10;
+
 /// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteEnd {
@@ -42,7 +47,7 @@ impl RemoteProgram {
         })
     }
 
-    /// Returns the complete lines that have arrived, and at the end also an incomplete one. Does not wait.
+    /// Returns the complete lines that have arrived, and at the end also an incomplete one. Does not wait, and returns 1 MiB at most.
     pub fn new_lines(&mut self) -> Vec<String> {
         if self.end.is_none() {
             self.session.set_blocking(false);
@@ -52,11 +57,7 @@ impl RemoteProgram {
         }
         let complete = match self.end {
             Some(_) => self.rest.len(),
-            None => self
-                .rest
-                .iter()
-                .rposition(|byte| *byte == b'\n')
-                .map_or(0, |at| at + 1),
+            None => complete_length(&self.rest),
         };
         let bytes: Vec<u8> = self.rest.drain(..complete).collect();
         let text = String::from_utf8_lossy(&bytes);
@@ -66,7 +67,11 @@ impl RemoteProgram {
     /// Reads the output that has arrived. Returns how the program ended, once it has.
     fn read(&mut self) -> io::Result<Option<RemoteEnd>> {
         let mut piece = vec![0; 32 * 1024];
+        let most = self.rest.len() + MAX_READ;
         loop {
+            if self.rest.len() >= most {
+                return Ok(None);
+            }
             match self.channel.read(&mut piece) {
                 Ok(0) => break,
                 Ok(length) => self
@@ -111,10 +116,36 @@ impl RemoteProgram {
     }
 }
 
+/// Returns the length of the complete lines at the beginning of `bytes`, or of everything when the rest is longer than a line may be.
+fn complete_length(bytes: &[u8]) -> usize {
+    let complete = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    if bytes.len() - complete > MAX_LINE {
+        bytes.len()
+    } else {
+        complete
+    }
+}
+
 impl Drop for RemoteProgram {
     fn drop(&mut self) {
         if self.end.is_none() {
             self.close_input();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_an_end_is_passed_on_in_parts() {
+        assert_eq!(complete_length(b"one\ntwo"), 4);
+        assert_eq!(complete_length(b"two"), 0);
+        let endless = vec![b'y'; MAX_LINE + 1];
+        assert_eq!(complete_length(&endless), endless.len());
     }
 }

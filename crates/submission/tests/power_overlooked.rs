@@ -30,7 +30,8 @@ fn overlooked(published: &Path, file: &str, change: impl Fn(&str) -> String) -> 
     let mut rules = round("v2.1").power.unwrap();
     // PTDaemon's times are UTC, as later rounds read them.
     rules.log_in_local_time = false;
-    power::overlooked(&Tree::scan(directory.path()).unwrap(), "", &rules)
+    let found = power::overlooked(&Tree::scan(directory.path()).unwrap(), "", &rules);
+    found.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -46,7 +47,7 @@ fn one_change_is_one_finding() {
         text[..testing + 40].to_owned()
     });
     assert!(
-        found.len() == 1 && found[0].contains("before the testing run"),
+        found.len() == 1 && found[0].contains("before the end of the testing run"),
         "{found:?}"
     );
     // Local time, an hour ahead of UTC.
@@ -72,4 +73,91 @@ fn one_change_is_one_finding() {
         });
         assert!(found.iter().any(|text| text.contains(key)), "{key}: {found:?}");
     }
+}
+
+/// Changes the lines of samples in the testing run, from the hundredth to the tenth before the last, which are in its window.
+fn change_samples(text: &str, change: impl Fn(&str) -> String) -> String {
+    let count = text.lines().count();
+    let changed = text
+        .lines()
+        .enumerate()
+        .map(|(at, line)| match (100..count - 10).contains(&at) {
+            true => change(line),
+            false => format!("{line}\n"),
+        });
+    changed.collect()
+}
+
+#[test]
+fn samples_must_be_of_the_testing_run_and_above_zero() {
+    let Some(published) = published_results(PUBLISHED) else {
+        return;
+    };
+    let samples = "run_1/spl.txt";
+    for (change, expected) in [
+        (("_testing", "_ranging"), "have another mark than"),
+        (("Watts,1", "Watts,-1"), "are not above 0 W"),
+        (("Watts,1", "Watts,nan,"), "are not above 0 W"),
+    ] {
+        let found = overlooked(&published, samples, |text| {
+            change_samples(text, |line| format!("{}\n", line.replace(change.0, change.1)))
+        });
+        assert!(
+            found.iter().any(|text| text.contains(expected)),
+            "{change:?}: {found:?}"
+        );
+    }
+    // Every fifth sample is missing.
+    let found = overlooked(&published, samples, |text| {
+        let kept = text.lines().enumerate().filter(|(at, _)| at % 5 != 0);
+        kept.map(|(_, line)| format!("{line}\n")).collect()
+    });
+    assert!(
+        found.iter().any(|text| text.contains("samples in a window of")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn the_configured_meter_must_be_the_one_that_ptdaemon_reads() {
+    let Some(published) = published_results(PUBLISHED) else {
+        return;
+    };
+    let found = overlooked(&published, "power/server.json", |text| {
+        let at = text.find("\"device_type\":").unwrap();
+        let end = at + text[at..].find(',').unwrap();
+        format!("{}\"device_type\": 8{}", &text[..at], &text[end..])
+    });
+    assert!(
+        found.len() == 1 && found[0].contains("and the configuration has 8"),
+        "{found:?}"
+    );
+}
+
+/// Some versions of PTDaemon print their samples, too.
+#[test]
+fn samples_must_be_those_of_ptdaemons_log() {
+    let Some(published) = published_results(PUBLISHED) else {
+        return;
+    };
+    let samples = fs::read_to_string(published.join("run_1/spl.txt")).unwrap();
+    let log = "power/ptd_logs.txt";
+    let with = |change: &dyn Fn(&str) -> String| {
+        overlooked(&published, log, |text| {
+            format!("{text}{}", change_samples(&samples, change))
+        })
+    };
+    let same = with(&|line| format!("{line}\n"));
+    assert_eq!(same, [""; 0]);
+    let found = with(&|line| format!("{}\n", line.replace("Watts,1", "Watts,2")));
+    assert!(
+        found.len() == 1 && found[0].contains("samples differ from their copies"),
+        "{found:?}"
+    );
+    // A millisecond later: the samples of the log are not in the file.
+    let found = with(&|line| format!("{}\n", line.replacen(",Watts", "9,Watts", 1)));
+    assert!(
+        found.len() == 1 && found[0].contains("samples are missing that"),
+        "{found:?}"
+    );
 }

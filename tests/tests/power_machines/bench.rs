@@ -64,8 +64,9 @@ impl Bench {
         command
     }
 
-    /// Adds a meter of the director, which is reached by this port.
+    /// Adds a meter of the director, which is reached by this port, and a device of the same name: a session has both for itself.
     pub(crate) fn add_meter(&self, name: &str, port: u16, options: &str) {
+        self.lab.add_device(name);
         let program = self.director.home().join(format!("ptd-{name}"));
         write_simulated_ptd(&program, &self.director.home().join("regatta"), options);
         let power_dev = self.director.home().join("power-dev");
@@ -95,8 +96,13 @@ impl Bench {
 
     /// A session whose device is reached by this port.
     pub(crate) fn session_through(&self, meter: &str, port: u16) -> Command {
+        self.session_of(meter, meter, port)
+    }
+
+    /// A session of a device that is reached by this port.
+    pub(crate) fn session_of(&self, meter: &str, device: &str, port: u16) -> Command {
         let mut command = self.regatta();
-        run_session(&mut command, meter).args(["--round", POWER_ROUND]);
+        run_session(&mut command, meter).args(["--round", POWER_ROUND, "--device", device]);
         command.args(["--ssh", &format!("{SAILOR}@127.0.0.1:{port}")]);
         command
             .arg("--device-power-dev")
@@ -131,8 +137,13 @@ impl Bench {
 
     /// As [`Self::begin`], with a device that is reached by this port.
     pub(crate) fn begin_through(&self, meter: &str, port: u16) -> (Process, String) {
+        self.begin_of(meter, meter, port)
+    }
+
+    /// As [`Self::begin_through`], with another device than the meter's.
+    pub(crate) fn begin_of(&self, meter: &str, device: &str, port: u16) -> (Process, String) {
         let log = self.lab.workspace().join(format!("{meter}.log"));
-        let mut process = Process::start(&mut self.session_through(meter, port), &log);
+        let mut process = Process::start(&mut self.session_of(meter, device, port), &log);
         eventually("the ranging run to be requested", 90, || {
             assert!(process.is_running(), "{}", process.output());
             self.newest(meter).is_some_and(|row| row["ranging"].is_string())

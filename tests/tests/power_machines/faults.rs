@@ -7,9 +7,9 @@ use std::{
 };
 
 use regatta_tests::{
-    eventually,
+    DEVICE, Process, eventually,
     power_sessions::{json, kill, processes},
-    printed,
+    printed, succeed_output,
     wire::{CUT, SILENT, Wire},
 };
 
@@ -76,6 +76,61 @@ pub(crate) fn a_command_that_is_killed(bench: &Bench) {
     );
 }
 
+/// A director that prints without end takes neither memory nor the command.
+pub(crate) fn a_director_that_prints_without_end(bench: &Bench) {
+    bench.add_meter("endless", bench.director.port, "");
+    let python = bench.director.home().join("endless-python");
+    fs::write(&python, "#!/bin/sh\nexec cat /dev/zero\n").expect("a program");
+    let _ = succeed_output(Command::new("chmod").arg("755").arg(&python));
+    let settings = bench.json(&["meter", "list"]);
+    let meters = settings["meters"].as_array().expect("a list");
+    let own = meters
+        .iter()
+        .find(|meter| meter["name"] == "endless")
+        .expect("it was added");
+    let mut replace = bench.regatta();
+    replace.args([
+        "meter",
+        "add",
+        "endless",
+        "--replace",
+        "--device-type",
+        "49",
+        "--device-port",
+        "endless",
+    ]);
+    replace.args(["--ntp", "127.0.0.1", "--ptd", "ptd"]);
+    for key in ["director", "power_dev"] {
+        let option = format!("--{}", key.replace('_', "-"));
+        replace
+            .arg(option)
+            .arg(own["settings"][key].as_str().expect("a text"));
+    }
+    replace
+        .arg("--checker")
+        .arg(&bench.power_dev)
+        .arg("--python")
+        .arg(&python);
+    let _ = succeed_output(&mut replace);
+    let log = bench.lab.workspace().join("endless.log");
+    let mut process = Process::start(bench.session("endless").arg("--preflight"), &log);
+    let mut peak = 0;
+    eventually("the checks to end", 150, || {
+        let is_running = process.is_running();
+        if is_running {
+            peak = process.peak_kib().max(peak);
+        }
+        !is_running
+    });
+    let words = process.output();
+    assert!(words.contains("FAIL  director"), "{words}");
+    assert!(
+        words.len() < 100_000 && peak < 500 << 10,
+        "{peak} KiB: {} bytes",
+        words.len()
+    );
+}
+
 /// Ctrl-C ends everything, and is the recorded reason.
 pub(crate) fn a_command_that_is_interrupted(bench: &Bench) {
     bench.add_meter("interrupted", bench.director.port, "");
@@ -89,7 +144,7 @@ pub(crate) fn a_command_that_is_interrupted(bench: &Bench) {
 
 pub(crate) fn a_device_that_is_lost(bench: &mut Bench) {
     bench.add_meter("lost", bench.director.port, "");
-    let (mut process, id) = bench.begin("lost");
+    let (mut process, id) = bench.begin_of("lost", DEVICE, bench.device.port);
     bench.lab.device = None;
     bench.expect_failure("lost", &mut process, &id, "agent was offline for 30 s");
 }

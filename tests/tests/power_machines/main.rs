@@ -13,8 +13,8 @@ use std::{fs, net::SocketAddr, path::PathBuf, process::Command, thread};
 use bench::Bench;
 use faults::{
     a_command_that_is_interrupted, a_command_that_is_killed, a_connection_that_ends,
-    a_connection_that_ends_with_the_files, a_device_that_is_lost, a_program_that_is_killed,
-    a_session_whose_files_stay_on_the_device,
+    a_connection_that_ends_with_the_files, a_device_that_is_lost, a_director_that_prints_without_end,
+    a_program_that_is_killed, a_session_whose_files_stay_on_the_device,
 };
 use regatta_power::ntp;
 use regatta_tests::{
@@ -51,6 +51,7 @@ fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
             scope.spawn(move || a_command_that_is_interrupted(bench)),
             scope.spawn(move || a_session_whose_files_stay_on_the_device(bench)),
             scope.spawn(move || a_director_on_this_machine(bench)),
+            scope.spawn(move || a_director_that_prints_without_end(bench)),
         ];
         for part in parts {
             part.join().expect("this part of the test holds");

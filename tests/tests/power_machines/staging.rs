@@ -13,6 +13,7 @@ use crate::bench::{Bench, POWER_ROUND};
 /// The meter is connected to the coordinator's machine, and the device is another one.
 pub(crate) fn a_director_on_this_machine(bench: &Bench) {
     let program = bench.lab.workspace().join("ptd-here");
+    bench.lab.add_device("here");
     write_simulated_ptd(&program, &regatta(), "");
     let added = add_meter(&mut bench.regatta(), "here", &bench.power_dev, &program)
         .output()
@@ -53,6 +54,8 @@ pub(crate) fn a_session_is_staged(bench: &Bench, record: &Value) {
         "SingleStream",
         "--engine",
         "tract",
+        "--device",
+        "here",
     ]);
     measure.args([
         "--mode",

@@ -224,8 +224,9 @@ impl Rollout<'_> {
         Ok(has_run
             || self
                 .store()
-                .has_power_session(device)
-                .map_err(DeployError::from)?)
+                .leased_device(device)
+                .map_err(DeployError::from)?
+                .is_some())
     }
 
     fn fail(&self, job: &Job<'_>, error: &BoardError) -> Result<(), BoardError> {

@@ -225,7 +225,7 @@ fn locked(error: &LockError) -> Failure {
 fn refuse_busy(devices: &[DeviceRow], store: &Store) -> Result<(), Failure> {
     let mut busy = Vec::new();
     for device in devices {
-        if device.activity() == DeviceActivity::Busy || store.has_power_session(&device.id)? {
+        if device.activity() == DeviceActivity::Busy || store.leased_device(&device.id)?.is_some() {
             busy.push(device.name.as_str());
         }
     }

@@ -24,7 +24,7 @@ pub(in crate::cli) struct CheckArgs {
     /// The round whose checker judges [default: the newest]
     #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
     round: Option<String>,
-    /// Only the official eleven checks
+    /// Only the official eleven checks, without what they overlook
     #[arg(long)]
     as_official: bool,
 }
@@ -45,14 +45,19 @@ pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
     let report = power::check(&tree, "", rules);
     let simulated = !args.as_official && power::is_simulated(&tree, "");
     let own_programs = !args.as_official && power::has_own_programs(&tree, "");
-    let passes = report.passes() && !simulated && !own_programs;
+    let overlooked = match args.as_official {
+        true => Vec::new(),
+        false => power::overlooked(&tree, "", rules),
+    };
+    let findings: Vec<String> = overlooked.iter().map(ToString::to_string).collect();
+    let passes = report.passes() && findings.is_empty() && !simulated && !own_programs;
     let energy = power::energy(&tree, "").ok();
     let document = json!({
         "verdict": if passes { "pass" } else { "fail" }, "round": round.name, "checks": report.checks,
-        "simulated": simulated, "own_programs": own_programs, "energy": energy,
+        "findings": findings, "simulated": simulated, "own_programs": own_programs, "energy": energy,
     });
     context.print(&document, || {
-        let mut text = text(&report);
+        let mut text = text(&report, &findings);
         if let Some(energy) = energy.filter(|_| !args.as_official) {
             text.push_str(&format!("\n{}", tables::energy(&energy)));
         }
@@ -67,8 +72,8 @@ pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
     Ok(if passes { exit::OK } else { exit::NO })
 }
 
-/// The official program's marks, with a reason where there is one.
-fn text(report: &PowerReport) -> String {
+/// The official program's marks, with a reason where there is one, and the findings beyond its checks.
+fn text(report: &PowerReport, findings: &[String]) -> String {
     let mut text = String::new();
     let mut warned = false;
     for check in &report.checks {
@@ -82,7 +87,10 @@ fn text(report: &PowerReport) -> String {
             Found::Failed(reason) => writeln!(text, "[ ] {}\n    {}", check.name, escape(reason)),
         };
     }
-    text.push_str(match (report.passes(), warned) {
+    for finding in findings {
+        let _ = writeln!(text, "[ ] Not checked officially\n    {}", escape(finding));
+    }
+    text.push_str(match (report.passes() && findings.is_empty(), warned) {
         (true, false) => "All checks passed",
         (true, true) => "All checks passed, with warnings that auditors see",
         (false, _) => "Not all checks passed",

@@ -56,13 +56,21 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
     let show = Show::new(false, true);
     let (link, _) = args.logins.connect(&login, &args.logins.prompt(&show)?)?;
     let files = directory.join("session");
-    link.fetch(place, &files)
+    link.fetch(place, &files, workspace.min_free_bytes())
         .map_err(|error| anyhow::Error::new(error).context(format!("cannot fetch {place} from {login}")))?;
     if let Some(name) = missing_file(&files) {
         return Err(Failure::could_not(format!("{place} on {login} has no {name}"))
             .hint("the session was not complete there; make another one"));
     }
     let place = place.to_owned();
+    let beside = store.runs_beside_session(&row.id)?;
+    if let Some(run) = beside.iter().find(|run| !record.has_repeated(**run)) {
+        return Err(Failure::could_not(format!(
+            "run {run} was on the device beside session {}, so the meter measured both",
+            row.id
+        ))
+        .hint("make another session while nothing else uses the device"));
+    }
     let verdict = judge(&settings, rules, &files)?;
     let testing = row.testing.map(|run| store.run(run)).transpose()?.flatten();
     let rails = testing.as_ref().and_then(RailsPower::of);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         Context, context::notify, device_availability::expect_available, interrupts, meter::unknown, resolve,
-        resolve::unresolved, runtime,
+        resolve::unresolved, runtime, setting_flags::pair,
     },
     machines::{MachineArgs, Machines},
     sessions::Sessions,
@@ -61,6 +61,12 @@ pub(in crate::cli) struct RunArgs {
     /// The state that the device is set to for both runs: MaxP, MaxQ or as-is [default: as-is]
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
+    /// A line of user.conf for both runs, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE, such as target_qps=500
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    conf: Vec<(String, String)>,
+    /// End a run that has not ended after this time [default: ten times the run's length, one hour at least]
+    #[arg(long, value_name = "T")]
+    limit: Option<String>,
     /// Uses Regatta's own power programs, with any PTDaemon on this machine; such a session can never be submitted
     #[arg(long, conflicts_with_all = ["ssh", "device_power_dev", "identity", "password_stdin", "accept_host_key"])]
     informative: bool,
@@ -102,7 +108,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         meter_was_read: Cell::new(false),
     };
     if args.preflight {
-        let result = sessions.preflight(first)?;
+        let result = sessions.preflight(first, None)?;
         let lines = &result.lines;
         context.print(&json!({ "preflight": lines }), || tables::preflight(lines))?;
         return Ok(if result.passed() { exit::OK } else { exit::NO });
@@ -167,10 +173,13 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
             .collect::<Vec<_>>()
             .join("\n\n")
     })?;
+    let is_interrupted = interrupted.load(Ordering::Relaxed);
     match failure {
         // The records of the sessions before are printed already.
         Some(error) => Err(error),
-        None => Ok(if passed { exit::OK } else { exit::NO }),
+        None if passed => Ok(exit::OK),
+        None if is_interrupted => Ok(exit::INTERRUPTED),
+        None => Ok(exit::NO),
     }
 }
 
@@ -195,6 +204,8 @@ fn words(args: &RunArgs) -> Words {
         duration: args.duration.clone(),
         system: args.system.clone(),
         state: args.state.clone().map(StateWords::Preset),
+        conf: args.conf.iter().cloned().collect(),
+        limit: args.limit.clone(),
         ..Words::default()
     }
 }

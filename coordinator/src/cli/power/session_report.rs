@@ -111,7 +111,13 @@ impl SessionReporter {
 pub(super) fn failure(error: SessionError) -> Failure {
     match error {
         SessionError::Failed(failed) => {
-            let hint = failed.hint;
+            let hint = match failed.is_system_lost {
+                true => format!(
+                    "{}; if its client had only to finish, `regatta power fetch last` fetches the session once the machine answers",
+                    failed.hint
+                ),
+                false => failed.hint.to_owned(),
+            };
             Failure::could_not(failed).hint(hint)
         }
         error @ SessionError::Uncollected { .. } => {

@@ -2,9 +2,14 @@
 
 use std::{
     cell::Cell,
-    path::Path,
+    path::{Path, PathBuf},
     rc::Rc,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
@@ -12,11 +17,12 @@ use regatta_config::round::PowerRules;
 use regatta_power::{
     power_dev::PowerDev,
     session::{
-        Director, LocalDirector, LocalSystem, Part, SessionError, SessionHosts, SessionPlan, SystemUnderTest,
+        Director, LocalDirector, LocalSystem, Part, SessionError, SessionFailure, SessionHosts, SessionPlan,
+        SystemUnderTest,
     },
 };
 use regatta_text::ErrorChain;
-use regatta_types::RunId;
+use regatta_types::{DeviceId, RunId};
 
 use super::{
     super::context::{notify, tell},
@@ -42,6 +48,10 @@ use crate::{
 const INFORMATIVE: &str =
     "INFORMATIVE: Regatta's own power programs make this session. It can never be submitted.";
 
+/// The longest wait for the end of runs of earlier sessions. An agent kills a process after 5 s, unless it is configured otherwise.
+const MAX_EARLIER_RUN_WAIT: Duration = Duration::from_secs(60);
+const EARLIER_RUN_INTERVAL: Duration = Duration::from_millis(200);
+
 /// The director and the system under test of a session.
 type Hosts = (Box<dyn Director>, Box<dyn SystemUnderTest>);
 
@@ -57,8 +67,12 @@ pub(super) struct Sessions<'a> {
 }
 
 impl Sessions<'_> {
-    /// Checks whether a session can succeed.
-    pub(super) fn preflight(&self, draft: &RunDraft) -> Result<PreflightResult, Failure> {
+    /// Checks whether a session can succeed. `session` has leased the device.
+    pub(super) fn preflight(
+        &self,
+        draft: &RunDraft,
+        session: Option<&str>,
+    ) -> Result<PreflightResult, Failure> {
         let device = lookup::device(self.store, Some(draft.spec.device.as_str()))?;
         let preflight = Preflight {
             settings: &self.meter.settings,
@@ -68,6 +82,7 @@ impl Sessions<'_> {
             address: &self.machines.address,
             directory: self.workspace.root(),
             device: (device.name.clone(), device.reported_facts().ok(), device.online),
+            other_work: other_work(self.store, &device.id, session)?,
             spec: &draft.spec,
             reads_meter: !self.meter_was_read.get(),
         };
@@ -83,14 +98,16 @@ impl Sessions<'_> {
         draft: &RunDraft,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<SessionRecord, Failure> {
-        let lease = MeterLease::take(self.store, &self.meter.name, &id)?;
+        let lease = MeterLease::take(self.store, &self.meter.name, &id, &draft.spec.device)?;
         if let Some(ended) = lease.ended() {
             tell(&format!(
                 "session {} ended without a result; its lease of {} has ended too",
                 ended.session, self.meter.name
             ));
         }
-        let preflight = self.preflight(draft)?;
+        self.wait_for_earlier_sessions(&draft.spec.device, interrupted)?;
+        self.remove_left_over();
+        let preflight = self.preflight(draft, Some(&id))?;
         // The lines are the reason when one of them has failed.
         let print = if preflight.passed() { tell } else { notify };
         print(&tables::preflight(&preflight.lines));
@@ -114,6 +131,55 @@ impl Sessions<'_> {
                 .fail_power_session(&id, reason.trim_start_matches(FAILURE));
         }
         made
+    }
+
+    /// Waits until the runs of sessions that have ended are over on the device: they are being aborted.
+    fn wait_for_earlier_sessions(&self, device: &DeviceId, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let begun = Instant::now();
+        loop {
+            let unfinished = self.store.unfinished_runs(device)?;
+            let Some(run) = unfinished.first() else {
+                return Ok(());
+            };
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(Failure::interrupted("interrupted before the session began"));
+            }
+            if begun.elapsed() > MAX_EARLIER_RUN_WAIT {
+                let sentence = format!(
+                    "run {run} of an earlier power session has not ended within {} s",
+                    MAX_EARLIER_RUN_WAIT.as_secs()
+                );
+                return Err(
+                    Failure::could_not(sentence).hint(format!("`regatta runs show {run}` shows its state"))
+                );
+            }
+            thread::sleep(EARLIER_RUN_INTERVAL);
+        }
+    }
+
+    /// Removes what recorded sessions of this workspace have left on other machines, because their connection was lost. Files that can still be
+    /// fetched stay, and so do those of sessions that this workspace does not know.
+    fn remove_left_over(&self) {
+        for machine in [&self.machines.director, &self.machines.system] {
+            let (Some(link), Some(sessions)) = (&machine.link, machine.sessions()) else {
+                continue;
+            };
+            // A directory that cannot be listed has nothing to remove; the checks name what stays.
+            for directory in link.files().directories(&sessions).unwrap_or_default() {
+                let name = directory.file_name().unwrap_or_default().to_string_lossy();
+                let id = name.strip_suffix("-device").or(name.strip_suffix("-director"));
+                if id.is_some_and(|id| self.is_over_and_fetched(id)) {
+                    let _ = link.files().remove(&directory.to_string_lossy());
+                }
+            }
+        }
+    }
+
+    fn is_over_and_fetched(&self, id: &str) -> bool {
+        let row = self.store.power_session(id).ok().flatten();
+        let record = SessionRecord::read(&self.workspace.power_session(id));
+        row.is_some_and(|row| row.ended.is_some())
+            && record.is_some_and(|record| record.unfetched().is_none())
     }
 
     fn make_begun(
@@ -146,9 +212,11 @@ impl Sessions<'_> {
             draft.spec.benchmark.name, draft.spec.scenario
         ));
         let (mut requested, mut observations) = (Vec::new(), Vec::new());
+        let (mut unfetched, mut repeated) = (None, Vec::new());
         let made = self
             .hosts(id, &plan.directory)
             .and_then(|(mut director, mut system)| {
+                let output = system.output();
                 let watch = self.watch(id, &plan.directory)?;
                 let mut workload = RunWorkload::new(RunOrder {
                     store: self.store,
@@ -169,17 +237,19 @@ impl Sessions<'_> {
                         self.store_change(id, change.as_stored());
                     }
                 });
+                let made = made.and_then(|session| match workload.expect_alone() {
+                    Ok(()) => Ok(session),
+                    Err(reason) => Err(SessionFailure::beside(reason).into()),
+                });
                 (requested, observations) = (workload.runs(), workload.observations());
+                repeated = workload.repeated().to_vec();
+                unfetched = may_be_fetched(&made, &workload).then_some(output);
                 if made.is_err() {
                     // The store's failure shows in the record, which is written to it, too.
                     let _ = workload.abort();
                 }
                 made
             });
-        let unfetched = match &made {
-            Err(SessionError::Uncollected { directory, .. }) => Some(directory.clone()),
-            _ => None,
-        };
         let judged = match made {
             Ok(session) if self.is_informative() => {
                 SessionVerdict::informative(self.rules, &session).map_err(Failure::from)
@@ -202,6 +272,7 @@ impl Sessions<'_> {
             informative: self.is_informative(),
             unfetched,
             runs: requested,
+            repeated,
         };
         let record = SessionRecord::write(&plan.directory, &facts, judged)?;
         let end = PowerSessionEnd {
@@ -248,7 +319,13 @@ impl Sessions<'_> {
             )?),
         };
         let second: Box<dyn SystemUnderTest> = match &system.link {
-            Some(link) => Box::new(RemoteSystem::new(system, link, id, directory)?),
+            Some(link) => Box::new(RemoteSystem::new(
+                system,
+                link,
+                id,
+                directory,
+                self.workspace.min_free_bytes(),
+            )?),
             None => {
                 let logs = directory.join("loadgen");
                 Box::new(LocalSystem::new(
@@ -307,6 +384,29 @@ impl Sessions<'_> {
         }
         Ok(obstacles)
     }
+}
+
+/// Returns whether the device may have the files of a complete session that could not be fetched: the transfer failed, or the connection was
+/// lost when both runs had ended and only the client had something to do.
+fn may_be_fetched(made: &Result<PathBuf, SessionError>, workload: &RunWorkload<'_>) -> bool {
+    match made {
+        Err(SessionError::Uncollected { .. }) => true,
+        Err(SessionError::Failed(failure)) => failure.is_system_lost && workload.has_ended(),
+        _ => false,
+    }
+}
+
+/// Returns what keeps a device busy besides a power session, in words.
+fn other_work(store: &Store, device: &DeviceId, session: Option<&str>) -> Result<Option<String>, Failure> {
+    let other = store.leased_device(device)?;
+    if let Some(other) = other.filter(|other| session != Some(other.session.as_str())) {
+        return Ok(Some(format!("power session {} measures it", other.session)));
+    }
+    let runs = store.unfinished_runs(device)?;
+    Ok(runs.first().map(|run| match runs.len() {
+        1 => format!("run {run} has not ended"),
+        count => format!("run {run} and {} more have not ended", count - 1),
+    }))
 }
 
 /// Judges a complete session with both checkers.

@@ -196,7 +196,7 @@ impl Session<'_> {
         agent: &mut Agent,
         drafts: &[RunDraft],
     ) -> Result<Vec<RunRow>, Failure> {
-        store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
+        store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
         let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
         let mut view = View::new(self.options.lively, ids.len());
         loop {

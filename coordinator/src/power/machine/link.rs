@@ -9,14 +9,24 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use regatta_ssh::{Access, LinkLost, Prompt, RemoteEnd, RemoteFiles, RemoteProgram, Session, SshError};
+use regatta_ssh::{
+    Access, FetchLimits, LinkLost, Prompt, RemoteEnd, RemoteFiles, RemoteProgram, Session, SshError,
+};
+
+use rustix::fs::statvfs;
 
 use super::login_shell::LoginShell;
 
-/// The longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest wait for an answer. A network may stall for some seconds without losing a session.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// The longest time of a program that looks at the machine, which waits for NTP and PTDaemon.
 const RUN_PATIENCE: Duration = Duration::from_secs(90);
+/// The most bytes of a session's files; the official programs' logs of a day are smaller. The other machine decides what it sends.
+const MAX_SESSION_BYTES: u64 = 2 << 30;
+/// The most files and directories of a session, which has about 15.
+const MAX_SESSION_ENTRIES: usize = 1000;
+/// The longest error of a program that is passed on, in bytes.
+const MAX_ERROR: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 /// The wait for an answer on a lost connection. It is short, so that closing files and programs takes no time.
 const NO_PATIENCE: Duration = Duration::from_millis(50);
@@ -155,12 +165,18 @@ impl Link {
         Ok(started)
     }
 
-    /// Fetches a directory.
+    /// Fetches the directory of a session's files, while the disk keeps `min_free_bytes`.
     ///
     /// # Errors
     /// Returns the error of either side.
-    pub(crate) fn fetch(&self, from: &str, to: &Path) -> io::Result<()> {
-        self.files.fetch(from, to).inspect_err(|error| self.note(error))
+    pub(crate) fn fetch(&self, from: &str, to: &Path, min_free_bytes: u64) -> io::Result<()> {
+        let limits = FetchLimits {
+            max_bytes: MAX_SESSION_BYTES,
+            max_entries: MAX_SESSION_ENTRIES,
+            expect_space: &|| expect_space(to, min_free_bytes),
+        };
+        let fetched = self.files.fetch(from, to, &limits);
+        fetched.inspect_err(|error| self.note(error))
     }
 
     /// Runs a Python program with a line of input to its end. Returns its last line, which with an exit code other than 0 is an error.
@@ -190,7 +206,10 @@ impl Link {
             last = lines.rev().find(|line| !line.is_empty()).unwrap_or(last);
             match running.end() {
                 Some(RemoteEnd::Code(0)) => return Ok(Ok(last)),
-                Some(RemoteEnd::Code(_) | RemoteEnd::Signal(_)) => return Ok(Err(last)),
+                Some(RemoteEnd::Code(_) | RemoteEnd::Signal(_)) => {
+                    last.truncate(last.floor_char_boundary(MAX_ERROR));
+                    return Ok(Err(last));
+                }
                 Some(RemoteEnd::Lost(why)) => return Err(lost(why.clone())),
                 None => {}
             }
@@ -235,6 +254,20 @@ impl Link {
         }
         best.ok_or_else(|| format!("{} does not report its time", self.login))
     }
+}
+
+/// Checks that a disk keeps its free space.
+fn expect_space(directory: &Path, min_free_bytes: u64) -> io::Result<()> {
+    let disk = statvfs(directory)?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if free >= min_free_bytes {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "{} MiB are free on the workspace's disk, and {} MiB stay free; make room, or set `min_free_mib` in regatta.toml",
+        free >> 20,
+        min_free_bytes >> 20
+    )))
 }
 
 /// Determines the login's shell.

@@ -17,7 +17,9 @@ use super::link::Link;
 /// The interval of the empty lines that show the supervisor that Regatta is there.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// The silence in seconds after which the supervisor ends its program. That machine detects a dead connection later.
-const SILENCE: &str = "20";
+const SILENCE: &str = "45";
+/// The most bytes of a program's output that are kept in its file. The other machine decides what it prints.
+const MAX_COPY: usize = 64 << 20;
 /// The time that a program may take to end. The supervisor gives it 18 s.
 const PATIENCE: Duration = Duration::from_secs(25);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -27,6 +29,7 @@ pub(super) struct SupervisedProgram {
     program: RemoteProgram,
     link: Rc<Link>,
     copy: File,
+    copied: usize,
     /// Lines that were read while it was stopped.
     pending: Vec<String>,
     beat: Instant,
@@ -68,6 +71,7 @@ impl SupervisedProgram {
             link: Rc::clone(link),
             copy: File::create(output)
                 .map_err(|error| failed(format!("{} cannot be written: {error}", output.display())))?,
+            copied: 0,
             pending: Vec::new(),
             beat: Instant::now(),
         }))
@@ -75,8 +79,11 @@ impl SupervisedProgram {
 
     fn read(&mut self) {
         for line in self.program.new_lines() {
-            // A full disk must not end the session; its own files show what is missing.
-            let _ = writeln!(self.copy, "{line}");
+            if self.copied < MAX_COPY {
+                self.copied += line.len() + 1;
+                // A full disk must not end the session; its own files show what is missing.
+                let _ = writeln!(self.copy, "{line}");
+            }
             self.pending.push(line);
         }
     }

@@ -18,6 +18,8 @@ pub(crate) struct RemoteSystem {
     client: String,
     directory: String,
     output: PathBuf,
+    /// The free space that this machine's disk keeps.
+    min_free_bytes: u64,
     /// Whether the client has left files that are not here yet.
     uncollected: Cell<bool>,
 }
@@ -32,6 +34,7 @@ impl RemoteSystem {
         link: &Rc<Link>,
         id: &str,
         here: &Path,
+        min_free_bytes: u64,
     ) -> Result<Self, SessionError> {
         let sessions = machine.sessions().unwrap_or_default();
         let power_dev = machine.programs.power_dev().unwrap_or_default();
@@ -41,6 +44,7 @@ impl RemoteSystem {
             client: format!("{}/ptd_client_server/client.py", power_dev),
             directory: format!("{sessions}/{id}-device"),
             output: here.join("client-output.txt"),
+            min_free_bytes,
             uncollected: Cell::new(false),
         };
         let made = link.files().make_directories(&system.logs());
@@ -81,7 +85,7 @@ impl SystemUnderTest for RemoteSystem {
 
     fn collect(&mut self, directory: &Path) -> Result<(), SessionError> {
         self.uncollected.set(true);
-        let fetched = self.link.fetch(&self.output(), directory);
+        let fetched = self.link.fetch(&self.output(), directory, self.min_free_bytes);
         fetched.map_err(|error| SessionError::Uncollected {
             machine: self.link.login().to_owned(),
             directory: self.output(),

@@ -1,9 +1,9 @@
-# Watches this machine beside a session: a line of JSON every SECONDS, until standard input closes or brings no line for SILENCE seconds.
-# Its first line is the request as JSON.
+# Watches this machine beside a session: a line of JSON every SECONDS, until standard input closes, or brings no line for the request's
+# silence_s seconds (null: any time). Its first line is the request as JSON.
 # It wakes seldom, because it may run on the machine that is measured. It changes nothing.
 import json, os, shutil, socket, struct, sys, threading, time
 
-SECONDS, SILENCE = 5, 60
+SECONDS = 5
 NTP_EVERY = 4  # lines; 20 s
 EPOCH_1900 = 2208988800
 request = json.loads(sys.stdin.buffer.readline())
@@ -48,7 +48,8 @@ def free_mib(directory):
 
 threading.Thread(target=hear, daemon=True).start()
 begun, number = ahead(), 0
-while time.monotonic() - heard[0] < SILENCE:
+silence = request["silence_s"]
+while silence is None or time.monotonic() - heard[0] < silence:
     answer = ntp(request["ntp"]) if request["ntp"] and number % NTP_EVERY == 0 else None
     found = {"step": ahead() - begun, "free_mib": free_mib(request["directory"]), "ntp": answer}
     print(json.dumps(found), flush=True)

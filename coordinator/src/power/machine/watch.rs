@@ -21,6 +21,19 @@ pub(crate) struct WatchRequest<'a> {
     pub(crate) directory: &'a str,
 }
 
+/// The program's first line.
+#[derive(Serialize)]
+struct WatchLine<'a> {
+    #[serde(flatten)]
+    request: &'a WatchRequest<'a>,
+    /// The seconds without a line of standard input after which the program ends.
+    silence_s: Option<u64>,
+}
+
+/// The silence after which the program on another machine ends. On this machine it has no such limit: nothing sends lines there, and its
+/// standard input closes when this process ends.
+const REMOTE_SILENCE_S: u64 = 60;
+
 /// A line of the program. Its texts come from another machine.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct WatchReport {
@@ -48,7 +61,11 @@ impl Machine {
             doing,
             reason,
         };
-        let line = serde_json::to_string(request).map_err(|error| failed(error.to_string()))?;
+        let line = WatchLine {
+            request,
+            silence_s: self.link.is_some().then_some(REMOTE_SILENCE_S),
+        };
+        let line = serde_json::to_string(&line).map_err(|error| failed(error.to_string()))?;
         let mut program = match &self.link {
             Some(link) => {
                 let words = &[request.session];
@@ -62,5 +79,62 @@ impl Machine {
         };
         program.write_line(&line);
         Ok(program)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::PermissionsExt as _,
+        thread,
+        time::{Duration, Instant},
+    };
+
+    use super::*;
+    use crate::power::machine::Programs;
+
+    /// Python reads this when it starts: 40 of its seconds pass in one.
+    const FAST_TIME: &str = "\
+import time
+monotonic, sleep, begun = time.monotonic, time.sleep, time.monotonic()
+time.monotonic = lambda: begun + (monotonic() - begun) * 40
+time.sleep = lambda seconds: sleep(seconds / 40)
+";
+
+    #[test]
+    fn a_machine_here_is_watched_for_longer_than_a_silent_one_elsewhere() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("sitecustomize.py"), FAST_TIME).unwrap();
+        let python = directory.path().join("python");
+        let text = format!(
+            "#!/bin/sh\nPYTHONPATH={} exec python3 \"$@\"\n",
+            directory.path().display()
+        );
+        fs::write(&python, text).unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        let machine = Machine {
+            link: None,
+            python: python.display().to_string(),
+            programs: Programs::Own,
+        };
+        let request = WatchRequest {
+            session: "one",
+            ntp: "",
+            directory: "/",
+        };
+        let output = directory.path().join("watch.txt");
+        let mut program = machine.watch(&request, &output).unwrap();
+        let begun = Instant::now();
+        let mut lines = 0;
+        // Four minutes of the program's time.
+        while begun.elapsed() < Duration::from_secs(6) {
+            lines += program.new_lines().len();
+            assert_eq!(program.end(), None, "after {lines} lines");
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert!(lines > 20, "{lines} lines");
+        program.stop();
+        assert!(program.end().is_some(), "it ends with its standard input");
     }
 }

@@ -10,6 +10,22 @@ fn settings() -> MeterSettings {
         .unwrap()
 }
 
+fn device() -> DeviceId {
+    "ab".repeat(16).parse().unwrap()
+}
+
+/// Gives every lease to the process that started this one.
+fn belongs_to_another_process(store: &Store) {
+    let parent = Holder::of(std::os::unix::process::parent_id()).unwrap();
+    store
+        .connection
+        .execute(
+            "UPDATE meters SET holder = ?1 WHERE session IS NOT NULL",
+            [json(&parent).unwrap()],
+        )
+        .unwrap();
+}
+
 #[test]
 fn one_session_at_a_time_has_a_meter() {
     let directory = tempfile::tempdir().unwrap();
@@ -17,19 +33,23 @@ fn one_session_at_a_time_has_a_meter() {
     assert!(store.keep_meter("lab", &settings(), false).unwrap());
     assert!(!store.keep_meter("lab", &settings(), false).unwrap());
     assert_eq!(
-        store.lease_meter("lab", "one").unwrap(),
-        Leased::Free { ended: None }
+        store.lease_meter("lab", "one", &device()).unwrap(),
+        Leased::Taken { ended: None }
     );
-    let Leased::Busy(lease) = store.lease_meter("lab", "two").unwrap() else {
+    belongs_to_another_process(&store);
+    let Leased::MeterBusy(lease) = store.lease_meter("lab", "two", &device()).unwrap() else {
         panic!("two sessions have the meter");
     };
-    assert_eq!((lease.session.as_str(), lease.pid()), ("one", std::process::id()));
+    assert_eq!(
+        (lease.session.as_str(), lease.pid()),
+        ("one", std::os::unix::process::parent_id())
+    );
     assert!(!store.release_meter("lab", "two").unwrap());
     assert!(store.meter("lab").unwrap().unwrap().lease.is_some());
     assert!(!store.drop_meter("lab").unwrap(), "a leased meter stays");
     assert!(store.release_meter("lab", "one").unwrap());
     assert_eq!(store.meter("lab").unwrap().unwrap().lease, None);
-    assert_eq!(store.lease_meter("gone", "one").unwrap(), Leased::Gone);
+    assert_eq!(store.lease_meter("gone", "one", &device()).unwrap(), Leased::Gone);
 }
 
 #[test]
@@ -39,7 +59,7 @@ fn a_session_whose_end_is_not_stored_keeps_its_lease() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
     store.keep_meter("lab", &settings(), false).unwrap();
-    store.lease_meter("lab", "one").unwrap();
+    store.lease_meter("lab", "one", &device()).unwrap();
     let new = NewPowerSession {
         id: "one",
         meter: "lab",
@@ -90,7 +110,7 @@ fn a_lease_ends_with_its_process() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
     store.keep_meter("lab", &settings(), false).unwrap();
-    store.lease_meter("lab", "one").unwrap();
+    store.lease_meter("lab", "one", &device()).unwrap();
     // The same number, but another process.
     let mut other = Holder::of(std::process::id()).unwrap();
     other.started += 1;
@@ -99,7 +119,7 @@ fn a_lease_ends_with_its_process() {
         .connection
         .execute("UPDATE meters SET holder = ?1", [json])
         .unwrap();
-    let Leased::Free { ended: Some(ended) } = store.lease_meter("lab", "two").unwrap() else {
+    let Leased::Taken { ended: Some(ended) } = store.lease_meter("lab", "two", &device()).unwrap() else {
         panic!("the stale lease holds");
     };
     assert_eq!(ended.session, "one");
@@ -107,30 +127,15 @@ fn a_lease_ends_with_its_process() {
     assert!(store.drop_meter("lab").unwrap() && !store.drop_meter("lab").unwrap());
 }
 
+/// One process makes its sessions one after the other. A full disk may have kept the end of the last one from the store.
 #[test]
-fn a_device_has_a_power_session_until_it_ends() {
-    use regatta_types::DeviceId;
-
-    use crate::store::{NewPowerSession, PowerSessionEnd};
-
+fn the_next_session_of_a_process_takes_over_the_lease_of_the_last_one() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
-    let [device, other] = ["ab", "cd"].map(|byte| byte.repeat(16).parse::<DeviceId>().unwrap());
     store.keep_meter("lab", &settings(), false).unwrap();
-    let new = NewPowerSession {
-        id: "one",
-        meter: "lab",
-        device: device.as_str(),
-        benchmark: "digits",
-        scenario: "Offline",
+    store.lease_meter("lab", "one", &device()).unwrap();
+    let Leased::Taken { ended: Some(ended) } = store.lease_meter("lab", "two", &device()).unwrap() else {
+        panic!("the lease of this process holds");
     };
-    store.power_session_begins(new).unwrap();
-    assert!(!store.has_power_session(&device).unwrap(), "its lease is gone");
-    store.lease_meter("lab", "one").unwrap();
-    let found = [&device, &other].map(|device| store.has_power_session(device).unwrap());
-    assert_eq!(found, [true, false]);
-    store
-        .power_session_ends("one", &PowerSessionEnd::default())
-        .unwrap();
-    assert!(!store.has_power_session(&device).unwrap());
+    assert_eq!(ended.session, "one");
 }

@@ -1,6 +1,7 @@
 //! Why a session failed, in one sentence with a remedy. The official programs' own last words are often about something else.
 
 use std::{
+    collections::VecDeque,
     io,
     path::{Path, PathBuf},
 };
@@ -67,6 +68,8 @@ pub struct SessionFailure {
     pub reason: String,
     /// What helps.
     pub hint: &'static str,
+    /// Whether the connection to the system under test was lost. Its client may have completed the session.
+    pub is_system_lost: bool,
 }
 
 /// What helps when nothing better is known.
@@ -192,14 +195,25 @@ const CLIENT: Reasons = &[
 ];
 
 impl SessionFailure {
+    /// Creates the failure of a complete session beside which something happened that makes its measurement worthless.
+    #[must_use]
+    pub fn beside(reason: String) -> Self {
+        Self {
+            phase: SessionPhase::Collecting,
+            reason,
+            hint: "repeat the session while nothing else uses the device",
+            is_system_lost: false,
+        }
+    }
+
     /// Finds the reason in what both programs said; `observed` is what was seen from outside.
     pub(super) fn explain(
         phase: SessionPhase,
         observed: String,
-        server: &[String],
-        client: &[String],
+        server: &VecDeque<String>,
+        client: &VecDeque<String>,
     ) -> Self {
-        let reason = |lines: &[String], reasons: Reasons| {
+        let reason = |lines: &VecDeque<String>, reasons: Reasons| {
             let printed = |words: &str| lines.iter().any(|line| line.contains(words));
             reasons.iter().find(|(words, ..)| printed(words))
         };
@@ -208,11 +222,13 @@ impl SessionFailure {
                 phase,
                 reason: format!("{meaning} ({observed})"),
                 hint,
+                is_system_lost: false,
             },
             None => Self {
                 phase,
                 reason: observed,
                 hint: OUTPUT,
+                is_system_lost: false,
             },
         }
     }

@@ -1,6 +1,9 @@
 //! Where a session is, from what the official programs print.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 use super::{
     failure::SessionFailure,
@@ -10,10 +13,15 @@ use super::{
 
 /// The longest time of the steps around the workload. The official ones wait for 10 s each, and for PTDaemon's start.
 const LONGEST_STEP: Duration = Duration::from_secs(55);
-/// The longest time outside the workload in which neither program prints anything: the official wait of 10 s, and 15 s for PTDaemon's answer.
-const LONGEST_SILENCE: Duration = Duration::from_secs(25);
+/// The longest time outside the workload in which neither program prints anything: the official wait of 10 s, 15 s for PTDaemon's answer, and
+/// 15 s for a stalled connection.
+const LONGEST_SILENCE: Duration = Duration::from_secs(40);
 /// The same while PTDaemon starts, for which the official server waits 30 s.
-const LONGEST_PTD_START: Duration = Duration::from_secs(36);
+const LONGEST_PTD_START: Duration = Duration::from_secs(50);
+/// The lines of a program that are kept, the newest ones. The files of both programs' output have all of them.
+const MAX_LINES: usize = 10_000;
+/// The longest line that is kept, in bytes.
+const MAX_LINE: usize = 4096;
 /// The words of the official server and of Regatta's own before that wait.
 const STARTS_PTD: &str = "running PTDaemon";
 /// Their first command to PTDaemon, after it.
@@ -31,8 +39,37 @@ pub(super) struct Progress<'a> {
     sampled: Instant,
     /// When the workload of this step ended.
     worked: Option<Instant>,
-    server: Vec<String>,
-    client: Vec<String>,
+    server: PrintedLines,
+    client: PrintedLines,
+}
+
+/// The newest lines of a program. They come from another machine, so their number and lengths are limited.
+#[derive(Default)]
+struct PrintedLines(VecDeque<String>);
+
+impl PrintedLines {
+    fn add(&mut self, mut line: String) {
+        line.truncate(line.floor_char_boundary(MAX_LINE));
+        line.shrink_to_fit();
+        if self.0.len() == MAX_LINES {
+            self.0.pop_front();
+        }
+        self.0.push_back(line);
+    }
+
+    /// Adds the last line to what was observed from outside: a program's last words usually have the reason.
+    fn explain(&self, observed: String) -> String {
+        match self
+            .0
+            .iter()
+            .rev()
+            .map(|line| line.trim())
+            .find(|line| !line.is_empty())
+        {
+            Some(last) => format!("{observed}; its last line: {last}"),
+            None => observed,
+        }
+    }
 }
 
 impl<'a> Progress<'a> {
@@ -46,8 +83,8 @@ impl<'a> Progress<'a> {
             printed: Instant::now(),
             sampled: Instant::now(),
             worked: None,
-            server: Vec::new(),
-            client: Vec::new(),
+            server: PrintedLines::default(),
+            client: PrintedLines::default(),
         }
     }
 
@@ -118,14 +155,14 @@ impl<'a> Progress<'a> {
                 self.server_is_ready = true;
                 self.enter(SessionPhase::Connecting);
             }
-            self.server.push(line);
+            self.server.add(line);
         }
         for line in client.map(Program::new_lines).unwrap_or_default() {
             self.printed = Instant::now();
             if let Some(phase) = self.phase_of(&line) {
                 self.enter(phase);
             }
-            self.client.push(line);
+            self.client.add(line);
         }
     }
 
@@ -160,15 +197,66 @@ impl<'a> Progress<'a> {
         }
     }
 
+    pub(super) fn with_last_server_line(&self, observed: String) -> String {
+        self.server.explain(observed)
+    }
+
+    pub(super) fn with_last_client_line(&self, observed: String) -> String {
+        self.client.explain(observed)
+    }
+
     /// What stopped the session, from both programs' words where they say it better.
     pub(super) fn failure(&self, phase: SessionPhase, reason: String) -> SessionFailure {
-        SessionFailure::explain(phase, reason, &self.server, &self.client)
+        SessionFailure::explain(phase, reason, &self.server.0, &self.client.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::program::ProgramEnd;
+
+    /// A program whose output is known.
+    struct Printed(Vec<String>);
+
+    impl Program for Printed {
+        fn new_lines(&mut self) -> Vec<String> {
+            std::mem::take(&mut self.0)
+        }
+
+        fn write_line(&mut self, _line: &str) {}
+
+        fn end(&mut self) -> Option<ProgramEnd> {
+            None
+        }
+
+        fn stop(&mut self) {}
+    }
+
+    #[test]
+    fn the_last_line_of_a_program_explains_its_end() {
+        let mut tell = |_: &SessionEvent| {};
+        let mut progress = Progress::new(&mut tell);
+        let error = "configparser.NoOptionError: No option 'devicetype' in section: 'ptd'";
+        let lines = ["Traceback (most recent call last):", error, ""].map(str::to_owned);
+        progress.read(&mut Printed(lines.to_vec()), None);
+        let observed = progress.with_last_server_line("the server has ended".to_owned());
+        assert_eq!(observed, format!("the server has ended; its last line: {error}"));
+        assert_eq!(
+            progress.with_last_client_line("it has failed".to_owned()),
+            "it has failed"
+        );
+    }
+
+    #[test]
+    fn a_program_that_prints_without_end_takes_bounded_memory() {
+        let mut lines = PrintedLines::default();
+        for _ in 0..MAX_LINES + 5 {
+            lines.add("ä".repeat(MAX_LINE));
+        }
+        assert_eq!(lines.0.len(), MAX_LINES);
+        assert!(lines.0.iter().all(|line| line.len() <= MAX_LINE));
+    }
 
     #[test]
     fn the_time_after_a_workload_counts_until_the_next_step() {

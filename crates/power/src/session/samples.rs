@@ -9,6 +9,11 @@ use std::{
 /// The name that the official server gives to the file of the first analyzer.
 pub const SAMPLES_NAME: &str = "ptd_logfile_1.log";
 
+/// The longest line of the file. PTDaemon's are shorter.
+const MAX_LINE: usize = 64 << 10;
+/// The bytes that are read at once. The rest comes with the next call.
+const MAX_READ: u64 = 1 << 20;
+
 /// A file of samples as far as it was read.
 #[derive(Debug, Default)]
 pub struct SampleLog {
@@ -32,6 +37,9 @@ impl SampleLog {
         self.rest.push_str(&String::from_utf8_lossy(bytes));
         let complete = self.rest.rfind('\n').map_or(0, |at| at + 1);
         let lines: String = self.rest.drain(..complete).collect();
+        if self.rest.len() > MAX_LINE {
+            self.rest.clear();
+        }
         lines.lines().filter_map(watts).collect()
     }
 }
@@ -70,7 +78,7 @@ impl SampleFiles {
         let offset = self.log.offset(file.metadata().ok()?.len());
         file.seek(SeekFrom::Start(offset)).ok()?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
+        file.take(MAX_READ).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }
 }

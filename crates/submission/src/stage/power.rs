@@ -58,6 +58,12 @@ impl Staging<'_> {
             ));
         }
         if let Some(rules) = &self.request.round.power {
+            for fault in power::overlooked(&session.tree, "", rules) {
+                faults.push((
+                    fault.to_string(),
+                    "repeat the session; `regatta power check` says more",
+                ));
+            }
             for check in power::check(&session.tree, "", rules).checks {
                 match check.outcome {
                     Outcome::Passed => {}

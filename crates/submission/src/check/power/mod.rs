@@ -4,6 +4,7 @@
 //! ([`PowerRules`]). These checks do not prove that a meter was present, and neither does the official program.
 
 mod commands;
+mod contradictions;
 mod energy;
 mod overlooked;
 mod own_programs;
@@ -12,14 +13,15 @@ mod ptd_log;
 mod results;
 pub(crate) mod samples;
 mod session;
+mod session_fault;
 mod timeline;
 
 use std::cell::RefCell;
 
 pub use energy::{SessionEnergy, energy};
-pub use overlooked::overlooked;
 pub use own_programs::{OWN_PROGRAMS, SOURCES, has_own_programs, with_any_meter};
 pub use samples::PowerSample;
+pub use session_fault::SessionFault;
 pub use timeline::{PowerTimeline, timelines};
 
 use regatta_config::round::{PowerRules, SIMULATION_MARK};
@@ -76,21 +78,28 @@ pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
     }
 }
 
-/// Checks the session, and also returns the findings in PTDaemon's log that the official check overlooks, by line.
+/// Returns the faults of the session in `directory` of `tree` (`""` for the root) beyond the official checks.
+#[must_use]
+pub fn overlooked(tree: &Tree, directory: &str, rules: &PowerRules) -> Vec<SessionFault> {
+    review(tree, directory, rules, SessionLogs::default()).1
+}
+
+/// Checks the session, and also returns the faults that the official checks overlook.
 ///
-/// The official check ends at its first warning and skips the run's first and last minutes.
+/// The official check of PTDaemon's log ends at its first warning and skips the run's first and last minutes.
 pub(crate) fn review(
     tree: &Tree,
     directory: &str,
     rules: &PowerRules,
     known: SessionLogs<'_>,
-) -> (PowerReport, Vec<(u64, String)>) {
+) -> (PowerReport, Vec<SessionFault>) {
     match Session::read(tree, directory, rules, known) {
         Ok(mut session) => {
             session.overlooked = Some(RefCell::default());
             let report = judge(&session);
-            let overlooked = session.overlooked.map(RefCell::into_inner);
-            (report, overlooked.unwrap_or_default())
+            let lines = session.overlooked.take().map(RefCell::into_inner);
+            let faults = overlooked::faults(&session, lines.unwrap_or_default(), known);
+            (report, faults)
         }
         Err(reason) => (unread(reason), Vec::new()),
     }

@@ -1,11 +1,11 @@
-//! Faults that the official session checks overlook: errors after the first warning, missing samples, two runs that do not belong together.
-
-use regatta_config::round::PowerRules;
+//! Faults that the official session checks overlook: errors after the first warning, missing samples, two runs that do not belong together, and
+//! documents that contradict each other.
 
 use super::{
-    SessionLogs, phases, ptd_log, review,
+    contradictions, phases, ptd_log,
     samples::{self, Reading},
-    session::Session,
+    session::{Session, SessionLogs},
+    session_fault::SessionFault,
 };
 use crate::{check::run_log::RunLog, tree::Tree};
 
@@ -21,55 +21,71 @@ const SETTINGS: [&str; 8] = [
     "effective_performance_sample_count",
 ];
 
-/// Returns the findings of the strict check in the session in `directory` of `tree` (`""` for the root) beyond the official checks, one
-/// sentence each.
-#[must_use]
-pub fn overlooked(tree: &Tree, directory: &str, rules: &PowerRules) -> Vec<String> {
-    let at = |name: &str| match directory {
-        "" => name.to_owned(),
-        directory => format!("{directory}/{name}"),
+/// Returns the faults of a session. `lines` are those that the check of PTDaemon's log has found.
+pub(super) fn faults(
+    session: &Session<'_>,
+    lines: Vec<(u64, String)>,
+    known: SessionLogs<'_>,
+) -> Vec<SessionFault> {
+    let fault = |name: &str, line: Option<u64>, text: String| SessionFault {
+        path: session.at(name),
+        line,
+        text,
     };
-    let (_, lines) = review(tree, directory, rules, SessionLogs::default());
-    let mut found: Vec<String> = lines
+    let mut found: Vec<SessionFault> = lines
         .into_iter()
-        .map(|(line, text)| format!("{}:{line}: {text}", at("power/ptd_logs.txt")))
+        .map(|(line, text)| fault(ptd_log::FILE, Some(line), text))
         .collect();
-    if let Ok(session) = Session::read(tree, directory, rules, SessionLogs::default()) {
-        found.extend(ptd_log::missing_end(&session).map(|seconds| {
-            let path = at("power/ptd_logs.txt");
-            format!("{path} ends {seconds:.0} s before the testing run: what PTDaemon reported then is lost")
-        }));
-        found.extend(phases::an_hour_off(&session).map(|phase| {
-            format!(
-                "LoadGen's times of the {phase} run are an hour from those of its phase: they must be in UTC"
-            )
-        }));
-    }
-    let log = |part: &str| {
-        let path = at(&format!("{part}/mlperf_log_detail.txt"));
-        RunLog::read(tree, &path).map_err(|error| format!("{path}: {}", error.0))
+    found.extend(ptd_log::missing_end(session).map(|seconds| {
+        let text = format!(
+            "ends {seconds:.0} s before the end of the testing run: what PTDaemon reported then is missing"
+        );
+        fault(ptd_log::FILE, None, text)
+    }));
+    found.extend(phases::an_hour_off(session).map(|phase| {
+        let text = format!(
+            "LoadGen's times of the {phase} run are an hour from those of its phase: they must be in UTC"
+        );
+        fault("power/client.json", None, text)
+    }));
+    found.extend(contradictions::faults(session));
+    let own = |run: &str| {
+        let name = format!("{run}/mlperf_log_detail.txt");
+        RunLog::read(session.tree, &session.at(&name)).map_err(|error| fault(&name, None, error.0))
     };
-    let (ranging, testing) = match (log("ranging"), log("run_1")) {
+    let own_ranging = known.ranging.is_none().then(|| own("ranging")).transpose();
+    let own_testing = known.run.is_none().then(|| own("run_1")).transpose();
+    let (own_ranging, own_testing) = match (own_ranging, own_testing) {
         (Ok(ranging), Ok(testing)) => (ranging, testing),
-        (Err(error), _) | (_, Err(error)) => {
-            found.push(error);
+        (ranging, testing) => {
+            found.extend(ranging.err().into_iter().chain(testing.err()));
             return found;
         }
     };
-    for (part, log) in [("ranging", &ranging), ("run_1", &testing)] {
-        let path = at(&format!("{part}/spl.txt"));
-        found.extend(samples_finding(tree, &path, log).map(|text| format!("{path}: {text}")));
+    let ranging = known.ranging.or(own_ranging.as_ref());
+    let testing = known.run.or(own_testing.as_ref());
+    let Some((ranging, testing)) = ranging.zip(testing) else {
+        return found;
+    };
+    for (run, log, least) in [
+        ("ranging", ranging, samples::MIN_RANGING_SHARE),
+        ("run_1", testing, samples::MIN_TESTING_SHARE),
+    ] {
+        let name = format!("{run}/spl.txt");
+        let text = samples_finding(session.tree, &session.at(&name), log, least);
+        found.extend(text.map(|text| fault(&name, None, text)));
     }
     for key in SETTINGS {
         if ranging.value(key) != testing.value(key) {
-            found.push(format!("the ranging run and the testing run differ in {key}"));
+            let text = format!("the ranging run and the testing run differ in {key}");
+            found.push(fault("ranging/mlperf_log_detail.txt", None, text));
         }
     }
     found
 }
 
 /// Returns the fault in the samples of a run, if there is one.
-fn samples_finding(tree: &Tree, path: &str, log: &RunLog) -> Option<String> {
+fn samples_finding(tree: &Tree, path: &str, log: &RunLog, least: f64) -> Option<String> {
     let Some(window) = log.text("power_begin").zip(log.text("power_end")) else {
         return Some("the run's log has no power_begin or no power_end".to_owned());
     };
@@ -79,7 +95,7 @@ fn samples_finding(tree: &Tree, path: &str, log: &RunLog) -> Option<String> {
         factor: false,
     };
     match samples::mean(tree, path, window, reading) {
-        Ok(mean) => samples::finding(mean),
+        Ok(mean) => samples::finding(mean, least),
         Err(error) => Some(error),
     }
 }

@@ -215,7 +215,7 @@ impl<'a> Log<'a> {
     }
 
     /// Returns all lines, with their line ends.
-    fn lines(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
         let mut begin = 0;
         let ends = memchr_iter(b'\n', self.text.as_bytes()).map(|newline| newline + 1);
         ends.chain([self.text.len()]).map(move |end| {

@@ -53,8 +53,8 @@ pub struct PowerSample {
     pub watts: f64,
 }
 
-/// The largest number of samples that [`all`] reads: two days of them.
-const MOST: usize = 172_800;
+/// The largest number of samples that are read: two days of them.
+pub(super) const MAX_SAMPLES: usize = 172_800;
 
 /// Returns the samples of a file in their order. Malformed lines are skipped. An unreadable file has no samples.
 pub(super) fn all(tree: &Tree, path: &str) -> Vec<PowerSample> {
@@ -64,7 +64,7 @@ pub(super) fn all(tree: &Tree, path: &str) -> Vec<PowerSample> {
     };
     let mut lines = Lines::new(file, LONGEST_LINE);
     while let Ok(Some(line)) = lines.next()
-        && found.len() < MOST
+        && found.len() < MAX_SAMPLES
     {
         found.extend(sample(line));
     }
@@ -85,11 +85,19 @@ fn sample(line: &[u8]) -> Option<PowerSample> {
     .filter(|sample| sample.watts.is_finite())
 }
 
-/// Checks that PTDaemon's samples cover the whole window in order, about one per second. Returns the fault.
-pub(crate) fn finding(mean: Option<MeanPower>) -> Option<String> {
+/// The least share of the seconds of a ranging run that have a sample: while ranges are set, the meter has no value.
+pub(super) const MIN_RANGING_SHARE: f64 = 0.5;
+/// The least share of the seconds of a testing run that have a sample. Every published session has all of them.
+pub(super) const MIN_TESTING_SHARE: f64 = 0.9;
+
+/// Checks that PTDaemon's samples cover the whole window in order, about one per second; `least` is the share of its seconds that have one.
+/// Returns the fault.
+pub(super) fn finding(mean: Option<MeanPower>, least: f64) -> Option<String> {
     match mean {
         None => Some("has no samples in the run's window".to_owned()),
-        Some(mean) if !(mean.seconds / 2.0..mean.seconds * 1.1 + 2.0).contains(&(mean.samples as f64)) => {
+        Some(mean)
+            if !(mean.seconds * least - 2.0..mean.seconds * 1.1 + 2.0).contains(&(mean.samples as f64)) =>
+        {
             let (samples, seconds) = (mean.samples, mean.seconds);
             Some(format!("{samples} samples in a window of {seconds:.0} s"))
         }
