@@ -292,6 +292,60 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
     assert_eq!(own, "--log_file runs/x/files/mlperf_log_accuracy.json\n");
 }
 
+#[test]
+fn configuration_files_outside_a_workspace_are_ignored_with_a_warning() {
+    let fixture = StagingFixture::new("v6.1");
+    let (code, _, printed) = regatta(&fixture, "benchmark list");
+    assert_eq!((code, printed.as_str()), (0, ""));
+    fixture.put("configs/benchmarks/mine.toml", "");
+    let (code, _, printed) = regatta(&fixture, "benchmark list");
+    assert_eq!(code, 0, "{printed}");
+    assert!(
+        printed.contains("configs/benchmarks is ignored") && printed.contains("regatta init"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn a_partial_accuracy_log_reaches_no_target() {
+    let fixture = StagingFixture::new("v6.1");
+    digits(&fixture, 597);
+    let log = "runs/x/files/mlperf_log_accuracy.json";
+    let whole = fs::read_to_string(fixture.at(log)).unwrap();
+    let first = whole.split(",\n").next().unwrap();
+    fixture.put(log, &format!("{first}\n]\n"));
+    let words = format!("accuracy digits --log {log} --scratch scratch");
+    let (code, printed, _) = regatta(&fixture, &words);
+    assert_eq!(
+        (code, printed.trim()),
+        (
+            1,
+            "accuracy=100.000%, good=1, total=1; target 98.005%: not reached, 596 samples have no response in the accuracy log"
+        )
+    );
+    let (code, printed, _) = regatta(&fixture, &format!("{words} --format json"));
+    let document: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(
+        (code, &document["accuracy"][0]["missing"]),
+        (1, &596.into()),
+        "{printed}"
+    );
+    // The reference script notices nothing, with our labels or without.
+    reference(
+        &fixture,
+        "good",
+        "#!/bin/sh\necho 'accuracy=100.000%, good=1, total=1'\n",
+    );
+    for scratch in ["--scratch scratch", "--scratch nowhere"] {
+        let words = format!("accuracy digits --log {log} {scratch} --official good");
+        let (code, printed, _) = regatta(&fixture, &words);
+        assert!(
+            code == 1 && printed.contains("INCOMPLETE: 596 of 597 samples have no response"),
+            "{scratch}: {printed}"
+        );
+    }
+}
+
 /// Runs the real reference script over the bundled benchmark, where it is installed.
 #[test]
 fn the_real_reference_script_agrees_with_ours() {

@@ -24,7 +24,7 @@ const CASE: WholeWayCase = WholeWayCase {
     samples: UTTERANCES,
     queries: ["min_query_count=7", "min_query_count=100"],
     setting: "batch_size=3",
-    metric: "WER",
+    metric: "1-WER",
     script: ["librispeech", "wer.py"],
 };
 

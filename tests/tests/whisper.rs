@@ -28,7 +28,7 @@ const CASE: WholeWayCase = WholeWayCase {
     samples: CLIPS,
     queries: ["min_query_count=7", "min_query_count=7"],
     setting: "batch_size=3",
-    metric: "WER",
+    metric: "1-WER",
     script: ["whisper", "wer.py"],
 };
 

@@ -42,6 +42,9 @@ fn of_outcome(outcome: &RunOutcome) -> Option<String> {
     let of_loadgen = outcome.reasons.iter().map(|reason| reason.trim_end_matches('.'));
     reasons.extend(of_loadgen.map(|reason| format!("LoadGen: {reason}")));
     reasons.extend(accuracy.map(|found| {
+        if let Some(why) = found.incomplete() {
+            return why;
+        }
         let target = found.target.unwrap_or_default();
         format!("{} is {} %, {target} % are needed", found.metric, found.value)
     }));

@@ -11,6 +11,8 @@ pub(super) use args::Args;
 use args::no_scratch;
 use official::ScriptOutput;
 use regatta_config::catalogue::Catalogue;
+use regatta_fsutil::regular_file;
+use regatta_mllog::read::ResponseCount;
 use regatta_types::{
     benchmark::{Benchmark, Metric},
     documents::AccuracyResult,
@@ -33,6 +35,8 @@ struct Judged {
     figures: Option<AccuracyResult>,
     /// The reference script's output.
     official: Option<ScriptOutput>,
+    /// The number of responses in the log, for a script's output.
+    responses: Option<ResponseCount>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
@@ -72,6 +76,7 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
             own: Some(judge_accuracy(benchmark, args.dtype, scratch, log)?),
             figures: None,
             official: None,
+            responses: None,
         });
     };
     // The cross-check needs labels. The reference script may read them from elsewhere.
@@ -87,10 +92,11 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
         (own, script) => (own, Some(script?)),
     };
     let own = own.and_then(|own| own.map_err(|why| tracing::warn!("no cross-check: {why}")).ok());
+    let responses = count_responses(log, benchmark);
     let figures = official
         .as_ref()
         .filter(|_| !is_own)
-        .and_then(|script| official::figures(&script.output, benchmark));
+        .and_then(|script| official::figures(&script.output, benchmark, responses));
     if !is_own && figures.is_none() {
         return Err(Failure::could_not(
             "the script's output lacks a figure for which the benchmark has a bound",
@@ -100,7 +106,17 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
         own,
         figures,
         official,
+        responses,
     })
+}
+
+/// Counts the responses of a log. `None`, with a warning, when the log cannot be read; the script has read it.
+fn count_responses(log: &Path, benchmark: &Benchmark) -> Option<ResponseCount> {
+    let opened = regular_file::open(log).map_err(anyhow::Error::from);
+    let counted = opened.and_then(|file| Ok(ResponseCount::read(file, benchmark.dataset.total_samples)?));
+    counted
+        .map_err(|error| tracing::warn!("cannot count the responses in {}: {error:#}", log.display()))
+        .ok()
 }
 
 /// Returns the directory of the labels: the named one, otherwise the workspace's scratch directory, otherwise `MLPERF_SCRATCH_PATH`.
@@ -114,8 +130,11 @@ pub(super) fn labels(named: Option<&Path>, workspace: Option<&Workspace>) -> Res
 
 impl Judged {
     fn is_good(&self) -> bool {
-        let figures = self.own.as_ref().or(self.figures.as_ref());
-        figures.is_none_or(AccuracyResult::is_reached) && self.agrees() != Some(false)
+        let is_reached = match self.own.as_ref().or(self.figures.as_ref()) {
+            Some(figures) => figures.is_reached(),
+            None => self.responses.is_none_or(|responses| responses.missing == 0),
+        };
+        is_reached && self.agrees() != Some(false)
     }
 
     /// Returns whether the two figures agree. `None` when one of them is missing.
@@ -151,7 +170,15 @@ fn text(judged: &Judged) -> String {
             None => "no cross-check".to_owned(),
         },
     };
-    format!("{output}kept in {} ({check})", script.kept.display())
+    let missing = match judged.responses {
+        Some(responses) if responses.missing > 0 => format!(
+            "; INCOMPLETE: {} of {} samples have no response",
+            responses.missing,
+            responses.missing + responses.answered
+        ),
+        _ => String::new(),
+    };
+    format!("{output}kept in {} ({check}{missing})", script.kept.display())
 }
 
 /// Formats the official script's line, and whether the accuracy target is met.
@@ -168,10 +195,11 @@ fn line(found: &AccuracyResult) -> String {
         .filter(|figure| !figure.is_reached())
         .map(|figure| format!("{} {}", figure.figure, figure.value))
         .collect();
-    let missed = match (found.is_reached(), &missed[..]) {
-        (true, _) => "reached".to_owned(),
-        (false, []) => "missed".to_owned(),
-        (false, missed) => format!("missed by {}", missed.join(", ")),
+    let missed = match (found.incomplete(), &missed[..]) {
+        (Some(why), _) => format!("not reached, {why}"),
+        (None, _) if found.is_reached() => "reached".to_owned(),
+        (None, []) => "missed".to_owned(),
+        (None, missed) => format!("missed by {}", missed.join(", ")),
     };
     format!("{}; target {target}: {missed}", found.official_line())
 }

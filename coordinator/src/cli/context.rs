@@ -20,7 +20,7 @@ use crate::{
     runs::expect_runs_in_store,
     store::Store,
     suggested_commands::complete,
-    workspace::{Workspace, WorkspaceError},
+    workspace::{CONFIG_FILE, Workspace, WorkspaceError},
 };
 
 /// The variable that names the workspace.
@@ -109,8 +109,26 @@ impl Context {
     pub(crate) fn open_if_there(&self) -> Result<Option<Workspace>, Failure> {
         match Workspace::open(&self.workspace) {
             Ok(workspace) => Ok(Some(workspace)),
-            Err(WorkspaceError::NotOne(_)) => Ok(None),
+            Err(WorkspaceError::NotOne(_)) => {
+                self.warn_of_ignored_files();
+                Ok(None)
+            }
             Err(error) => Err(failure(error)),
+        }
+    }
+
+    /// Warns of files in `configs` of a directory that is not a workspace: only a workspace's count.
+    fn warn_of_ignored_files(&self) {
+        let directories = ["benchmarks", "rounds", "systems"];
+        let paths = directories.map(|name| self.workspace.join("configs").join(name));
+        let ignored: Vec<_> = paths.iter().filter(|path| path.is_dir()).collect();
+        if let Some(first) = ignored.first() {
+            let init = self.command("init");
+            tracing::warn!(
+                "{} is ignored: {} is not a workspace (it has no {CONFIG_FILE}); hint: `{init}`",
+                first.display(),
+                self.workspace.display()
+            );
         }
     }
 

@@ -19,17 +19,24 @@ pub(crate) fn judge(
     scratch: &Path,
     log: &Path,
 ) -> Result<AccuracyResult, MeasureError> {
-    let MeasuredAccuracy { figure, target } = measure(benchmark, label_type, log, scratch)?;
-    if !figure.missing().is_empty() {
-        tracing::warn!(missing = figure.missing().len(), log = %log.display(), "samples have no response");
+    let MeasuredAccuracy {
+        figure,
+        target,
+        missing,
+    } = measure(benchmark, label_type, log, scratch)?;
+    if missing > 0 {
+        tracing::warn!(missing, log = %log.display(), "samples have no response");
     }
     if figure.duplicates() > 0 {
         tracing::warn!(duplicates = figure.duplicates(), log = %log.display(), "samples have several responses");
     }
+    if let Some(what) = figure.not_finite() {
+        tracing::warn!(log = %log.display(), "{what}; they count as in the reference script");
+    }
     let metric = match benchmark.accuracy.metric {
         Metric::Top1 => "top1",
         Metric::SquadF1 => "f1",
-        Metric::Wer | Metric::EnglishWer => "WER",
+        Metric::Wer | Metric::EnglishWer => AccuracyResult::WORD_ACCURACY,
         other => other.official_name(),
     };
     Ok(AccuracyResult {
@@ -37,6 +44,8 @@ pub(crate) fn judge(
         value: figure.value(),
         correct: figure.correct().map(|correct| correct as u64),
         total: figure.total() as u64,
+        missing: missing as u64,
+        duplicates: figure.duplicates() as u64,
         target: Some(target),
         classes: figure.classes(),
         further: figure

@@ -83,6 +83,9 @@ fn compare_accuracy(run: &RunRow, benchmark: &Benchmark) -> Result<String, Check
             "the accuracy of the accuracy run was not judged".to_owned(),
         ));
     };
+    if let Some(why) = found.incomplete() {
+        return Err(CheckVerdict::Failed(why));
+    }
     let reference = benchmark.accuracy.reference;
     let is_exact = run.draft.spec.engine.kind == regatta_types::documents::EngineKind::Tract;
     let expected = (reference / 100.0 * found.total as f64).round();

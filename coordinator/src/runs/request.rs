@@ -185,9 +185,9 @@ fn check(spec: &RunSpec) -> Result<(), RequestError> {
         sources.add(&conf, kind, model, spec.scenario);
         settings.apply(&conf, kind, model)?;
     }
-    settings.check().map_err(|source| RequestError::Settings {
+    settings.check(&sources).map_err(|source| RequestError::Settings {
         scenario: spec.scenario,
-        source: source.located(&sources),
+        source,
     })
 }
 

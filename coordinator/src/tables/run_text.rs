@@ -81,9 +81,17 @@ pub(crate) fn figure(row: &RunRow) -> Option<String> {
     })
 }
 
-/// Returns the accuracy with its target, if there is one: `99.61 ≥ 99.00 %`, or `0.8617 ≥ 0.8531` for a fraction.
+/// Returns the accuracy with its target, if there is one: `99.61 ≥ 99.00 %`, or `0.8617 ≥ 0.8531` for a fraction. The accuracy of an
+/// incomplete log is not compared: `99.61 % (incomplete)`.
 pub(crate) fn accuracy(row: &RunRow) -> Option<String> {
     let found = row.outcome.as_ref()?.accuracy.as_ref()?;
+    if found.incomplete().is_some() {
+        return Some(if found.is_fraction() {
+            format!("{:.4} (incomplete)", found.value)
+        } else {
+            format!("{:.2} % (incomplete)", found.value)
+        });
+    }
     let Some(target) = found.target else {
         return Some(if found.is_fraction() {
             format!("{:.4}", found.value)
@@ -91,7 +99,7 @@ pub(crate) fn accuracy(row: &RunRow) -> Option<String> {
             format!("{:.2} %", found.value)
         });
     };
-    let sign = if found.is_reached() { '≥' } else { '<' };
+    let sign = if found.value >= target { '≥' } else { '<' };
     let [value, target, unit] = with_target(found, target);
     Some(format!("{value} {sign} {target}{unit}"))
 }
@@ -102,11 +110,6 @@ pub(super) fn with_target(found: &AccuracyResult, target: f64) -> [String; 3] {
     let (least, unit) = if found.is_fraction() { (4, "") } else { (2, " %") };
     let [value, target] = words::distinct_from(least, found.value, target);
     [value, target, unit.to_owned()]
-}
-
-/// Returns the target that an accuracy does not reach.
-pub(super) fn missed_target(found: &AccuracyResult) -> Option<f64> {
-    found.target.filter(|_| !found.is_reached())
 }
 
 /// Returns the markers and the defects of a run in words, separated by commas. Empty for a run without any, and for a failed or aborted

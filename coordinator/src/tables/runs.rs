@@ -243,7 +243,7 @@ pub(crate) fn run_problems(row: &RunRow) -> Vec<String> {
     if let Some(outcome) = row.outcome.as_ref() {
         reasons.extend(outcome.reasons.iter().map(|reason| advice(row, reason)));
         reasons.extend(outcome.not_judged.iter().cloned());
-        reasons.extend(outcome.accuracy.as_ref().and_then(too_low));
+        reasons.extend(outcome.accuracy.as_ref().and_then(not_reached));
         if !outcome.complete {
             reasons.push("some files of the evidence are missing".to_owned());
         }
@@ -264,13 +264,22 @@ pub(crate) fn why_repeated(row: &RunRow) -> String {
     )
 }
 
-/// Formats an accuracy below its target.
-fn too_low(found: &AccuracyResult) -> Option<String> {
-    let [value, target, unit] = run_text::with_target(found, run_text::missed_target(found)?);
-    Some(format!(
-        "{} is {value}{unit}, {target}{unit} are needed",
-        found.metric
-    ))
+/// Formats why an accuracy does not reach its target: samples without a response, or a figure out of its bounds.
+fn not_reached(found: &AccuracyResult) -> Option<String> {
+    if let Some(why) = found.incomplete() {
+        return Some(why);
+    }
+    let mut missed = Vec::new();
+    if let Some(target) = found.target.filter(|target| found.value < *target) {
+        let [value, target, unit] = run_text::with_target(found, target);
+        missed.push(format!(
+            "{} is {value}{unit}, {target}{unit} are needed",
+            found.metric
+        ));
+    }
+    let further = found.further.iter().filter(|figure| !figure.is_reached());
+    missed.extend(further.map(|figure| format!("{} is {}, out of its bounds", figure.figure, figure.value)));
+    (!missed.is_empty()).then(|| missed.join(", "))
 }
 
 /// Adds a hint to a recommendation of LoadGen, which is written for users of its own `user.conf`.

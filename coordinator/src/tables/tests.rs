@@ -96,6 +96,8 @@ fn some_runs() -> Vec<RunRow> {
             value: 98.994_974,
             correct: Some(591),
             total: 597,
+            missing: 0,
+            duplicates: 0,
             target: Some(97.02),
             classes: Vec::new(),
             further: Vec::new(),
@@ -210,6 +212,17 @@ fn a_run_of_little_accuracy_or_of_none_is_usable_and_not_good() {
         just,
         "boat-1 Offline AccuracyOnly: top1 is 97.0196 %, 97.0200 % are needed"
     );
+    let partial = changed(|outcome| {
+        let accuracy = outcome.accuracy.as_mut().unwrap();
+        (accuracy.value, accuracy.correct, accuracy.total, accuracy.missing) = (100.0, Some(1), 1, 596);
+    });
+    assert_eq!(
+        partial,
+        "boat-1 Offline AccuracyOnly: 596 samples have no response in the accuracy log"
+    );
+    let mut run = good.clone();
+    run.outcome.as_mut().unwrap().accuracy.as_mut().unwrap().missing = 1;
+    assert_eq!(run_text::accuracy(&run).unwrap(), "98.99 % (incomplete)");
     let unjudged = changed(|outcome| outcome.not_judged = vec!["no accuracy: no labels".to_owned()]);
     assert_eq!(unjudged, "boat-1 Offline AccuracyOnly: no accuracy: no labels");
 }

@@ -68,8 +68,8 @@ impl SeriesCheck {
         let scenario = requested.scenario;
         let fail = |problem| LoadgenError::Settings { scenario, problem };
         requested
-            .check()
-            .map_err(|error| fail(error.located(&resolved.sources).to_string()))?;
+            .check(&resolved.sources)
+            .map_err(|error| fail(error.to_string()))?;
         let (settings, _) = EffectiveSettings::new(requested, library);
         let passes: &[Pass] = match settings.mode {
             Mode::AccuracyOnly => &[Pass::Accuracy],

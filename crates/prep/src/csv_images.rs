@@ -24,11 +24,16 @@ pub(crate) struct Image {
     pub(crate) label: i64,
 }
 
-/// Reads the rows from `skip_rows` on. Checks the rows before as well.
+/// Reads the rows from `skip_rows` on, at most `most` of them. Checks the rows before as well.
 ///
 /// # Errors
-/// [`PrepError::Open`], or [`PrepError::Table`] for the first invalid line.
-pub(crate) fn read(path: &Path, skip_rows: usize, pixels: usize) -> Result<Vec<Image>, PrepError> {
+/// [`PrepError::Open`], or [`PrepError::Table`] for the first invalid line, or the first one too many.
+pub(crate) fn read(
+    path: &Path,
+    skip_rows: usize,
+    pixels: usize,
+    most: usize,
+) -> Result<Vec<Image>, PrepError> {
     let file = regular_file::open(path).map_err(|source| PrepError::Open {
         path: path.to_owned(),
         source,
@@ -42,6 +47,14 @@ pub(crate) fn read(path: &Path, skip_rows: usize, pixels: usize) -> Result<Vec<I
             source,
         })?;
         match image {
+            // A small file can unpack to any number of rows.
+            Some(_) if images.len() == most => {
+                return Err(PrepError::Table {
+                    path: path.to_owned(),
+                    line: row + 1,
+                    source: TableError::TooManyRows { most },
+                });
+            }
             Some(image) if row >= skip_rows => images.push(image),
             Some(_) => {}
             None => break,

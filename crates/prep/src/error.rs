@@ -298,6 +298,12 @@ pub enum TableError {
         /// The largest length that is read.
         limit: u64,
     },
+    /// The table has more rows than the benchmark has samples.
+    #[error("the table continues behind the {most} samples of the benchmark")]
+    TooManyRows {
+        /// The number of samples in the benchmark's file.
+        most: usize,
+    },
     /// The line has another number of columns than pixels and a label need.
     #[error("{found} columns, but {expected} are needed (pixels and a label)")]
     Columns {

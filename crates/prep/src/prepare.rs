@@ -110,8 +110,9 @@ fn prepare_csv_images(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, PrepError> {
     let shape = &benchmark.model.input_shape;
-    let images = csv_images::read(table, skip_rows, shape.iter().product())?;
-    let (expected, found) = (benchmark.dataset.total_samples, images.len());
+    let expected = benchmark.dataset.total_samples;
+    let images = csv_images::read(table, skip_rows, shape.iter().product(), expected)?;
+    let found = images.len();
     if expected != found {
         return Err(PrepError::SampleCount {
             path: table.to_owned(),

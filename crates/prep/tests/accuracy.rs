@@ -174,6 +174,19 @@ fn the_bundled_benchmark_is_judged_by_its_own_file() {
             (Some(right), 0, reached)
         );
     }
+    // One right response of 597.
+    let first = format!("{:02X}000000", map.label(0).unwrap());
+    fs::write(&path, log(&[(0, &first)])).unwrap();
+    let partial = measure(&benchmark, None, &path, scratch.path()).unwrap();
+    assert_eq!((partial.figure.value(), partial.missing), (100.0, 596));
+    assert!(!partial.reached(), "an incomplete log is no result");
+    // The map lost a line with its response.
+    let text = fs::read_to_string(&report.map).unwrap();
+    let (short, _) = text.trim_end().rsplit_once('\n').unwrap();
+    fs::write(&report.map, short).unwrap();
+    let shorter = measure(&benchmark, None, &path, scratch.path()).unwrap();
+    assert_eq!((shorter.figure.missing().len(), shorter.missing), (595, 596));
+    fs::write(&report.map, &text).unwrap();
     fs::write(&path, "[\n").unwrap();
     let killed = measure(&benchmark, None, &path, scratch.path()).unwrap_err();
     assert_eq!(

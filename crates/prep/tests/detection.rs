@@ -179,6 +179,18 @@ fn bad_logs_and_annotations_are_named() {
         &whole,
         None,
     );
+    note(
+        "a group of unknown size",
+        Some(&ANNOTATIONS.replace("\"iscrowd\": 0", "\"iscrowd\": NaN")),
+        &whole,
+        None,
+    );
+    note(
+        "an infinite area",
+        Some(&ANNOTATIONS.replace("\"area\": 5000", "\"area\": -Infinity")),
+        &whole,
+        None,
+    );
     note("another type", right, &whole, Some(LabelType::Float16));
     note("no entry", right, "[\n]\n", None);
     note("truncated", right, &whole[..whole.len() - 30], None);
@@ -192,7 +204,7 @@ fn bad_logs_and_annotations_are_named() {
         &log(&[(0, &good), (1, &format!("{good}00000000"))]),
         None,
     );
-    note("no number", right, &log(&[(0, &found(0.0, f32::NAN))]), None);
+    note("no number", right, &log(&[(0, &found(f32::NAN, 0.5))]), None);
     note("another sample in the response", right, &log(&[(1, &good)]), None);
     insta::assert_snapshot!(errors.join("\n"));
 
@@ -208,6 +220,23 @@ fn bad_logs_and_annotations_are_named() {
         ("mAP=100.000%".to_owned(), &[1][..])
     );
     assert_eq!((found.images, found.duplicates, found.stats[3]), (1, 1, -1.0));
+}
+
+#[test]
+fn detections_without_a_finite_score_count_last_and_are_reported() {
+    let place = tempfile::tempdir().unwrap();
+    let (scratch, path) = (place.path(), place.path().join("log.json"));
+    let annotations = scratch.join("annotations/openimages-mlperf.json");
+    fs::create_dir_all(annotations.parent().unwrap()).unwrap();
+    fs::write(&annotations, ANNOTATIONS).unwrap();
+    let both = format!("{}{}", found(0.0, f32::NAN), found(0.0, 0.5));
+    fs::write(&path, log(&[(0, &both), (1, "")])).unwrap();
+    let measured = measure(&benchmark(), None, &path, scratch).unwrap();
+    assert_eq!(measured.figure.to_string(), "mAP=100.000%");
+    assert_eq!(
+        measured.figure.not_finite().as_deref(),
+        Some("1 detections have a score or a box that is infinite or not a number")
+    );
 }
 
 #[test]

@@ -196,6 +196,14 @@ fn faults_in_the_table_are_named_with_their_line_before_anything_is_written() {
         chain(&error, dir.path()),
         "DIR/a set.csv.gz, line 1: the line is longer than 320 bytes"
     );
+
+    // A hundred bytes can unpack to more rows than fit into memory.
+    let (benchmark, dir) = small(&"9,9,9,9,9\n".repeat(100_000));
+    let error = quietly(&benchmark, dir.path()).unwrap_err();
+    assert_eq!(
+        chain(&error, dir.path()),
+        "DIR/a set.csv.gz, line 5: the table continues behind the 3 samples of the benchmark"
+    );
 }
 
 #[test]

@@ -271,6 +271,29 @@ fn bad_datasets_are_named_with_a_remedy() {
 }
 
 #[test]
+fn windows_that_do_not_move_are_refused_with_the_benchmark() {
+    let text = include_str!("../../../configs/benchmarks/bert-99.toml");
+    let error = Benchmark::from_toml(&text.replace("stride = 128", "stride = 0")).unwrap_err();
+    assert!(error.to_string().contains("expected a nonzero usize"), "{error}");
+    // The smallest stride makes more samples than the benchmark has; they are counted, not kept.
+    let mut dataset = Dataset::new();
+    dataset.write(
+        "dev-v1.1.json",
+        SQUAD
+            .replace(
+                "\"context\": \"",
+                &format!("\"context\": \"{}", "a ".repeat(20_000)),
+            )
+            .as_bytes(),
+    );
+    change(&mut dataset.benchmark, |kind| {
+        kind.stride = std::num::NonZeroUsize::MIN
+    });
+    let error = dataset.error();
+    assert!(error.contains(" samples, but the benchmark has 2"), "{error}");
+}
+
+#[test]
 fn a_log_without_logits_is_refused_at_its_entry() {
     let dataset = Dataset::new();
     let log = dataset.at("mlperf_log_accuracy.json");
@@ -312,4 +335,23 @@ fn a_log_without_logits_is_refused_at_its_entry() {
     );
     assert_eq!(measured.figure.missing(), [1]);
     assert!(!measured.reached());
+
+    // The same with padding that the network masks.
+    let masked: String = (0..2 * LENGTH)
+        .map(|at| match at / 2 {
+            3 => "0000803F",
+            place if place < LENGTH - 3 => "00000000",
+            _ => "000080FF",
+        })
+        .collect();
+    fs::write(&log, fs::read_to_string(&log).unwrap().replace(&logits, &masked)).unwrap();
+    let measured = measure(&dataset.benchmark, None, &log, dataset.dir.path()).unwrap();
+    assert_eq!(
+        measured.figure.to_string(),
+        r#"{"exact_match": 50.0, "f1": 50.0}"#
+    );
+    assert_eq!(
+        measured.figure.not_finite().as_deref(),
+        Some("1 samples have logits of minus infinity")
+    );
 }

@@ -45,3 +45,9 @@ pub fn word_error_line(rate: f64) -> String {
     let (error, accuracy) = (rate * 100.0, (1.0 - rate) * 100.0);
     format!("Word Error Rate: {error:?}%, accuracy={accuracy:?}%")
 }
+
+/// Returns the same line for the accuracy in percent.
+#[must_use]
+pub fn word_accuracy_line(accuracy: f64) -> String {
+    format!("Word Error Rate: {:?}%, accuracy={accuracy:?}%", 100.0 - accuracy)
+}

@@ -5,8 +5,8 @@
 Writes annotations/openimages-mlperf.json and mlperf_log_accuracy.json. With ranks, writes annotations/instances_val2017.json instead, and
 classes are positions among the categories, as accuracy-coco.py --use-inv-map reads them. The images are of many sizes and not in the order of their
 identifiers. There are groups of objects, categories without objects, images without objects, responses without detections, several
-responses to one sample, equal scores, equal boxes, detections of unknown categories, more than 100 detections of one category, and
-samples without a response.
+responses to one sample, equal scores, equal boxes, detections of unknown categories, more than 100 detections of one category, scores
+and boxes that are infinite or not a number, and samples without a response.
 """
 
 import json
@@ -59,6 +59,8 @@ def main():
             rows.append([index, y / height, x / width, (y + h) / height, (x + w) / width, np.round(rng.uniform(), 2), with_objects[0]])
         if rows and rng.random() < 0.3:
             rows.append(list(rows[0]))
+        if rows and rng.random() < 0.2:
+            rows[rng.integers(len(rows))][int(rng.integers(1, 6))] = rng.choice([np.nan, np.inf, -np.inf])
         if index % 11 == 10:
             continue
         responses.append((index, [rows, b"", bytes(4)][rng.choice(3, p=[0.8, 0.1, 0.1])]))

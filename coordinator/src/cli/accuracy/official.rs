@@ -7,6 +7,7 @@ use std::{
     process::Command,
 };
 
+use regatta_mllog::read::ResponseCount;
 use regatta_submission::{check::last_figure, stage::official};
 use regatta_types::{
     benchmark::Benchmark,
@@ -166,8 +167,14 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
 }
 
-/// Reads the figures of a metric that only the script computes. `None` when its output lacks one.
-pub(super) fn figures(output: &[u8], benchmark: &Benchmark) -> Option<AccuracyResult> {
+/// Reads the figures of a metric that only the script computes. `None` when its output lacks one. Without a count, all responses count as
+/// missing.
+pub(super) fn figures(
+    output: &[u8],
+    benchmark: &Benchmark,
+    responses: Option<ResponseCount>,
+) -> Option<AccuracyResult> {
+    let samples = benchmark.dataset.total_samples;
     let text = String::from_utf8_lossy(output);
     let accuracy = &benchmark.accuracy;
     let metric = accuracy.metric.official_name();
@@ -185,7 +192,9 @@ pub(super) fn figures(output: &[u8], benchmark: &Benchmark) -> Option<AccuracyRe
         metric: metric.to_owned(),
         value: last_figure(metric, &text)?,
         correct: None,
-        total: benchmark.dataset.total_samples as u64,
+        total: samples as u64,
+        missing: responses.map_or(samples, |responses| responses.missing) as u64,
+        duplicates: responses.map_or(0, |responses| responses.duplicates) as u64,
         target: Some(accuracy.target()),
         classes: Vec::new(),
         further: further.collect::<Option<_>>()?,
@@ -235,6 +244,8 @@ mod tests {
             value,
             correct: None,
             total: 1,
+            missing: 0,
+            duplicates: 0,
             target: None,
             classes: Vec::new(),
             further: Vec::new(),

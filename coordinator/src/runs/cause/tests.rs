@@ -145,6 +145,8 @@ fn a_finished_run_is_judged_by_its_outcome() {
         value: 90.0,
         correct: Some(9),
         total: 10,
+        missing: 0,
+        duplicates: 0,
         target: Some(95.0),
         classes: Vec::new(),
         further: Vec::new(),

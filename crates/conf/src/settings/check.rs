@@ -40,8 +40,7 @@ pub struct SettingError {
 
 impl SettingError {
     /// Adds the line that sets the value, if `sources` has one.
-    #[must_use]
-    pub fn located(mut self, sources: &SettingSources) -> Self {
+    fn located(mut self, sources: &SettingSources) -> Self {
         self.line = sources.line(self.key).cloned();
         self
     }
@@ -92,10 +91,15 @@ fn decimal(
 
 impl TestSettings {
     /// Checks that a run with these settings can start and ends within [`LONGEST_RUN`]. It only checks what the settings alone determine.
+    /// `sources` are the lines of conf files that set them.
     ///
     /// # Errors
     /// The first setting that is out of bounds.
-    pub fn check(&self) -> Result<(), SettingError> {
+    pub fn check(&self, sources: &SettingSources) -> Result<(), SettingError> {
+        self.check_values(sources).map_err(|error| error.located(sources))
+    }
+
+    fn check_values(&self, sources: &SettingSources) -> Result<(), SettingError> {
         self.check_durations()?;
         self.check_sample_counts()?;
         self.check_logging()?;
@@ -103,13 +107,15 @@ impl TestSettings {
             Scenario::SingleStream => self.check_single_stream()?,
             Scenario::MultiStream => self.check_multi_stream()?,
             Scenario::Server => self.check_server()?,
+            // The number of samples does not depend on it then.
+            Scenario::Offline if self.offline_expected_qps == 0.0 && self.has_offline_samples() => {}
             Scenario::Offline => check_rate(self.offline_expected_qps)?,
         }
         if self.mode == Mode::FindPeakPerformance {
             self.check_search()?;
         }
         if self.mode != Mode::AccuracyOnly {
-            self.check_length()?;
+            self.check_length(sources)?;
         }
         Ok(())
     }
@@ -221,9 +227,19 @@ impl TestSettings {
         decimal(key, step, bounds, "", "1.0, LoadGen's default, doubles the rate")
     }
 
-    /// Checks that the requested queries are issued within [`LONGEST_RUN`] at the expected rate.
-    fn check_length(&self) -> Result<(), SettingError> {
+    /// Returns whether Offline has samples at an expected rate of 0.
+    const fn has_offline_samples(&self) -> bool {
+        self.min_query_count > 0 || self.performance_issue_unique || matches!(self.mode, Mode::AccuracyOnly)
+    }
+
+    /// Checks that the requested queries are issued within [`LONGEST_RUN`] at the expected rate. A default rate is no expectation: only
+    /// Server has no other rate to go by.
+    fn check_length(&self, sources: &SettingSources) -> Result<(), SettingError> {
         let pace = self.expected_pace();
+        let is_expected = self.scenario == Scenario::Server || sources.line(pace.key).is_some();
+        if !is_expected || pace.rate == 0.0 {
+            return Ok(());
+        }
         if self.expected_seconds(pace.rate) <= LONGEST_RUN.as_secs_f64() {
             return Ok(());
         }

@@ -6,6 +6,7 @@
 //! | `mlperf_log_detail.txt` | [`DetailReader`], collected: [`DetailLog`] | a line; collected: all records (at most 64 MiB) |
 //! | `mlperf_log_accuracy.json` | [`AccuracyReader`] | one buffer and one entry (at most 256 MiB, or as the caller says) |
 //! | the same, without its responses | [`AccuracyScanner`] | one buffer |
+//! | only the number of its responses | [`ResponseCount`] | one bit of each sample |
 //! | `mlperf_log_trace.json` | [`TraceReader`] | a line |
 //!
 //! Readers accept any bytes without panicking, and their errors state the line or byte offset. They do not check results: a log
@@ -20,6 +21,7 @@ mod file;
 mod json_fault;
 mod lines;
 mod plain_entry;
+mod response_count;
 mod scan;
 mod summary;
 mod summary_error;
@@ -34,6 +36,7 @@ pub use detail_value::{Quirk, Value};
 pub use file::{LogFileError, accuracy_file, detail_file, summary_file, trace_file};
 pub use json_fault::JsonFault;
 pub use lines::LineError;
+pub use response_count::ResponseCount;
 pub use scan::{AccuracyScanner, ScannedEntry};
 pub use summary::{EarlyStopping, Entry, Requirement, Summary, Verdict};
 pub use summary_error::SummaryError;

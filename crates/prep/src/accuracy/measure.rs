@@ -31,14 +31,16 @@ pub struct MeasuredAccuracy {
     pub figure: AccuracyFigure,
     /// The target in the value's unit.
     pub target: f64,
+    /// The number of samples without a response, of all samples that the benchmark's file promises.
+    pub missing: usize,
 }
 
 impl MeasuredAccuracy {
-    /// Returns whether the accuracy reaches the target. Like the official checker, it only compares the value;
-    /// [`AccuracyFigure::missing`] lists the samples without a response.
+    /// Returns whether every sample has a response and the accuracy reaches the target. The official checker only compares the value, so
+    /// that a single right response would be enough.
     #[must_use]
     pub fn reached(&self) -> bool {
-        self.figure.value() >= self.target
+        self.missing == 0 && self.figure.value() >= self.target
     }
 }
 
@@ -70,6 +72,21 @@ impl AccuracyFigure {
             Self::Segmentation(score) => score.mean,
             Self::Speech(score) => score.percent(),
             Self::Summaries(score) => score.rouge[0],
+        }
+    }
+
+    /// Describes the values of responses that are infinite or not a number, if there are any. They count as in the reference.
+    #[must_use]
+    pub fn not_finite(&self) -> Option<String> {
+        match self {
+            Self::Squad(score) if score.masked > 0 => {
+                Some(format!("{} samples have logits of minus infinity", score.masked))
+            }
+            Self::Detection(score) if score.not_finite > 0 => Some(format!(
+                "{} detections have a score or a box that is infinite or not a number",
+                score.not_finite
+            )),
+            _ => None,
         }
     }
 
@@ -113,6 +130,15 @@ impl AccuracyFigure {
             Self::Segmentation(score) => score.cases,
             Self::Speech(score) => score.utterances,
             Self::Summaries(score) => score.summaries,
+        }
+    }
+
+    /// Returns the number of samples with labels, with or without a response.
+    fn samples(&self, benchmark: &Benchmark) -> usize {
+        match self {
+            // Its items are questions, of one or several samples each.
+            Self::Squad(_) => benchmark.dataset.total_samples,
+            _ => self.total() + self.missing().len(),
         }
     }
 
@@ -230,9 +256,15 @@ pub fn measure(
             });
         }
     };
+    // Samples without a label have no response either: a response to one is an error.
+    let unlabelled = benchmark
+        .dataset
+        .total_samples
+        .saturating_sub(figure.samples(benchmark));
     Ok(MeasuredAccuracy {
-        figure,
         target: benchmark.accuracy.target(),
+        missing: figure.missing().len() + unlabelled,
+        figure,
     })
 }
 

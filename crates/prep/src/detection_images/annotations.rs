@@ -34,6 +34,20 @@ pub enum AnnotationError {
         #[source]
         source: serde_json::Error,
     },
+    /// A number is `NaN` or infinite, which Python writes and reads, but which is not JSON. `pycocotools` then counts objects in another way.
+    #[error("{path} has the value {value} for `{field}` (line {line}, column {column}); hint: remove the object, or create the annotations again", path = path.display())]
+    NotANumber {
+        /// The file.
+        path: PathBuf,
+        /// The value, `NaN` or `Infinity`.
+        value: &'static str,
+        /// The field's name.
+        field: String,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+    },
     /// Two images have one identifier.
     #[error("{path} has two images with the id {id}; hint: create the annotations again", path = path.display())]
     RepeatedImage {
@@ -108,6 +122,31 @@ fn number_or_flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f
     })
 }
 
+/// Returns the better error where parsing has stopped at a number that is not JSON.
+fn not_a_number(path: &Path, json: &[u8], error: &serde_json::Error) -> Option<AnnotationError> {
+    let (line, column) = (error.line(), error.column());
+    let text = json.split(|&byte| byte == b'\n').nth(line.checked_sub(1)?)?;
+    // The column is that of the first letter, or of one behind it.
+    let value_at = |value: &'static str| {
+        (column.saturating_sub(value.len() + 1)..=column)
+            .find(|&at| {
+                text.get(at..)
+                    .is_some_and(|rest| rest.starts_with(value.as_bytes()))
+            })
+            .map(|at| (value, at))
+    };
+    let (value, at) = value_at("NaN").or_else(|| value_at("Infinity"))?;
+    let field = String::from_utf8_lossy(text.get(at.saturating_sub(80)..at)?).into_owned();
+    let field = field.rsplit('"').nth(1)?.to_owned();
+    Some(AnnotationError::NotANumber {
+        path: path.to_owned(),
+        value,
+        field,
+        line,
+        column: at + 1,
+    })
+}
+
 /// The annotations of a dataset.
 #[derive(Debug)]
 pub(crate) struct Annotations {
@@ -133,9 +172,11 @@ impl Annotations {
 
     /// Parses the content of a file, as [`read`](Self::read) does.
     pub(crate) fn parse(path: &Path, json: &[u8]) -> Result<Self, AnnotationError> {
-        let document: Document = serde_json::from_slice(json).map_err(|source| AnnotationError::Form {
-            path: path.to_owned(),
-            source,
+        let document: Document = serde_json::from_slice(json).map_err(|source| {
+            not_a_number(path, json, &source).unwrap_or_else(|| AnnotationError::Form {
+                path: path.to_owned(),
+                source,
+            })
         })?;
         let mut positions = HashMap::with_capacity(document.images.len());
         for (position, image) in document.images.iter().enumerate() {

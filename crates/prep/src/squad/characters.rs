@@ -1,7 +1,8 @@
-//! Classes of characters as Python and the reference's tokenizers define them. Python's Unicode tables may be older than ours: a
-//! character that they lack counts there as a control character.
+//! Classes of characters as the reference's tokenizers define them, under Python 3.11.
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
+
+use super::newer_characters::is_newer;
 
 /// Whether `str.split` separates words at `c`.
 pub(crate) fn is_python_space(c: char) -> bool {
@@ -12,7 +13,7 @@ pub(crate) fn is_python_space(c: char) -> bool {
 pub(crate) fn is_word(c: char) -> bool {
     use GeneralCategoryGroup::{Mark, Other, Punctuation, Separator, Symbol};
     let group = c.general_category_group();
-    c == '_' || !matches!(group, Mark | Other | Punctuation | Separator | Symbol)
+    c == '_' || !(matches!(group, Mark | Other | Punctuation | Separator | Symbol) || is_newer(c))
 }
 
 /// Whether the tokenizer replaces `c` by a space.
@@ -23,6 +24,7 @@ pub(super) fn is_space(c: char) -> bool {
 /// Whether the tokenizer removes `c`: control and format characters, and those without a meaning.
 pub(super) fn is_removed(c: char) -> bool {
     c == '\u{fffd}'
+        || is_newer(c)
         || (!matches!(c, '\t' | '\n' | '\r') && c.general_category_group() == GeneralCategoryGroup::Other)
 }
 

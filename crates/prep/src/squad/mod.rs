@@ -3,6 +3,7 @@
 
 mod characters;
 mod error;
+mod newer_characters;
 mod source;
 mod vocabulary;
 mod windows;
@@ -65,7 +66,7 @@ pub(crate) fn lengths(benchmark: &Benchmark, kind: &Squad) -> Lengths {
     Lengths {
         sequence: benchmark.model.input_shape.iter().product(),
         question: kind.question_tokens,
-        stride: kind.stride,
+        stride: kind.stride.get(),
     }
 }
 
@@ -162,24 +163,29 @@ fn tokenize(
     let make = |index: usize| {
         let paragraph = &source.paragraphs[index];
         let passage = Passage::new(&paragraph.context, vocabulary);
-        let mut arrays = [const { Vec::new() }; ARRAYS];
+        let (mut arrays, mut samples) = ([const { Vec::new() }; ARRAYS], 0_usize);
         for question in &paragraph.qas {
             let windows = Windows::new(&question.question, passage.tokens.len(), vocabulary, lengths);
             for &window in windows.all() {
-                windows.push_sample(window, &passage, vocabulary, lengths.sequence, &mut arrays);
+                samples += 1;
+                // More than all samples are an error; they need no memory.
+                if samples <= expected {
+                    windows.push_sample(window, &passage, vocabulary, lengths.sequence, &mut arrays);
+                }
             }
         }
-        Ok::<_, PrepError>(arrays)
+        Ok::<_, PrepError>((samples, arrays))
     };
-    let row = lengths.sequence * Dtype::Int32.size();
-    let mut all = [const { Vec::new() }; ARRAYS];
-    in_order(source.paragraphs.len(), make, |_, arrays| {
+    let (mut all, mut found) = ([const { Vec::new() }; ARRAYS], 0_usize);
+    in_order(source.paragraphs.len(), make, |_, (samples, arrays)| {
+        found = found.saturating_add(samples);
         for (all, array) in all.iter_mut().zip(arrays) {
-            all.extend(array);
+            if found <= expected {
+                all.extend(array);
+            }
         }
-        progress((all[0].len() / row.max(1)).min(expected), expected);
+        progress(found.min(expected), expected);
     })?;
-    let found = all[0].len() / row.max(1);
     if found == expected {
         return Ok(all);
     }

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use regatta_config::round::BenchmarkRules;
-use regatta_mllog::read::file_name;
+use regatta_fsutil::regular_file;
+use regatta_mllog::read::{ResponseCount, file_name};
 use regatta_types::{Division, Scenario, benchmark::Benchmark};
 use serde_json::{Map, Value};
 
@@ -17,6 +18,7 @@ use super::{
     texts,
     tree::Content,
 };
+use crate::files::At as _;
 
 impl<'a> Staging<'a> {
     /// Plans a result.
@@ -142,7 +144,29 @@ impl<'a> Staging<'a> {
         }
         let name = file_name::ACCURACY;
         self.proven(accuracy, name, format!("{results}/accuracy/{name}"));
+        self.responses(accuracy)?;
         self.accuracy_text(accuracy, format!("{results}/accuracy/{}", official::OUTPUT))
+    }
+
+    /// Reports samples without a response. Neither the reference scripts nor the official checker notice them.
+    fn responses(&mut self, run: &Run) -> Result<(), StageError> {
+        if run.proof(file_name::ACCURACY).is_none() {
+            // `logs` has reported the missing log.
+            return Ok(());
+        }
+        let path = run.file(file_name::ACCURACY);
+        let samples = run.spec.benchmark.dataset.total_samples;
+        let opened = regular_file::open(&path).at("read", &path)?;
+        let what = match ResponseCount::read(opened, samples) {
+            Ok(ResponseCount { missing: 0, .. }) => return Ok(()),
+            Ok(ResponseCount { missing, .. }) => {
+                format!("its accuracy log has no response for {missing} of {samples} samples")
+            }
+            Err(source) => format!("its accuracy log cannot be read: {source}"),
+        };
+        let fix = "repeat the run; the accuracy of some samples is no result";
+        self.findings.push(StagingFinding::new(run.called(), what, fix));
+        Ok(())
     }
 
     /// Plans `accuracy.txt`, the reference script's own output. Only a rehearsal may lack it, and then the file says so.

@@ -145,6 +145,24 @@ fn runs_that_do_not_hold_are_refused_with_the_reason() {
 }
 
 #[test]
+fn an_accuracy_log_that_lacks_a_sample_is_refused() {
+    for kind in [Kind::Submission, Kind::Rehearsal] {
+        let fixture = StagingFixture::new("v6.1");
+        let answers = fixture.answers(|text| text);
+        let mut runs = fixture.all_runs();
+        runs[1] = fixture.changed_accuracy_run(2, |parts| {
+            let log = parts.files.get_mut("mlperf_log_accuracy.json").unwrap();
+            *log = log.replace("\"qsl_idx\" : 3,", "\"qsl_idx\" : 4,");
+        });
+        let error = fixture
+            .stage(Division::Closed, kind, &answers, &runs)
+            .unwrap_err();
+        let what = "its accuracy log has no response for 1 of 597 samples";
+        assert!(error.to_string().contains(what), "{error}");
+    }
+}
+
+#[test]
 fn a_file_that_changed_after_delivery_stops_it() {
     for (run, name) in [
         (1, "mlperf_log_detail.txt"),

@@ -1,6 +1,6 @@
 //! The kinds of published datasets, and how each becomes samples. `regatta-prep` makes the samples.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, num::NonZeroUsize};
 
 use serde::{Deserialize, Serialize};
 
@@ -146,7 +146,7 @@ pub struct Squad {
     /// The number of tokens in the vocabulary.
     pub vocabulary_tokens: usize,
     /// The distance between the beginnings of two windows, in tokens.
-    pub stride: usize,
+    pub stride: NonZeroUsize,
     /// The longest question, in tokens. The rest is cut off.
     pub question_tokens: usize,
     /// The longest answer that counts, in tokens.

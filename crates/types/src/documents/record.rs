@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{AuditResult, RunState, WindowCost};
 use crate::{
     DeviceId, RunId, StreamName,
-    accuracy_line::{dice_line, map_line, rouge_line, squad_line, top1_line},
+    accuracy_line::{dice_line, map_line, rouge_line, squad_line, top1_line, word_accuracy_line},
     benchmark::{BoundSide, FurtherBound},
 };
 
@@ -83,7 +83,7 @@ pub struct StreamProof {
 /// An accuracy value and its basis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyResult {
-    /// The metric's name: `top1`, `f1`, `mAP`, `DICE`, `WER` or `ROUGE1`.
+    /// The metric's name: `top1`, `f1`, `mAP`, `DICE`, `1-WER` or `ROUGE1`.
     pub metric: String,
     /// The value in percent; `DICE` is a fraction.
     pub value: f64,
@@ -91,6 +91,12 @@ pub struct AccuracyResult {
     pub correct: Option<u64>,
     /// Number of evaluated samples, questions or images.
     pub total: u64,
+    /// Number of samples without a response.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u64,
+    /// Number of further responses to the same samples.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub duplicates: u64,
     /// The benchmark's target, when it has one.
     pub target: Option<f64>,
     /// The values of single classes, for `DICE`: kidney and tumour.
@@ -99,6 +105,11 @@ pub struct AccuracyResult {
     /// The further figures of a metric that has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherFigure>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A further figure of an accuracy metric.
@@ -141,6 +152,9 @@ impl FurtherFigure {
 }
 
 impl AccuracyResult {
+    /// The metric of transcripts: what the word error rate leaves of 100 %, as the benchmarks' targets count it.
+    pub const WORD_ACCURACY: &str = "1-WER";
+
     /// Returns the line that the metric's reference script prints for this value.
     #[must_use]
     pub fn official_line(&self) -> String {
@@ -148,6 +162,7 @@ impl AccuracyResult {
             ("f1", Some(exact)) => squad_line(exact as usize, self.total as usize, self.value),
             (_, Some(correct)) => top1_line(self.value, correct as usize, self.total as usize),
             ("mAP", None) => map_line(self.value),
+            (Self::WORD_ACCURACY, None) => word_accuracy_line(self.value),
             ("DICE", None) => dice_line(self.value, &self.classes),
             ("ROUGE1", None) => {
                 let of = |name: &str| self.further.iter().find(|one| one.figure == name);
@@ -165,10 +180,39 @@ impl AccuracyResult {
         self.metric == "DICE"
     }
 
-    /// Whether the value reaches the target, and further figures are within their bounds. `true` without a target.
+    /// Returns why the responses are not a result for the whole dataset, if they are not. LoadGen writes one response for each sample;
+    /// only MultiStream repeats some of them.
+    #[must_use]
+    pub fn incomplete(&self) -> Option<String> {
+        if self.missing > 0 {
+            let is_one = self.missing == 1;
+            let samples = if is_one {
+                "1 sample has"
+            } else {
+                &format!("{} samples have", self.missing)
+            };
+            return Some(format!("{samples} no response in the accuracy log"));
+        }
+        // `accuracy_kits.py` stops there; other scripts count the first, the last or all of them.
+        (self.metric == "DICE" && self.duplicates > 0).then(|| {
+            let responses = if self.duplicates == 1 {
+                "response"
+            } else {
+                "responses"
+            };
+            format!(
+                "{} {responses} in the accuracy log repeat a sample, which the reference script refuses",
+                self.duplicates
+            )
+        })
+    }
+
+    /// Whether every sample has a response, the value reaches the target, and further figures are within their bounds. Without a target,
+    /// the value is not compared.
     #[must_use]
     pub fn is_reached(&self) -> bool {
-        self.target.is_none_or(|target| self.value >= target)
+        self.incomplete().is_none()
+            && self.target.is_none_or(|target| self.value >= target)
             && self.further.iter().all(FurtherFigure::is_reached)
     }
 }

@@ -1,8 +1,6 @@
 //! Averages over categories and thresholds, as `COCOeval.accumulate` and `summarize` compute them, with NumPy's order of additions.
 
-use std::cmp::Ordering;
-
-use super::matching::{Evaluation, RANGES, Scored, THRESHOLDS, linspace};
+use super::matching::{Evaluation, RANGES, Scored, THRESHOLDS, highest_first, linspace};
 
 /// The number of values that `COCOeval.summarize` prints.
 pub(super) const STATS: usize = 12;
@@ -24,12 +22,7 @@ struct Curves {
 /// Returns the 12 values of `COCOeval.summarize`.
 pub(super) fn summarize(mut evaluation: Evaluation<'_>) -> [f64; STATS] {
     for scored in &mut evaluation.scored {
-        scored.sort_by(|one, other| {
-            let by_score = other.score.partial_cmp(&one.score);
-            by_score
-                .unwrap_or(Ordering::Equal)
-                .then(one.image.cmp(&other.image))
-        });
+        scored.sort_by(|one, other| highest_first(one.score, other.score).then(one.image.cmp(&other.image)));
     }
     let curves = |range: usize, limit: usize| -> Vec<Curves> {
         let categories = evaluation.scored.iter().zip(&evaluation.objects);

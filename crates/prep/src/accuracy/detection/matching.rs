@@ -79,10 +79,8 @@ impl<'a> Evaluation<'a> {
         }
         // The sort keeps the order of equal scores.
         detections.sort_by(|one, other| {
-            let by_score = other.score.partial_cmp(&one.score);
-            one.category
-                .cmp(&other.category)
-                .then(by_score.unwrap_or(Ordering::Equal))
+            let by_score = highest_first(one.score, other.score);
+            one.category.cmp(&other.category).then(by_score)
         });
         for group in detections.chunk_by(|one, other| one.category == other.category) {
             let Some(category) = place(group[0].category) else {
@@ -103,6 +101,12 @@ impl<'a> Evaluation<'a> {
             }));
         }
     }
+}
+
+/// Orders scores as NumPy's sort of their negatives: what is not a number comes last.
+pub(super) fn highest_first(one: f32, other: f32) -> Ordering {
+    let ordered = other.partial_cmp(&one);
+    ordered.unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))
 }
 
 fn is_ignored(object: &Annotation, range: (f64, f64)) -> bool {
@@ -148,9 +152,11 @@ fn match_objects(
                 if has_counting && is_ignored(object, range) {
                     break;
                 }
-                if overlaps[place] >= best {
-                    (best, chosen) = (overlaps[place], Some(place));
+                // An overlap that is not a number is no reason to go on: the reference takes it.
+                if overlaps[place] < best {
+                    continue;
                 }
+                (best, chosen) = (overlaps[place], Some(place));
             }
             if let Some(chosen) = chosen {
                 is_taken[chosen] = true;

@@ -20,6 +20,9 @@ pub struct DetectionScore {
     /// The values of `COCOeval.summarize` in its order, as fractions; the first is the mean average precision. A value is -1 when no
     /// annotated object counts for it.
     pub stats: [f64; STATS],
+    /// The number of detections whose score or box is infinite or not a number. They count as in the reference: their score sorts them, last
+    /// if it is not a number.
+    pub not_finite: usize,
     /// The number of images with a response.
     pub images: usize,
     /// The number of further responses to the same samples, which are ignored.
@@ -99,7 +102,7 @@ pub(crate) fn detection(
     };
     let mut has_response = vec![false; total];
     let mut evaluation = Evaluation::new(annotations);
-    let (mut entries_read, mut duplicates, mut detections) = (0, 0, 0);
+    let (mut entries_read, mut duplicates, mut detections, mut not_finite) = (0, 0, 0, 0);
     for entry in entries {
         let entry = entry?;
         entries_read += 1;
@@ -123,6 +126,7 @@ pub(crate) fn detection(
                 source,
             })?;
         detections += found.len();
+        not_finite += found.iter().filter(|detection| !detection.is_finite()).count();
         evaluation.add(position, found);
     }
     if entries_read == 0 {
@@ -134,6 +138,7 @@ pub(crate) fn detection(
     let missing: Vec<usize> = (0..total).filter(|&position| !has_response[position]).collect();
     Ok(DetectionScore {
         stats: average::summarize(evaluation),
+        not_finite,
         images: total - missing.len(),
         duplicates,
         missing,

@@ -18,6 +18,11 @@ pub(super) struct Detection {
 }
 
 impl Detection {
+    /// Whether its score and its box are numbers that can be compared.
+    pub(super) fn is_finite(&self) -> bool {
+        self.score.is_finite() && self.bbox.iter().all(|value| value.is_finite())
+    }
+
     pub(super) fn area(&self) -> f64 {
         self.bbox[2] * self.bbox[3]
     }
@@ -30,7 +35,7 @@ pub enum DetectionsError {
     /// The response has another length.
     #[error("its {0} bytes are not a multiple of 28")]
     Length(usize),
-    /// A number is infinite or not a number.
+    /// A sample or a class is infinite or not a number. The reference script ends with a traceback.
     #[error("number {position} of detection {detection} is {value}")]
     NotFinite {
         /// The detection, from 1.
@@ -78,13 +83,15 @@ pub(super) fn read(
     for (number, floats) in floats.as_chunks::<FLOATS>().0.iter().enumerate() {
         let detection = number + 1;
         let values = floats.map(f32::from_le_bytes);
-        if let Some(position) = values.iter().position(|value| !value.is_finite()) {
-            let (value, position) = (values[position], position + 1);
-            return Err(DetectionsError::NotFinite {
-                detection,
-                position,
-                value,
-            });
+        for position in [1, FLOATS] {
+            let value = values[position - 1];
+            if !value.is_finite() {
+                return Err(DetectionsError::NotFinite {
+                    detection,
+                    position,
+                    value,
+                });
+            }
         }
         let [sample, top, left, bottom, right, score, category] = values;
         let sample = sample as i64;

@@ -19,6 +19,8 @@ pub(super) struct Candidates {
     pub(super) starts: Vec<Candidate>,
     /// Where an answer ends, highest first.
     pub(super) ends: Vec<Candidate>,
+    /// Whether a logit is minus infinity.
+    pub(super) is_masked: bool,
 }
 
 /// The error for a response that contains no logits.
@@ -38,9 +40,14 @@ pub enum LogitsError {
         /// The tokens of a sample.
         tokens: usize,
     },
-    /// A logit is infinite or not a number.
-    #[error("the logit at position {0} is not finite")]
-    NotFinite(usize),
+    /// A logit is infinite or not a number. Minus infinity is a logit: networks mask padding with it.
+    #[error("the logit at position {position} is {value}")]
+    NotComparable {
+        /// The logit's position in the response.
+        position: usize,
+        /// The logit.
+        value: f64,
+    },
 }
 
 impl Candidates {
@@ -64,9 +71,11 @@ impl Candidates {
             _ => f64::NAN,
         });
         let (mut starts, mut ends) = (vec![PADDING; tokens], vec![PADDING; tokens]);
+        let mut is_masked = false;
         for (position, value) in values.enumerate() {
-            if !value.is_finite() {
-                return Err(LogitsError::NotFinite(position));
+            is_masked |= value == f64::NEG_INFINITY;
+            if value.is_nan() || value == f64::INFINITY {
+                return Err(LogitsError::NotComparable { position, value });
             }
             let of = if position % 2 == 0 { &mut starts } else { &mut ends };
             of[position / 2] = value;
@@ -74,6 +83,7 @@ impl Candidates {
         Ok(Self {
             starts: highest(&starts),
             ends: highest(&ends),
+            is_masked,
         })
     }
 }
@@ -123,6 +133,12 @@ mod tests {
             LogitsError::Type(LabelType::Int32)
         );
         let nan: Vec<u8> = [1.0, f32::NAN].into_iter().flat_map(f32::to_le_bytes).collect();
-        assert_eq!(refused(&nan, f32s, 3), LogitsError::NotFinite(1));
+        let error = refused(&nan, f32s, 3);
+        assert!(matches!(error, LogitsError::NotComparable { position: 1, value } if value.is_nan()));
+        let mask = [1.0, 2.0, f32::NEG_INFINITY, f32::NEG_INFINITY];
+        let mask: Vec<u8> = mask.into_iter().flat_map(f32::to_le_bytes).collect();
+        let found = Candidates::read(&mask, f32s, 2).unwrap();
+        assert_eq!(found.starts, [(0, 1.0), (1, f64::NEG_INFINITY)]);
+        assert!(found.is_masked);
     }
 }

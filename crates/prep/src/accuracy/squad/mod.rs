@@ -86,6 +86,11 @@ pub(crate) fn squad(
         f1,
         exact,
         total,
+        masked: responses
+            .iter()
+            .flatten()
+            .filter(|response| response.is_masked)
+            .count(),
         duplicates,
         missing: missing.map(|(index, _)| index).collect(),
     })
@@ -165,7 +170,7 @@ type Span = (usize, usize);
 fn best_span(windows: &Windows, responses: &[Option<Candidates>], longest: usize) -> Option<Span> {
     let mut best: Option<(Span, f64)> = None;
     for (number, (window, response)) in windows.all().iter().zip(responses).enumerate() {
-        let Some(Candidates { starts, ends }) = response else {
+        let Some(Candidates { starts, ends, .. }) = response else {
             continue;
         };
         let token = |position: usize| {
