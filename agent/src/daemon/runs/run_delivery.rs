@@ -211,3 +211,6 @@ impl RunDelivery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use regatta_types::DeviceId;
 
 use super::{
@@ -12,6 +13,10 @@ use super::{
 
 /// The kills, half of them of the scheduler and half of agents.
 pub(super) const KILLS: u64 = 100;
+/// The steps of the wall clock, each of which lasts for one look of the scheduler.
+pub(super) const CLOCK_STEPS: u64 = 40;
+/// By how many hours the clock steps. The deadline is 72 hours after the start, and the last step forward does not reach it.
+const CLOCK_STEP_HOURS: [i64; 4] = [-720, -1, 2, 40];
 const LOST_LINKS: u64 = 200;
 /// The times at which a device becomes too hot for the gate.
 const HOT_TIMES: u64 = 12;
@@ -25,7 +30,7 @@ pub(super) fn steps_in(hours: u64) -> u64 {
     hours * 3_600 / STEP.as_secs()
 }
 
-/// Draws and causes the faults. Kills are drawn apart, so that all other faults are the same with and without them.
+/// Draws and causes the faults. Kills and clock steps are drawn apart, so that all other faults are the same with and without them.
 pub(super) struct Faults {
     ids: Vec<DeviceId>,
     dice: Dice,
@@ -34,20 +39,24 @@ pub(super) struct Faults {
     killing: Dice,
     kill_steps: Vec<u64>,
     pub(super) killed: u64,
+    clock_steps: Vec<u64>,
+    pub(super) stepped: u64,
 }
 
 impl Faults {
-    pub(super) fn new(size: &Size, world: &World, has_kills: bool) -> Self {
-        let (mut dice, mut killing) = (Dice(3), Dice(4));
+    pub(super) fn new(size: &Size, world: &World, is_disturbed: bool) -> Self {
+        let (mut dice, mut killing, mut stepping) = (Dice(3), Dice(4), Dice(5));
         let steps = steps_in(size.hours);
         Self {
             ids: world.devices.keys().cloned().collect(),
             links: dice.steps(LOST_LINKS, steps),
             hot: dice.steps(HOT_TIMES, steps),
             dice,
-            kill_steps: killing.steps(if has_kills { KILLS } else { 0 }, steps),
+            kill_steps: killing.steps(if is_disturbed { KILLS } else { 0 }, steps),
             killing,
             killed: 0,
+            clock_steps: stepping.steps(if is_disturbed { CLOCK_STEPS } else { 0 }, steps),
+            stepped: 0,
         }
     }
 
@@ -68,6 +77,12 @@ impl Faults {
         for _ in 0..count(&self.hot, step) {
             let until = world.elapsed + Duration::from_secs(3_600 * (1 + self.dice.below(5)));
             world.device(any(&self.ids, &mut self.dice)).hot_until = until;
+        }
+        world.wall_error = SignedDuration::ZERO;
+        for _ in 0..count(&self.clock_steps, step) {
+            let hours = CLOCK_STEP_HOURS[usize::try_from(self.stepped).unwrap() % CLOCK_STEP_HOURS.len()];
+            world.wall_error = SignedDuration::from_hours(hours);
+            self.stepped += 1;
         }
         for _ in 0..count(&self.kill_steps, step) {
             self.killed += 1;

@@ -78,6 +78,8 @@ pub(super) struct World {
     pub(super) devices: BTreeMap<DeviceId, Device>,
     begin: (Instant, Timestamp),
     pub(super) elapsed: Duration,
+    /// By how much the wall clock is wrong. The monotonic clock never is.
+    pub(super) wall_error: SignedDuration,
 }
 
 impl World {
@@ -101,6 +103,7 @@ impl World {
             devices,
             begin: (Instant::now(), wall),
             elapsed: Duration::ZERO,
+            wall_error: SignedDuration::ZERO,
         }
     }
 
@@ -156,7 +159,7 @@ impl World {
         self.elapsed += STEP;
         let now = Now {
             instant: self.begin.0 + self.elapsed,
-            wall: self.begin.1 + SignedDuration::try_from(self.elapsed).unwrap(),
+            wall: self.begin.1 + SignedDuration::try_from(self.elapsed).unwrap() + self.wall_error,
         };
         self.scheduler.as_mut().unwrap().look(now).unwrap();
     }

@@ -12,8 +12,9 @@ use anyhow::Context as _;
 use regatta_tests::{Broker, fault_labs};
 
 use crate::{
-    lab::Lab,
-    plan::{self, InjectedFault, Kind, Step, Victim},
+    keys::KILLED_DURING_ENROLLMENT,
+    lab::{Lab, Programs},
+    plan::{self, InjectedFault, Kind, Moment, Step, Victim},
     report::{LabReport, Totals},
     rng::Rng,
     shell, verdict,
@@ -31,6 +32,7 @@ const TRIES: u32 = 12;
 /// Returns an error when the lab cannot be created or operated.
 pub(crate) fn run(
     broker: Broker,
+    programs: Programs,
     seed: u64,
     faults: usize,
     keep: &Path,
@@ -40,8 +42,13 @@ pub(crate) fn run(
     own_file_systems()?;
     let begin = Instant::now();
     let mut totals = Totals::default();
-    let mut lab = Lab::set_up(broker)?;
-    let outcome = work_through(&mut lab, seed, faults, &mut totals);
+    let mut rng = Rng::new(seed);
+    let mut lab = Lab::set_up(broker, programs, &mut rng)?;
+    for side in KILLED_DURING_ENROLLMENT {
+        totals.count(Kind::KillAt(Moment::Enrolling(side)), 1);
+    }
+    let faults = faults.saturating_sub(KILLED_DURING_ENROLLMENT.len());
+    let outcome = work_through(&mut lab, &mut rng, faults, &mut totals);
     let wrong = match outcome {
         Ok(wrong) => wrong,
         Err(error) => vec![format!("the campaign could not go on: {error:#}")],
@@ -54,9 +61,13 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn work_through(lab: &mut Lab, seed: u64, faults: usize, totals: &mut Totals) -> anyhow::Result<Vec<String>> {
-    let mut rng = Rng::new(seed);
-    let mut steps: VecDeque<Step> = plan::plan(faults, broker_is_external(lab), &mut rng).into();
+fn work_through(
+    lab: &mut Lab,
+    rng: &mut Rng,
+    faults: usize,
+    totals: &mut Totals,
+) -> anyhow::Result<Vec<String>> {
+    let mut steps: VecDeque<Step> = plan::plan(faults, broker_is_external(lab), rng).into();
     // Work has its own generator, so that the plan depends on the seed alone.
     let mut dice = Rng::new(rng.bits());
     let mut missed = 0;

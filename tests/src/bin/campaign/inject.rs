@@ -1,7 +1,9 @@
 //! Injects a fault into a lab and undoes it. The plan selects the fault and its time.
 
 use std::{
-    fs, thread,
+    fs,
+    path::Path,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -10,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::{
     lab::Lab,
     network,
-    plan::{InjectedFault, Kind, ProxyFault, Side, Victim},
+    plan::{InjectedFault, Kind, Moment, ProxyFault, Side, Victim},
     proxy::{End, Proxy},
 };
 
@@ -40,13 +42,18 @@ impl Lab {
                     return Ok(false);
                 }
             }
+            Kind::KillAt(moment) => {
+                if !self.kill_at(moment, fault.amount)? {
+                    return Ok(false);
+                }
+            }
             Kind::Cut(side) => network::cut(side, true)?,
             Kind::Loss(side) => network::lose(side, fault.amount)?,
             Kind::Rate(side) => network::slow_down(side, fault.amount)?,
             Kind::Proxy(proxy_fault, side) => {
                 disturb_connections(self.proxy(side), proxy_fault, fault.amount)
             }
-            Kind::FullDisk(Side::Device) => self.device_disk.fill()?,
+            Kind::FullDisk(Side::Device) => self.make_device_disk_full(true)?,
             Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.fill()?,
             Kind::SlowDisk(Side::Device) => self.device_disk.slow_down(fault.amount)?,
             Kind::SlowDisk(Side::Coordinator) => self.coordinator_disk.slow_down(fault.amount)?,
@@ -63,14 +70,16 @@ impl Lab {
     /// Returns an error when the kernel or a tool fails.
     pub(crate) fn heal(&mut self, fault: &InjectedFault) -> anyhow::Result<()> {
         match fault.kind {
-            Kind::Kill(Victim::Agent) => self.agent.start()?,
-            Kind::Kill(Victim::Coordinator) => self.coordinator.start()?,
+            Kind::Kill(Victim::Agent) | Kind::KillAt(Moment::Sealing | Moment::Releasing) => {
+                self.agent.start()?;
+            }
+            Kind::Kill(Victim::Coordinator) | Kind::KillAt(Moment::Recording) => self.coordinator.start()?,
             Kind::Kill(Victim::Broker) => {
                 if let Some(mosquitto) = &mut self.mosquitto {
                     mosquitto.start()?;
                 }
             }
-            Kind::Kill(Victim::RunProcess) => {}
+            Kind::Kill(Victim::RunProcess) | Kind::KillAt(Moment::Enrolling(_)) => {}
             Kind::Cut(side) => network::cut(side, false)?,
             Kind::Loss(side) => network::lose_nothing(side)?,
             Kind::Rate(side) => network::speed_up(side)?,
@@ -79,7 +88,7 @@ impl Lab {
             Kind::Proxy(ProxyFault::LateBytes, side) => self.proxy(side).release(),
             // The end of a half-open connection notices it by itself.
             Kind::Proxy(ProxyFault::Reset | ProxyFault::HalfOpen, _) => {}
-            Kind::FullDisk(Side::Device) => self.device_disk.free_space()?,
+            Kind::FullDisk(Side::Device) => self.make_device_disk_full(false)?,
             Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.free_space()?,
             Kind::SlowDisk(Side::Device) => self.device_disk.speed_up()?,
             Kind::SlowDisk(Side::Coordinator) => self.coordinator_disk.speed_up()?,
@@ -97,6 +106,29 @@ impl Lab {
         }
     }
 
+    /// Waits for a moment and kills its process. Returns `false` when the moment does not come.
+    fn kill_at(&mut self, moment: Moment, amount: i64) -> anyhow::Result<bool> {
+        let closed = self.write_log.closed_files();
+        let begin = Instant::now();
+        while begin.elapsed() < RUN_PATIENCE {
+            let Ok(path) = closed.recv_timeout(Duration::from_millis(20)) else {
+                self.pass(Duration::ZERO)?;
+                continue;
+            };
+            let Some(delay) = delay_after(moment, &path, amount) else {
+                continue;
+            };
+            thread::sleep(delay);
+            match moment {
+                Moment::Sealing | Moment::Releasing => self.agent.kill(),
+                Moment::Recording => self.coordinator.kill(),
+                Moment::Enrolling(_) => return Ok(false),
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
     fn kill_run_process(&mut self) -> anyhow::Result<bool> {
         let begin = Instant::now();
         while begin.elapsed() < RUN_PATIENCE {
@@ -108,6 +140,24 @@ impl Lab {
         }
         Ok(false)
     }
+}
+
+/// Returns the time from the close of a file to the kill, if the file is the one that `amount` selects for this moment.
+fn delay_after(moment: Moment, path: &Path, amount: i64) -> Option<Duration> {
+    let name = path.file_name()?.to_str()?;
+    let name = name
+        .trim_start_matches('.')
+        .trim_end_matches(".new")
+        .trim_end_matches(".part");
+    let (expected, delay) = match (moment, amount) {
+        // Between evidence and signature; after the signature; then before, during and after the hashing.
+        (Moment::Sealing, 0) => ("evidence.json", 0),
+        (Moment::Sealing, 1) => ("evidence.sig", 0),
+        (Moment::Sealing, _) => ("attempt.json", amount - 2),
+        (Moment::Recording | Moment::Releasing, _) => ("record.json", amount),
+        (Moment::Enrolling(_), _) => return None,
+    };
+    (name == expected).then(|| Duration::from_millis(delay.unsigned_abs()))
 }
 
 fn disturb_connections(proxy: &Proxy, proxy_fault: ProxyFault, amount: i64) {

@@ -1,34 +1,42 @@
 //! The lab's keys, as a user creates them: `regatta init`, a device that enrolls with a token, TLS 1.3 with client certificates, and
-//! signed commands. This works with either broker. Faults begin afterwards.
+//! signed commands. This works with either broker. Of the faults only kills during enrollment happen here.
 
 use std::{
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, ensure};
 use regatta_tests::Broker;
 
-use crate::{lab::Lab, plan::Side, proxy::Proxy, shell};
+use crate::{
+    lab::Lab,
+    plan::{Kind, Moment, Side},
+    proxy::Proxy,
+    rng::Rng,
+    shell,
+};
 
 const MOSQUITTO_PORT: u16 = 1884;
 /// The enrollment port, at the coordinator's address and at the relay on the device's link.
 const ENROLLMENT_PORT: u16 = 8884;
+/// The sides that are killed during enrollment, in this order.
+pub(crate) const KILLED_DURING_ENROLLMENT: [Side; 2] = [Side::Device, Side::Coordinator];
 const ENROLLMENT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Creates the coordinator's workspace with new keys, and with a mosquitto configuration if that is the broker.
 ///
 /// # Errors
 /// Returns an error when `regatta init` fails.
-pub(crate) fn make_lab(workspace: &Path, broker: Broker) -> anyhow::Result<()> {
+pub(crate) fn make_lab(workspace: &Path, broker: Broker, regatta: &Path) -> anyhow::Result<()> {
     let listen = match broker {
         Broker::Embedded => Side::Coordinator.address(),
         Broker::Mosquitto => local_mosquitto(),
     };
-    let mut init = Command::new(regatta_tests::regatta());
+    let mut init = Command::new(regatta);
     init.arg("--workspace").arg(workspace).arg("init");
     // The device can reach only the campaign's end of its link.
     init.arg(format!("--host={}", Side::Device.proxy().ip()))
@@ -69,11 +77,11 @@ pub(crate) fn place_mosquitto(workspace: &Path, place: &Path) -> anyhow::Result<
     Ok(config)
 }
 
-/// Enrolls the device through a relay between the two links. The coordinator must be running.
+/// Enrolls the device through a relay between the two links, and kills each side once meanwhile. The coordinator must be running.
 ///
 /// # Errors
-/// Returns an error when the coordinator does not answer in time.
-pub(crate) fn enroll(lab: &mut Lab, name: &str) -> anyhow::Result<()> {
+/// Returns an error when the coordinator does not answer in time afterwards.
+pub(crate) fn enroll(lab: &mut Lab, name: &str, rng: &mut Rng) -> anyhow::Result<()> {
     Proxy::start(
         enrollment(Side::Device.proxy()),
         enrollment(Side::Coordinator.address()),
@@ -82,21 +90,43 @@ pub(crate) fn enroll(lab: &mut Lab, name: &str) -> anyhow::Result<()> {
     let added: serde_json::Value =
         serde_json::from_slice(&added.stdout).context("`device add` prints JSON")?;
     let token = added["token"].as_str().context("`device add` gives a token")?;
+    for side in KILLED_DURING_ENROLLMENT {
+        let delay = Duration::from_millis(rng.between(2, 60));
+        lab.note(format!(
+            "{} after {delay:?}",
+            Kind::KillAt(Moment::Enrolling(side))
+        ));
+        let mut enrolling = enroll_command(lab, token)?.spawn()?;
+        lab.pass(delay)?;
+        if side == Side::Coordinator {
+            lab.coordinator.kill();
+            lab.coordinator.start()?;
+        }
+        // It may have ended.
+        let _ = enrolling.kill();
+        enrolling.wait()?;
+    }
     let begin = Instant::now();
     loop {
-        let mut enroll = shell::command("nsenter")?;
-        enroll
-            .arg(format!("--net=/run/netns/{}", Side::Device.namespace()))
-            .arg(regatta_tests::agent())
-            .args(["enroll", "--config", "agent.toml", token])
-            .current_dir(lab.device_disk.root());
-        match shell::succeed(&mut enroll) {
+        match shell::succeed(&mut enroll_command(lab, token)?) {
             Ok(_) => return Ok(()),
             Err(refused) if begin.elapsed() > ENROLLMENT_PATIENCE => return Err(refused),
             // The coordinator is restarted meanwhile if it found no broker.
             Err(_) => lab.pass(Duration::from_millis(200))?,
         }
     }
+}
+
+fn enroll_command(lab: &Lab, token: &str) -> anyhow::Result<Command> {
+    let mut enroll = shell::command("nsenter")?;
+    enroll
+        .arg(format!("--net=/run/netns/{}", Side::Device.namespace()))
+        .arg(&lab.programs.agent)
+        .args(["enroll", "--config", "agent.toml", token])
+        .current_dir(lab.device_disk.root())
+        // The report of the lab is the only output.
+        .stdout(Stdio::null());
+    Ok(enroll)
 }
 
 fn enrollment(mut address: SocketAddr) -> SocketAddr {

@@ -11,9 +11,11 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use regatta_tests::Broker;
+use ring::signature::Ed25519KeyPair;
 use serde::Deserialize;
 
 use crate::{
+    checker::CheckedRun,
     daemon::{Daemon, Program},
     disk::Disk,
     keys, network,
@@ -21,6 +23,7 @@ use crate::{
     proxy::Proxy,
     rng::Rng,
     shell,
+    write_log::{RunWrites, WriteLog},
 };
 
 /// The directory of all files of a lab, on private file systems.
@@ -36,10 +39,30 @@ const COMMAND_PATIENCE_S: &str = "60";
 /// A benchmark whose answers make a log of some megabytes without computation.
 const BULKY: &str = include_str!("bulky.toml");
 
+/// The programs under test, which may be of different builds.
+#[derive(Debug, Clone)]
+pub(crate) struct Programs {
+    /// `regatta-agent`.
+    pub(crate) agent: PathBuf,
+    /// `regatta`.
+    pub(crate) coordinator: PathBuf,
+}
+
+/// A kind of run.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    /// The arguments of `regatta run`.
+    words: &'static str,
+    /// The samples of its data set, each of which an accuracy run answers once.
+    answers: Option<usize>,
+}
+
 /// A lab.
 pub(crate) struct Lab {
     /// The broker.
     pub(crate) broker: Broker,
+    /// The programs under test.
+    pub(crate) programs: Programs,
     /// `regatta-agent serve`.
     pub(crate) agent: Daemon,
     /// `regatta serve`.
@@ -54,11 +77,27 @@ pub(crate) struct Lab {
     pub(crate) device_proxy: Proxy,
     /// The proxy between the coordinator and the broker, if the broker is a separate process.
     pub(crate) coordinator_proxy: Option<Proxy>,
-    /// The ids of the requested runs.
-    pub(crate) requested: Vec<String>,
+    /// What was written on the device's disk.
+    pub(crate) write_log: WriteLog,
+    /// The requested runs, in order.
+    pub(crate) requested: Vec<RequestedRun>,
+    /// When the device's disk was full. The last one may last.
+    full_disk: Vec<(Instant, Option<Instant>)>,
     begun: Instant,
     /// The actions so far, with times.
     pub(crate) journal: Vec<String>,
+}
+
+/// A run as the campaign requested it.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestedRun {
+    /// Its id.
+    pub(crate) id: String,
+    requested: Instant,
+    /// When it was first listed with a record.
+    recorded: Option<Instant>,
+    /// The number of answers in its accuracy log.
+    answers: Option<usize>,
 }
 
 /// A run as `regatta runs list` prints it.
@@ -86,7 +125,7 @@ impl Lab {
     ///
     /// # Errors
     /// Returns an error when a part cannot be created, or the device does not start.
-    pub(crate) fn set_up(broker: Broker) -> anyhow::Result<Self> {
+    pub(crate) fn set_up(broker: Broker, programs: Programs, rng: &mut Rng) -> anyhow::Result<Self> {
         network::lay_out()?;
         let root = Path::new(ROOT);
         let logs = root.join("logs");
@@ -100,11 +139,16 @@ impl Lab {
                 (address, Some(Proxy::start(Side::Coordinator.proxy(), address)?))
             }
         };
-        keys::make_lab(coordinator_disk.root(), broker)?;
+        let write_log = WriteLog::begin(
+            &device_disk.root().join("state/runs"),
+            &[device_disk.root(), coordinator_disk.root()],
+        )?;
+        keys::make_lab(coordinator_disk.root(), broker, &programs.coordinator)?;
         let mut lab = Self {
             broker,
-            agent: Daemon::new(agent_program(device_disk.root()), &logs)?,
-            coordinator: Daemon::new(coordinator_program(coordinator_disk.root()), &logs)?,
+            programs: programs.clone(),
+            agent: Daemon::new(agent_program(&programs, device_disk.root()), &logs)?,
+            coordinator: Daemon::new(coordinator_program(&programs, coordinator_disk.root()), &logs)?,
             mosquitto: match broker {
                 Broker::Embedded => None,
                 Broker::Mosquitto => Some(Daemon::new(
@@ -116,7 +160,9 @@ impl Lab {
             device_disk,
             coordinator_disk,
             coordinator_proxy,
+            write_log,
             requested: Vec::new(),
+            full_disk: Vec::new(),
             begun: Instant::now(),
             journal: Vec::new(),
         };
@@ -125,7 +171,7 @@ impl Lab {
             mosquitto.start()?;
         }
         lab.coordinator.start()?;
-        keys::enroll(&mut lab, DEVICE)?;
+        keys::enroll(&mut lab, DEVICE, rng)?;
         lab.agent.start()?;
         lab.wait_for_device()?;
         Ok(lab)
@@ -174,7 +220,7 @@ impl Lab {
         let mut command = shell::command("timeout")?;
         command
             .arg(COMMAND_PATIENCE_S)
-            .arg(regatta_tests::regatta())
+            .arg(&self.programs.coordinator)
             .arg("--workspace")
             .arg(self.coordinator_disk.root())
             .current_dir(ROOT);
@@ -234,10 +280,78 @@ impl Lab {
     ///
     /// # Errors
     /// Returns an error when the coordinator's store cannot be read.
-    pub(crate) fn runs(&self) -> anyhow::Result<Vec<ListedRun>> {
+    pub(crate) fn runs(&mut self) -> anyhow::Result<Vec<ListedRun>> {
         let output = shell::succeed(self.regatta()?.args(["runs", "list", "--format", "json"]))?;
         let listed: Runs = serde_json::from_slice(&output.stdout).context("`runs list` prints JSON")?;
+        for run in listed.runs.iter().filter(|run| run.recorded.is_some()) {
+            if let Some(requested) = self
+                .requested
+                .iter_mut()
+                .find(|requested| requested.id == run.run)
+            {
+                requested.recorded.get_or_insert_with(Instant::now);
+            }
+        }
         Ok(listed.runs)
+    }
+
+    /// Fills the device's disk, or frees it again.
+    ///
+    /// # Errors
+    /// Returns an error when the kernel refuses.
+    pub(crate) fn make_device_disk_full(&mut self, is_full: bool) -> anyhow::Result<()> {
+        if is_full {
+            self.full_disk.push((Instant::now(), None));
+            return self.device_disk.fill();
+        }
+        self.device_disk.free_space()?;
+        if let Some((_, end)) = self.full_disk.last_mut() {
+            end.get_or_insert_with(Instant::now);
+        }
+        Ok(())
+    }
+
+    /// Returns the device's key, from its disk.
+    ///
+    /// # Errors
+    /// Returns an error when it cannot be read.
+    pub(crate) fn device_key(&self) -> anyhow::Result<Ed25519KeyPair> {
+        let path = self.device_disk.root().join("state/device.key");
+        let pkcs8 = fs::read(&path).with_context(|| path.display().to_string())?;
+        Ed25519KeyPair::from_pkcs8(&pkcs8)
+            .ok()
+            .context("the device's key is not an Ed25519 key")
+    }
+
+    /// Returns a run with what is known about it, for the checker.
+    pub(crate) fn as_checked<'a>(
+        &self,
+        run: &'a ListedRun,
+        writes: &'a RunWrites,
+        key: &'a [u8],
+    ) -> CheckedRun<'a> {
+        let [device, coordinator] = self.run_dirs(&run.run);
+        let requested = self.requested.iter().find(|requested| requested.id == run.run);
+        CheckedRun {
+            id: &run.run,
+            phase: &run.phase,
+            reason: run.reason.as_deref().unwrap_or_default(),
+            is_recorded: run.recorded.is_some(),
+            is_complete: run.complete == Some(true),
+            device,
+            coordinator,
+            writes,
+            disk_was_full: requested.is_some_and(|requested| self.disk_was_full(requested)),
+            key,
+            answers: requested.and_then(|requested| requested.answers),
+        }
+    }
+
+    fn disk_was_full(&self, run: &RequestedRun) -> bool {
+        self.full_disk.iter().any(|(begin, end)| {
+            run.recorded.is_none_or(|recorded| *begin <= recorded)
+                && end.is_none_or(|end| end >= run.requested)
+        })
     }
 
     /// Requests a run of a random kind.
@@ -245,7 +359,7 @@ impl Lab {
     /// # Errors
     /// Returns an error when the coordinator's command fails.
     pub(crate) fn request_run(&mut self, rng: &mut Rng) -> anyhow::Result<()> {
-        let (words, stream) = (rng.pick(&WORK), if rng.percent(20) { "live" } else { "after" });
+        let (work, stream) = (rng.pick(&WORK), if rng.percent(20) { "live" } else { "after" });
         let duration = format!("{}ms", rng.between(300, 1_500));
         let mut command = self.regatta()?;
         command
@@ -260,12 +374,21 @@ impl Lab {
                 &duration,
             ])
             .args(["--stream", stream])
-            .args(words.split_ascii_whitespace());
+            .args(work.words.split_ascii_whitespace());
+        let begun = Instant::now();
         let output = shell::succeed(&mut command)?;
         let requested: Runs = serde_json::from_slice(&output.stdout).context("`run` prints JSON")?;
         for run in requested.runs {
-            self.note(format!("asked for {}: {words}, {duration}, {stream}", run.run));
-            self.requested.push(run.run);
+            self.note(format!(
+                "asked for {}: {}, {duration}, {stream}",
+                run.run, work.words
+            ));
+            self.requested.push(RequestedRun {
+                id: run.run,
+                requested: begun,
+                recorded: None,
+                answers: work.answers,
+            });
         }
         Ok(())
     }
@@ -286,20 +409,35 @@ impl Lab {
 }
 
 /// The kinds of runs: several engines, logs that grow or come at once, and small and large ones.
-const WORK: [&str; 5] = [
-    "--benchmark digits --engine sim --scenario SingleStream --mode PerformanceOnly",
-    "--benchmark digits --engine tract --scenario Offline --mode AccuracyOnly",
-    "--benchmark digits --engine sim --scenario Server --mode PerformanceOnly",
-    "--benchmark bulky --engine null --scenario Offline --mode AccuracyOnly",
-    "--benchmark bulky --engine null --scenario SingleStream --mode AccuracyOnly",
+const WORK: [Work; 5] = [
+    Work {
+        words: "--benchmark digits --engine sim --scenario SingleStream --mode PerformanceOnly",
+        answers: None,
+    },
+    Work {
+        words: "--benchmark digits --engine tract --scenario Offline --mode AccuracyOnly",
+        answers: Some(597),
+    },
+    Work {
+        words: "--benchmark digits --engine sim --scenario Server --mode PerformanceOnly",
+        answers: None,
+    },
+    Work {
+        words: "--benchmark bulky --engine null --scenario Offline --mode AccuracyOnly",
+        answers: Some(30_000),
+    },
+    Work {
+        words: "--benchmark bulky --engine null --scenario SingleStream --mode AccuracyOnly",
+        answers: Some(30_000),
+    },
 ];
 
-fn agent_program(root: &Path) -> Program {
+fn agent_program(programs: &Programs, root: &Path) -> Program {
     Program {
         name: "agent",
         namespace: Some(Side::Device.namespace()),
         line: vec![
-            regatta_tests::agent(),
+            programs.agent.clone(),
             "serve".into(),
             "--config".into(),
             root.join("agent.toml"),
@@ -309,12 +447,12 @@ fn agent_program(root: &Path) -> Program {
     }
 }
 
-fn coordinator_program(root: &Path) -> Program {
+fn coordinator_program(programs: &Programs, root: &Path) -> Program {
     Program {
         name: "coordinator",
         namespace: Some(Side::Coordinator.namespace()),
         line: vec![
-            regatta_tests::regatta(),
+            programs.coordinator.clone(),
             "--workspace".into(),
             root.to_owned(),
             "serve".into(),

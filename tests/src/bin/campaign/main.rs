@@ -12,17 +12,21 @@
 )]
 
 mod campaign;
+mod checker;
+#[cfg(test)]
+mod checker_tests;
 mod daemon;
 mod disk;
 mod inject;
 mod keys;
 mod lab;
+mod mutation;
 mod network;
-mod originals;
 mod plan;
 mod proxy;
 mod report;
 mod verdict;
+mod write_log;
 
 use std::{
     ffi::OsStr,
@@ -37,6 +41,7 @@ use clap::{Parser, ValueEnum};
 use regatta_tests::{Broker, fault_labs, rng, shell};
 
 use crate::{
+    lab::Programs,
     report::{LabReport, Totals, table},
     rng::Rng,
 };
@@ -82,6 +87,12 @@ struct Cli {
     /// Copies those of good labs too
     #[arg(long)]
     keep_good: bool,
+    /// The agent of another build
+    #[arg(long, value_name = "PROGRAM")]
+    agent: Option<PathBuf>,
+    /// The coordinator of another build
+    #[arg(long, value_name = "PROGRAM")]
+    coordinator: Option<PathBuf>,
     /// Repeats the lab of this seed, which is in the lab's name
     #[arg(long, requires = "seed")]
     one_lab: bool,
@@ -122,6 +133,19 @@ fn main() -> ExitCode {
     }
 }
 
+impl Cli {
+    fn programs(&self) -> anyhow::Result<Programs> {
+        let absolute = |path: &Option<PathBuf>, own: fn() -> PathBuf| {
+            let path = path.clone().unwrap_or_else(own);
+            std::path::absolute(&path).with_context(|| path.display().to_string())
+        };
+        Ok(Programs {
+            agent: absolute(&self.agent, regatta_tests::agent)?,
+            coordinator: absolute(&self.coordinator, regatta_tests::regatta)?,
+        })
+    }
+}
+
 fn run_lab(cli: &Cli) -> anyhow::Result<ExitCode> {
     let broker = match cli.broker {
         Brokers::Mosquitto => Broker::Mosquitto,
@@ -129,6 +153,7 @@ fn run_lab(cli: &Cli) -> anyhow::Result<ExitCode> {
     };
     campaign::run(
         broker,
+        cli.programs()?,
         cli.seed.unwrap_or(0),
         cli.faults,
         &cli.keep,
@@ -154,7 +179,7 @@ fn run_campaign(cli: &Cli) -> anyhow::Result<ExitCode> {
     );
     let begin = Instant::now();
     let keep = std::path::absolute(&cli.keep)?.join(seed.to_string());
-    let reports = run_labs(orders, cli.parallel, &keep, cli.keep_good)?;
+    let reports = run_labs(orders, cli, &keep)?;
     let (mut embedded, mut mosquitto, mut wrong) = (Totals::default(), Totals::default(), 0);
     for (order, report) in &reports {
         match order.broker {
@@ -232,17 +257,13 @@ impl Order {
     }
 }
 
-/// Runs labs, at most `parallel` at a time, and prints the result of each.
-fn run_labs(
-    orders: Vec<Order>,
-    parallel: usize,
-    keep: &Path,
-    keep_good: bool,
-) -> anyhow::Result<Vec<(Order, LabReport)>> {
+/// Runs labs, several at a time, and prints the result of each.
+fn run_labs(orders: Vec<Order>, cli: &Cli, keep: &Path) -> anyhow::Result<Vec<(Order, LabReport)>> {
     let total = orders.len();
     let mut reports = Vec::new();
-    let start = |order: &Order| start_lab(order, &keep.join(order.name()), keep_good);
-    fault_labs::in_parallel(orders, parallel, start, |order, report| {
+    let programs = cli.programs()?;
+    let start = |order: &Order| start_lab(order, &programs, &keep.join(order.name()), cli.keep_good);
+    fault_labs::in_parallel(orders, cli.parallel, start, |order, report| {
         let report = report.with_context(|| order.name())?;
         let (totals, number) = (&report.totals, reports.len() + 1);
         eprintln!(
@@ -262,11 +283,13 @@ fn run_labs(
 }
 
 /// Starts this program again as one lab, alone in its namespaces.
-fn start_lab(order: &Order, keep: &Path, keep_good: bool) -> anyhow::Result<LabReport> {
+fn start_lab(order: &Order, programs: &Programs, keep: &Path, keep_good: bool) -> anyhow::Result<LabReport> {
     let (seed, faults) = (order.seed.to_string(), order.faults.to_string());
     let mut arguments: Vec<&OsStr> = ["--lab", "--broker", order.broker_word()].map(OsStr::new).into();
     arguments.extend(["--seed", &seed, "--faults", &faults, "--keep"].map(OsStr::new));
     arguments.push(keep.as_os_str());
+    arguments.extend([OsStr::new("--agent"), programs.agent.as_os_str()]);
+    arguments.extend([OsStr::new("--coordinator"), programs.coordinator.as_os_str()]);
     arguments.extend(keep_good.then_some(OsStr::new("--keep-good")));
     fault_labs::start_alone(&arguments)
 }

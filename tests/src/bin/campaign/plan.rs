@@ -30,6 +30,20 @@ pub(crate) enum Victim {
     Broker,
 }
 
+/// The moment of a kill that the kernel's report of a closed file selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Moment {
+    /// The agent seals a run: after the run process has reported, or has written the evidence or the signature.
+    Sealing,
+    /// The coordinator has written a run's record, and has not released the run.
+    Recording,
+    /// The agent is about to receive a release.
+    Releasing,
+    /// The device enrolls. This side's process is killed at a random time.
+    Enrolling(Side),
+}
+
 /// A fault of the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,6 +66,8 @@ pub(crate) enum ProxyFault {
 pub(crate) enum Kind {
     /// SIGKILL, with a later restart.
     Kill(Victim),
+    /// SIGKILL at a moment, with a later restart.
+    KillAt(Moment),
     /// The link is down.
     Cut(Side),
     /// Packets are dropped at random.
@@ -69,7 +85,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns every kind that a broker allows. No proxy is between the coordinator and an embedded broker.
+    /// Returns every kind that a plan has and a broker allows. Kills during enrollment belong to the lab's set-up. No proxy is between the coordinator and an embedded broker.
     pub(crate) fn all(external_broker: bool) -> Vec<Self> {
         use ProxyFault::{Delay, HalfOpen, LateBytes, Reset, Stall};
         use Side::{Coordinator, Device};
@@ -77,6 +93,9 @@ impl Kind {
             Self::Kill(Victim::Agent),
             Self::Kill(Victim::RunProcess),
             Self::Kill(Victim::Coordinator),
+            Self::KillAt(Moment::Sealing),
+            Self::KillAt(Moment::Recording),
+            Self::KillAt(Moment::Releasing),
         ];
         for side in [Device, Coordinator] {
             kinds.extend([
@@ -103,7 +122,8 @@ impl Kind {
     /// Describes the means of the fault, and whether it is real or simulated.
     pub(crate) const fn means(self) -> &'static str {
         match self {
-            Self::Kill(_) => "SIGKILL",
+            Self::Kill(_) | Self::KillAt(Moment::Enrolling(_)) => "SIGKILL",
+            Self::KillAt(_) => "SIGKILL when the kernel reports a closed file",
             Self::Cut(_) => "veth set down",
             Self::Loss(_) => "nftables, 5 to 40 % of packets dropped",
             Self::Rate(_) => "tc tbf, 64 to 1,024 kbit/s",
@@ -126,6 +146,10 @@ impl fmt::Display for Kind {
             Self::Kill(Victim::RunProcess) => f.write_str("kill -9: run process"),
             Self::Kill(Victim::Coordinator) => f.write_str("kill -9: coordinator"),
             Self::Kill(Victim::Broker) => f.write_str("kill -9: broker"),
+            Self::KillAt(Moment::Sealing) => f.write_str("kill -9: agent while it seals"),
+            Self::KillAt(Moment::Recording) => f.write_str("kill -9: coordinator after a record"),
+            Self::KillAt(Moment::Releasing) => f.write_str("kill -9: agent at a release"),
+            Self::KillAt(Moment::Enrolling(side)) => write!(f, "kill -9 during enrollment: {}", of(side)),
             Self::Cut(side) => write!(f, "link cut: {}", of(side)),
             Self::Loss(side) => write!(f, "packet loss: {}", of(side)),
             Self::Rate(side) => write!(f, "slow link: {}", of(side)),
@@ -148,7 +172,7 @@ impl fmt::Display for Kind {
 pub(crate) struct InjectedFault {
     /// The kind of fault.
     pub(crate) kind: Kind,
-    /// The amount, in the unit of the kind: percent, kbit/s, kB/s or seconds.
+    /// The amount, in the unit of the kind: percent, kbit/s, kB/s, seconds or milliseconds.
     pub(crate) amount: i64,
     /// The duration.
     pub(crate) hold: Duration,
@@ -168,7 +192,15 @@ impl InjectedFault {
             }
             // The end of the connection that stays open.
             Kind::Proxy(ProxyFault::HalfOpen, _) => upwards(rng, 0, 1),
-            Kind::Kill(_) | Kind::Cut(_) | Kind::Proxy(..) | Kind::FullDisk(_) => 0,
+            // The file, and the delay in milliseconds.
+            Kind::KillAt(Moment::Sealing) => upwards(rng, 0, 30),
+            Kind::KillAt(Moment::Recording) => upwards(rng, 0, 10),
+            Kind::KillAt(Moment::Releasing) => upwards(rng, 0, 60),
+            Kind::KillAt(Moment::Enrolling(_))
+            | Kind::Kill(_)
+            | Kind::Cut(_)
+            | Kind::Proxy(..)
+            | Kind::FullDisk(_) => 0,
         };
         Self {
             kind,

@@ -1,5 +1,5 @@
-//! Checks a lab after a campaign. Every file must be equal on both sides and every run must have ended once. Nothing may be left over,
-//! and memory must be within bounds. The checks only read disks and processes.
+//! Checks a lab after a campaign: every run by `checker`, the list of runs, the remains on the disks, memory and processes. Last come damages
+//! to one good run, which the checker must see.
 
 use std::{
     collections::BTreeSet,
@@ -8,12 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Deserialize;
+use ring::signature::KeyPair as _;
 
 use crate::{
+    checker,
     inject::processes,
     lab::{Lab, ListedRun},
-    originals::{self, Originals},
+    mutation,
     report::Totals,
 };
 
@@ -27,8 +28,8 @@ pub(crate) const AGENT_KIB: u64 = if cfg!(debug_assertions) { 32 } else { 24 } *
 /// The limit of the coordinator's peak resident memory in KiB. The embedded broker may queue 16 MiB for one subscriber, and 16 MiB of
 /// logs may wait for the end of their batch. The rest is for the unoptimised build.
 pub(crate) const COORDINATOR_KIB: u64 = 160 * 1024;
-/// The device's message for a run whose files it could not hash and sign, and which is therefore incomplete.
-const UNSEALED: &str = "could not be sealed";
+/// Of so many faults at least one run is done. Otherwise the campaign shows little.
+const FAULTS_PER_DONE_RUN: u64 = 6;
 
 /// Waits for every run to end, stops the daemons, and returns all violations.
 ///
@@ -45,9 +46,9 @@ pub(crate) fn judge(lab: &mut Lab, totals: &mut Totals) -> anyhow::Result<Vec<St
     };
     totals.drain_s = begin.elapsed().as_secs_f64();
     let mut wrong = Vec::new();
-    for run in &runs {
-        judge_run(lab, run, totals, &mut wrong)?;
-    }
+    lab.write_log.catch_up()?;
+    judge_runs(lab, &runs, totals, &mut wrong)?;
+    wrong.append(&mut lab.write_log.violations());
     judge_ids(lab, &runs, &mut wrong)?;
     judge_memory(lab, totals, &mut wrong);
     for daemon in lab.daemons() {
@@ -64,85 +65,53 @@ pub(crate) fn judge(lab: &mut Lab, totals: &mut Totals) -> anyhow::Result<Vec<St
     Ok(wrong)
 }
 
-fn judge_run(
+/// Checks every run against the account of writes.
+fn judge_runs(
     lab: &mut Lab,
-    run: &ListedRun,
+    runs: &[ListedRun],
     totals: &mut Totals,
     wrong: &mut Vec<String>,
 ) -> anyhow::Result<()> {
-    let id = &run.run;
-    let reason = run.reason.as_deref().unwrap_or_default();
-    *totals.phases.entry(run.phase.clone()).or_default() += 1;
-    if !["done", "failed", "aborted"].contains(&run.phase.as_str()) || run.recorded.is_none() {
-        wrong.push(format!("run {id} has not ended: it is {} ({reason})", run.phase));
-    }
-    if run.phase == "failed" && reason.is_empty() {
-        wrong.push(format!("run {id} failed without a reason"));
-    }
-    let originals = match originals::of_run(lab, run) {
-        Ok(originals) => originals,
-        Err(error) => {
-            wrong.push(format!("{error:#}"));
-            return Ok(());
+    let key = lab.device_key()?;
+    let mut example = None;
+    for run in runs {
+        *totals.phases.entry(run.phase.clone()).or_default() += 1;
+        let writes = lab.write_log.of_run(&run.run);
+        let checked = lab.as_checked(run, &writes, key.public_key().as_ref());
+        totals.freed_space += u64::from(!checked.device.exists());
+        let (compared, found) = checker::check(&checked)?;
+        totals.add_compared(&compared);
+        wrong.extend(
+            found
+                .iter()
+                .map(|violation| format!("run {} ({}: {}): {violation}", run.run, run.phase, checked.reason)),
+        );
+        if found.is_empty() && run.phase == "done" && checked.answers.is_some() {
+            example = Some(run);
         }
+    }
+    let done = totals.phases.get("done").copied().unwrap_or(0);
+    let required = totals.faults() / FAULTS_PER_DONE_RUN;
+    if done < required.max(1) {
+        wrong.push(format!("only {done} runs are done, of at least {required}"));
+    }
+    let Some(run) = example else {
+        wrong.push("no good run to try the checker on".to_owned());
+        return Ok(());
     };
-    totals.freed_space += u64::from(originals.freed_space);
-    let device = &originals.files;
-    let [_, coordinator] = lab.run_dirs(id);
-    let coordinator = originals::hashes(&coordinator.join("files"))?;
-    for (name, (hash, bytes)) in device {
-        totals.files += 1;
-        totals.bytes += bytes;
-        match coordinator.get(name) {
-            Some((same, _)) if same == hash => {}
-            Some((_, have)) => wrong.push(format!(
-                "run {id}: {name} differs: {bytes} bytes on the device, {have} here"
-            )),
-            None if reason.contains(UNSEALED) => totals.reported_incomplete += 1,
-            None => wrong.push(format!(
-                "run {id} ({}: {reason}): {name} was lost, {bytes} bytes",
-                run.phase
-            )),
-        }
+    let writes = lab.write_log.of_run(&run.run);
+    let checked = lab.as_checked(run, &writes, key.public_key().as_ref());
+    let scratch = Path::new("/run/lab/damages");
+    fs::create_dir_all(scratch)?;
+    for damage in mutation::undetected(&checked, &key, scratch)? {
+        wrong.push(format!("the checker does not see {damage:?} in run {}", run.run));
     }
-    for name in coordinator.keys().filter(|name| !device.contains_key(*name)) {
-        wrong.push(format!("run {id}: {name} is not the device's"));
-    }
-    let is_sealed = device.contains_key("evidence.sig");
-    if run.complete != Some(true) && is_sealed && run.recorded.is_some() {
-        wrong.push(format!(
-            "run {id}: everything is there and it is called incomplete"
-        ));
-    }
-    if run.complete == Some(true) && !is_sealed {
-        wrong.push(format!("run {id} is called complete and has no signed evidence"));
-    }
-    judge_once(&originals, id, wrong);
     Ok(())
-}
-
-#[derive(Deserialize)]
-struct Evidence {
-    attempts: Vec<serde_json::Value>,
-}
-
-/// Checks that a run ran once: one attempt in its evidence, and one start in its detail log.
-fn judge_once(originals: &Originals, id: &str, wrong: &mut Vec<String>) {
-    let read = |name: &str| fs::read(originals.directory.join(name)).unwrap_or_default();
-    let detail = String::from_utf8_lossy(&read("mlperf_log_detail.txt")).into_owned();
-    if detail.matches("\"loadgen_version\"").count() > 1 {
-        wrong.push(format!("run {id} was run twice: its detail log begins twice"));
-    }
-    let attempts = serde_json::from_slice(&read("evidence.json"))
-        .map_or(0, |evidence: Evidence| evidence.attempts.len());
-    if attempts > 1 {
-        wrong.push(format!("run {id} has {attempts} attempts"));
-    }
 }
 
 /// Checks that the runs are the requested ones, each once, and that the runs' directories have nothing else.
 fn judge_ids(lab: &Lab, runs: &[ListedRun], wrong: &mut Vec<String>) -> anyhow::Result<()> {
-    let requested: BTreeSet<&str> = lab.requested.iter().map(String::as_str).collect();
+    let requested: BTreeSet<&str> = lab.requested.iter().map(|run| run.id.as_str()).collect();
     let listed: BTreeSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
     if requested != listed || runs.len() != listed.len() || lab.requested.len() != requested.len() {
         wrong.push(format!(
@@ -151,6 +120,11 @@ fn judge_ids(lab: &Lab, runs: &[ListedRun], wrong: &mut Vec<String>) -> anyhow::
             runs.len(),
             requested.symmetric_difference(&listed).collect::<Vec<_>>()
         ));
+    }
+    for run in lab.write_log.runs() {
+        if !requested.contains(run.as_str()) {
+            wrong.push(format!("the device wrote run {run}, which nobody requested"));
+        }
     }
     for directory in lab.runs_dirs() {
         for entry in fs::read_dir(&directory)? {
