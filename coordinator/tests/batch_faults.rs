@@ -7,42 +7,40 @@ mod support;
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
-use regatta_types::{
-    RunId,
-    documents::{RunPhase, RunState},
-};
+use regatta_types::{RunId, documents::RunPhase};
 use regatta_wire::{
-    message::{Message as _, StateReport},
+    message::{Message as _, StreamEnd},
     topic::Leaf,
 };
 use rusqlite::Connection;
+use sha2::{Digest as _, Sha256};
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
 /// The reason of all runs: a fault of their devices.
 const REASON: &str = "cannot read the model: Input/output error (os error 5)";
 const FILES: [&str; 3] = ["run.log", "evidence.json", "evidence.sig"];
 
-/// Delivers a run that failed through its device.
-fn deliver_failed(device: &mut SimulatedDevice) -> RunId {
+/// Delivers a run that failed through its device, except the signature of its evidence, which is returned.
+fn deliver_failed(device: &mut SimulatedDevice) -> (RunId, Vec<u8>) {
     let (run, spec_json) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
     let mut files = BTreeMap::from([("run.log".to_owned(), b"one line\n".to_vec())]);
     device.seal_as((RunPhase::Failed, Some(REASON)), run, &spec_json, &mut files);
     device.tell(run, RunPhase::Draining, &FILES);
+    let signature = files.remove("evidence.sig").unwrap();
     device.deliver(run, &files, Faults::default(), &mut Dice::new(3), |_| {});
-    run
+    (run, signature)
 }
 
-/// Publishes the last state of a failed run.
-fn tell_failed(device: &SimulatedDevice, run: RunId) {
-    let state = RunState {
-        phase: RunPhase::Failed,
-        reason: Some(REASON.to_owned()),
-        revision: 100,
+/// Publishes the signature, which ends the run.
+fn send_signature(device: &SimulatedDevice, run: RunId, signature: &[u8]) {
+    device.send_chunk(run, "evidence.sig", 0, signature);
+    let end = StreamEnd {
+        length: signature.len() as u64,
+        sha256: Sha256::digest(signature).into(),
     };
-    let streams = FILES.iter().map(|name| name.parse().unwrap()).collect();
-    let report = StateReport { run, state, streams };
-    device.say(Leaf::State(run), report.to_frame().unwrap(), true);
+    let leaf = Leaf::Log(run, "evidence.sig".parse().unwrap());
+    device.say(leaf, end.to_frame().unwrap(), false);
 }
 
 fn is_recorded(database: &Connection, run: RunId) -> bool {
@@ -66,7 +64,7 @@ fn four_end_together(effect: &str) {
     let mut devices: Vec<SimulatedDevice> = (1..=4).map(|seed| coordinator.join(seed)).collect();
     let request = "run --device all --benchmark digits --scenario Offline --engine null --no-wait";
     coordinator.json(&request.split(' ').collect::<Vec<_>>());
-    let runs: Vec<RunId> = devices.iter_mut().map(deliver_failed).collect();
+    let (runs, signatures): (Vec<RunId>, Vec<Vec<u8>>) = devices.iter_mut().map(deliver_failed).unzip();
     let [unwritable, refused, ..] = runs[..] else {
         unreachable!("four devices have four runs");
     };
@@ -80,10 +78,10 @@ fn four_end_together(effect: &str) {
          BEGIN SELECT RAISE({effect}, 'database or disk is full'); END"
     );
     database.execute_batch(&trigger).unwrap();
-    // The lock makes their last states arrive in one transaction.
+    // The lock makes their last files arrive in one transaction.
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
-    for (device, run) in devices.iter().zip(&runs) {
-        tell_failed(device, *run);
+    for ((device, run), signature) in devices.iter().zip(&runs).zip(&signatures) {
+        send_signature(device, *run, signature);
     }
     std::thread::sleep(Duration::from_millis(300));
     database.execute_batch("COMMIT").unwrap();

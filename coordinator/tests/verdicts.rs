@@ -56,8 +56,9 @@ impl Story<'_> {
         files.extend(owned(self.unlisted));
         let names: Vec<&str> = files.keys().map(String::as_str).collect();
         device.tell(run, RunPhase::Draining, &names);
-        device.deliver(run, &files, Faults::default(), &mut Dice::new(3), |_| {});
+        // Before the evidence arrives, which ends the run.
         device.tell(run, self.reported, &names);
+        device.deliver(run, &files, Faults::default(), &mut Dice::new(3), |_| {});
         run
     }
 }

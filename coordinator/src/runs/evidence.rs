@@ -91,11 +91,20 @@ impl Proven {
             reason: evidence.outcome.reason.clone(),
             revision: reported.revision,
         };
-        self.contradictions.push(format!(
-            "the run was reported as {}, and {EVIDENCE} has {phase}",
-            reported.phase
-        ));
+        // The state of a run that has ended may still be on its way.
+        if reported.phase.is_final() {
+            self.contradictions.push(format!(
+                "the run was reported as {}, and {EVIDENCE} has {phase}",
+                reported.phase
+            ));
+        }
         signed
+    }
+
+    /// Returns whether signed evidence says how the run ended, so that no reported state is needed.
+    pub(super) fn has_end(&self) -> bool {
+        self.signed()
+            .is_some_and(|evidence| evidence.final_phase().is_some())
     }
 }
 

@@ -2,6 +2,7 @@
 //! store says which runs are due, so a killed coordinator repeats the work.
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -33,6 +34,9 @@ use crate::{
 const PAUSE: Duration = Duration::from_secs(1);
 /// The most runs whose records are written together. They share the flushes of the disk.
 const BATCH: usize = 64;
+/// The most times that files are requested again because they differ from the signed evidence. A device that then repeats them has signed
+/// two different things, and the record has the contradiction.
+const MAX_CONTRADICTIONS: u32 = 3;
 /// The longest time for which a judged run waits for others.
 const BATCH_TIME: Duration = Duration::from_millis(250);
 
@@ -45,6 +49,7 @@ pub(crate) fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::
         workspace: workspace.clone(),
         store: Store::open(&workspace.database())?,
         retries: RetrySchedule::default(),
+        contradictions: BTreeMap::new(),
     };
     thread::Builder::new()
         .name("finish".to_owned())
@@ -57,6 +62,8 @@ struct Finisher {
     store: Store,
     /// The retries of runs that could not be recorded.
     retries: RetrySchedule<RunId>,
+    /// How often each run's files were requested again because they differ from its evidence.
+    contradictions: BTreeMap<RunId, u32>,
 }
 
 impl Finisher {
@@ -120,16 +127,25 @@ impl Finisher {
     }
 
     /// Returns the record of an ended run, or `None` when files are missing, which the dispatcher then requests again.
-    fn judge<'a>(&self, run: &'a RunRow) -> anyhow::Result<Option<PendingRecord<'a>>> {
+    fn judge<'a>(&mut self, run: &'a RunRow) -> anyhow::Result<Option<PendingRecord<'a>>> {
         let dir = self.workspace.run(run.id);
         let streams = self.store.streams(run.id)?;
         let device = self.store.device(&run.device)?;
         let mut proven =
             evidence::prove(&dir, run, device.as_ref(), &streams).context("the delivered files")?;
-        let missing = Missing::of(&proven, &streams);
-        if !run.lost && !missing.is_nothing() {
-            missing.wait_for(&self.store, &dir, run.id)?;
-            return Ok(None);
+        if !run.lost {
+            if !run.state.phase.is_final() && !proven.has_end() {
+                anyhow::bail!(
+                    "its evidence does not say how it ended, and its device has not reported it yet"
+                );
+            }
+            let missing = Missing::of(&proven, &streams);
+            let stays_as_it_is = missing.is_contradiction() && self.is_repeated(run.id);
+            if !(missing.is_nothing() || stays_as_it_is) {
+                missing.wait_for(&self.store, &dir, run.id)?;
+                return Ok(None);
+            }
+            self.contradictions.remove(&run.id);
         }
         let state = proven.final_state(run);
         for contradiction in &proven.contradictions {
@@ -181,6 +197,13 @@ impl Finisher {
             outcome,
             device_key: self.store.public_key(&run.device)?,
         }))
+    }
+
+    /// Counts a contradiction of a run. Returns whether its files were requested again often enough.
+    fn is_repeated(&mut self, run: RunId) -> bool {
+        let count = self.contradictions.entry(run).or_default();
+        *count += 1;
+        *count > MAX_CONTRADICTIONS
     }
 
     /// Judges accuracy if the run logged all answers.

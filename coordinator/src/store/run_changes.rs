@@ -218,11 +218,12 @@ impl Store {
     ) -> Result<bool> {
         let text = serde_json::to_string(outcome)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        let is_signed = record.evidence_signature_valid == Some(true);
         let changed = self.connection.execute(
             "UPDATE runs SET recorded = ?2, outcome = ?3, phase = ?4, reason = ?5,
                  recorded_at = CASE WHEN recorded IS NULL THEN ?6 ELSE recorded_at END,
-                 started = coalesce(started, ?9)
-             WHERE id = ?1 AND lost = ?7 AND revision = ?8",
+                 started = coalesce(started, ?9), known = known OR ?11
+             WHERE id = ?1 AND lost = ?7 AND (revision = ?8 OR ?10)",
             params![
                 record.run.to_string(),
                 record.written,
@@ -232,7 +233,11 @@ impl Store {
                 self.served()?,
                 run.lost,
                 values::signed(run.state.revision),
-                record.started
+                record.started,
+                // Signed evidence decided how the run ended, and no later state changes that.
+                is_signed && !run.lost && !run.state.phase.is_final(),
+                // Its device has the run, even if none of its states has arrived.
+                is_signed
             ],
         )?;
         Ok(changed > 0)
