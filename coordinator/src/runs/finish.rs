@@ -207,7 +207,8 @@ impl Finisher {
                 );
             }
             let missing = Missing::of(&proven, &streams);
-            if !missing.is_nothing() && !(missing.is_contradiction() && self.is_repeated(run.id)) {
+            let stays_as_it_is = missing.is_contradiction() && self.is_repeated(run.id);
+            if !(missing.is_nothing() || stays_as_it_is) {
                 missing.wait_for(&self.store, &dir, run.id)?;
                 return Ok(None);
             }
