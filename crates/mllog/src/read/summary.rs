@@ -10,7 +10,7 @@ use regatta_types::{Mode, Scenario};
 use super::{lines::Lines, summary_error::SummaryError};
 
 /// The maximum size of a summary in bytes. LoadGen's have under 8 KiB.
-pub(super) const MAX_SUMMARY: u64 = 1 << 20;
+const MAX_SUMMARY: u64 = 1 << 20;
 
 /// LoadGen's verdict on a performance run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Summary {
             section = summary.take(section, text.trim_end(), lines.number())?;
         }
         if input.limit() == 0 {
-            return Err(SummaryError::TooLarge);
+            return Err(SummaryError::TooLarge { limit: MAX_SUMMARY });
         }
         if summary.verdict.is_none() && summary.errors.is_none() {
             return Err(SummaryError::NothingKnown);

@@ -2,7 +2,7 @@
 
 use regatta_types::UnknownWord;
 
-use super::{lines::LineError, summary::MAX_SUMMARY};
+use super::lines::LineError;
 
 /// The error if a summary cannot be read. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
@@ -12,8 +12,11 @@ pub enum SummaryError {
     #[error("the summary cannot be parsed")]
     Line(#[from] LineError),
     /// The file is larger than a summary.
-    #[error("the summary is larger than {} MiB", MAX_SUMMARY >> 20)]
-    TooLarge,
+    #[error("the summary is larger than {} MiB", limit >> 20)]
+    TooLarge {
+        /// The maximum size in bytes.
+        limit: u64,
+    },
     /// The scenario or mode is not one of LoadGen's.
     #[error("line {line} of the summary names none of LoadGen's words")]
     Word {
