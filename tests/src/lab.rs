@@ -313,7 +313,7 @@ impl Lab {
     }
 
     fn wait_for_device_named(&self, name: &str) {
-        let name = format!("\"{name}\"");
+        let name = format!("\"name\": \"{name}\"");
         eventually("the device to say hello", 20, || {
             let output = self
                 .regatta()

@@ -198,7 +198,12 @@ fn a_session_of_two_ordinary_runs(lab: &Lab, power_dev: &Path) {
                 .output()
                 .expect("regatta starts")
         });
-        eventually("the session to begin", 60, || !sessions(lab, "good").is_empty());
+        eventually("the session to begin", 60, || {
+            first.is_finished() || !sessions(lab, "good").is_empty()
+        });
+        if first.is_finished() {
+            panic!("{}", printed(&first.join().expect("no panic")));
+        }
         let second = session(lab, "good").output().expect("regatta starts");
         let words = printed(&second);
         assert!(

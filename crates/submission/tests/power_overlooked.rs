@@ -96,8 +96,8 @@ fn samples_must_be_of_the_testing_run_and_above_zero() {
     let samples = "run_1/spl.txt";
     for (change, expected) in [
         (("_testing", "_ranging"), "have another mark than"),
-        (("Watts,1", "Watts,-1"), "are not above 0 W"),
-        (("Watts,1", "Watts,nan,"), "are not above 0 W"),
+        (("Watts,", "Watts,-"), "are not above 0 W"),
+        (("Watts,", "Watts,nan,"), "are not above 0 W"),
     ] {
         let found = overlooked(&published, samples, |text| {
             change_samples(text, |line| format!("{}\n", line.replace(change.0, change.1)))
@@ -149,7 +149,7 @@ fn samples_must_be_those_of_ptdaemons_log() {
     };
     let same = with(&|line| format!("{line}\n"));
     assert_eq!(same, [""; 0]);
-    let found = with(&|line| format!("{}\n", line.replace("Watts,1", "Watts,2")));
+    let found = with(&|line| format!("{}\n", line.replace("Watts,", "Watts,1")));
     assert!(
         found.len() == 1 && found[0].contains("samples differ from their copies"),
         "{found:?}"
