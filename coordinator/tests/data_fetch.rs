@@ -235,6 +235,37 @@ fn a_server_without_ranges_sends_the_whole_file_again() {
 }
 
 #[test]
+fn a_file_beyond_its_published_size_ends_the_download() {
+    let content = content();
+    let published = download(&sha256_hex(&content[..1000])) + "bytes = 1000\n";
+    let place = Place::new(content, &published);
+    let (code, _, errors) = place.fetch();
+    assert_eq!(code, Some(3), "{errors}");
+    assert!(errors.contains("is larger than 1000 bytes"), "{errors}");
+    let file = place.scratch("data/file.bin");
+    let left = fs::metadata(part_of(&file)).unwrap().len();
+    assert!(!file.exists() && left == 0, "{left}");
+}
+
+/// Whoever comes last finds the file of the first, and neither damages the other's.
+#[test]
+fn fetches_at_once_leave_one_complete_file() {
+    let content = content();
+    let place = Place::new(content.clone(), &download(&sha256_hex(&content)));
+    let results: Vec<(Option<i32>, String)> = thread::scope(|scope| {
+        let fetches: Vec<_> = (0..4).map(|_| scope.spawn(|| place.fetch())).collect();
+        let ended = fetches.into_iter().map(|fetch| fetch.join().unwrap());
+        ended.map(|(code, _, errors)| (code, errors)).collect()
+    });
+    assert!(results.iter().any(|(code, _)| *code == Some(0)), "{results:?}");
+    let is_busy = |errors: &str| errors.contains("another download of");
+    let mut others = results.iter().filter(|(code, _)| *code != Some(0));
+    assert!(others.all(|(_, errors)| is_busy(errors)), "{results:?}");
+    let file = place.scratch("data/file.bin");
+    assert!(fs::read(&file).unwrap() == content && !part_of(&file).exists());
+}
+
+#[test]
 fn a_file_with_another_hash_is_removed_and_named() {
     let content = content();
     let place = Place::new(content.clone(), &download(&sha256_hex(b"another")));

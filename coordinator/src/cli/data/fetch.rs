@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{
     checksum::{Checked, check},
     place::{DownloadPlace, FileState},
-    transfer,
+    transfer::{self, PartFile, Size},
 };
 use crate::{
     cli::{Context, context::tell},
@@ -87,13 +87,18 @@ fn fetch<'a>(
         }
     }
     if !is_there {
-        tell(&format!("{}: {}", download.title, download.url));
-        let part = path.with_added_extension("part");
-        let bytes = download.bytes.filter(|_| unpack.is_none());
-        transfer::download(&download.url, &part, bytes, context.is_lively())?;
-        verify(download, &part, true)?;
-        fs::rename(&part, &path)
-            .map_err(|error| Failure::could_not(format!("cannot rename {}: {error}", part.display())))?;
+        let part = PartFile::lock(&path.with_added_extension("part"))?;
+        // Another process may have fetched it since. The lock is held until the file has its name.
+        if path.is_file() {
+            remove(&part.path)?;
+        } else {
+            tell(&format!("{}: {}", download.title, download.url));
+            transfer::download(&download.url, &part, size(download), context.is_lively())?;
+            verify(download, &part.path, true)?;
+            fs::rename(&part.path, &path).map_err(|error| {
+                Failure::could_not(format!("cannot rename {}: {error}", part.path.display()))
+            })?;
+        }
     }
     Ok(Fetched {
         download,
@@ -102,6 +107,26 @@ fn fetch<'a>(
         state: if is_there { "present" } else { "fetched" },
         unpack,
     })
+}
+
+/// Returns the sizes that a file may have: the published one, of an archive the one of its unpacked files with an allowance for its own
+/// tables, since pictures and sound do not become smaller.
+fn size(download: &Download) -> Size {
+    match (&download.fetch, download.bytes) {
+        (Some(FetchKind::File), bytes) => Size {
+            exact: bytes,
+            most: bytes,
+        },
+        (_, bytes) => Size {
+            exact: None,
+            most: bytes.map(|bytes| bytes.saturating_add(bytes / 4).saturating_add(64 << 20)),
+        },
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Failure> {
+    fs::remove_file(path)
+        .map_err(|error| Failure::could_not(format!("cannot remove {}: {error}", path.display())))
 }
 
 /// Checks a file. Removes a wrong one if it was just downloaded, because a repetition would only continue it.
@@ -113,8 +138,7 @@ fn verify(download: &Download, path: &Path, is_new: bool) -> Result<Checked, Fai
     };
     let sentence = format!("{} is {}", path.display(), checked.words());
     Err(if is_new {
-        fs::remove_file(path)
-            .map_err(|error| Failure::could_not(format!("cannot remove {}: {error}", path.display())))?;
+        remove(path)?;
         Failure::could_not(sentence).hint(format!("it was removed; see what is at {}", download.url))
     } else {
         Failure::could_not(sentence).hint("move it away, then run the same command")

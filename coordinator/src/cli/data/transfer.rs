@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
@@ -13,6 +14,8 @@ use std::{
 const FRUITLESS: u32 = 3;
 /// The time between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The time between two looks at the size of a file.
+const SIZE_INTERVAL: Duration = Duration::from_millis(100);
 /// curl's code for an error of the HTTP server, such as 404.
 const HTTP_ERROR: i32 = 22;
 /// The HTTP status when the file on the server ends before the requested range.
@@ -40,6 +43,16 @@ pub(super) enum TransferError {
     /// Another process downloads the file.
     #[error("another download of {path} is at it", path = .0.display())]
     Busy(PathBuf),
+    /// The server sends more than the file's size.
+    #[error(
+        "{url} is larger than {most} bytes, the published size of what is there; hint: see what is at that address"
+    )]
+    TooLarge {
+        /// The address.
+        url: String,
+        /// The largest size.
+        most: u64,
+    },
     /// curl ended with an error.
     #[error("{url} cannot be downloaded: {reason}; {kept} bytes are kept, and the same command continues")]
     Failed {
@@ -52,34 +65,55 @@ pub(super) enum TransferError {
     },
 }
 
-/// Downloads `url` to `part`, behind the bytes that it has already. `bytes` is the published size. `has_progress` lets curl show it.
+/// The sizes that a file may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    /// The published size of the file itself.
+    pub(super) exact: Option<u64>,
+    /// The largest size, which a longer file exceeds at once.
+    pub(super) most: Option<u64>,
+}
+
+/// Downloads `url` to `part`, behind the bytes that it has already. `has_progress` lets curl show it.
 ///
 /// # Errors
-/// [`TransferError`]; what was downloaded remains.
+/// [`TransferError`]; what was downloaded remains, unless it is too large.
 pub(super) fn download(
     url: &str,
-    part: &Path,
-    bytes: Option<u64>,
+    part: &PartFile,
+    size: Size,
     has_progress: bool,
 ) -> Result<(), TransferError> {
-    let lock = lock(part)?;
+    let PartFile {
+        path: part,
+        file: lock,
+    } = part;
+    let bytes = size.exact;
     let (mut fruitless, mut restarts) = (0, 0);
-    let mut length = length_of(&lock, part)?;
+    let mut length = length_of(lock, part)?;
     loop {
         if bytes == Some(length) {
             break;
         }
         if bytes.is_some_and(|bytes| length > bytes) {
-            restart(&lock, part)?;
+            restart(lock, part)?;
             length = 0;
         }
-        let Transfer { code, status, reason } = call_curl(url, part, has_progress)?;
-        let grown = length_of(&lock, part)?;
+        let transfer = call_curl(url, part, lock, size.most, has_progress)?;
+        let Transfer { code, status, reason } = transfer;
+        let grown = length_of(lock, part)?;
+        if let Some(most) = size.most.filter(|&most| grown > most) {
+            restart(lock, part)?;
+            return Err(TransferError::TooLarge {
+                url: url.to_owned(),
+                most,
+            });
+        }
         let is_refused_range = code == NO_RANGES || (code == HTTP_ERROR && status == RANGE_NOT_SATISFIABLE);
         match code {
             0 => break,
             _ if is_refused_range && length > 0 && restarts == 0 => {
-                restart(&lock, part)?;
+                restart(lock, part)?;
                 (length, restarts) = (0, 1);
                 continue;
             }
@@ -99,19 +133,45 @@ pub(super) fn download(
     lock.sync_all().map_err(|source| write_error(part, source))
 }
 
-/// Opens the file for this process alone.
-fn lock(part: &Path) -> Result<File, TransferError> {
-    let open = || {
-        if let Some(parent) = part.parent() {
-            fs::create_dir_all(parent)?;
+/// A file that is being downloaded, for this process alone until it is dropped.
+#[derive(Debug)]
+pub(super) struct PartFile {
+    /// Its path.
+    pub(super) path: PathBuf,
+    file: File,
+}
+
+impl PartFile {
+    /// Opens or creates the file.
+    ///
+    /// # Errors
+    /// [`TransferError::Busy`] while another process has it.
+    pub(super) fn lock(path: &Path) -> Result<Self, TransferError> {
+        let failed = |source| write_error(path, source);
+        loop {
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(failed)?;
+            }
+            let opened = OpenOptions::new().create(true).append(true).open(path);
+            let file = opened.map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(fs::TryLockError::WouldBlock) => return Err(TransferError::Busy(path.to_owned())),
+                Err(fs::TryLockError::Error(source)) => return Err(failed(source)),
+            }
+            // Another process may have finished and renamed the file before it was locked here. It is complete then, and another's.
+            let own = file.metadata().map_err(failed)?;
+            match fs::metadata(path) {
+                Ok(named) if (named.dev(), named.ino()) == (own.dev(), own.ino()) => {
+                    return Ok(Self {
+                        path: path.to_owned(),
+                        file,
+                    });
+                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => {}
+            }
         }
-        OpenOptions::new().create(true).append(true).open(part)
-    };
-    let file = open().map_err(|source| write_error(part, source))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(TransferError::Busy(part.to_owned())),
-        Err(fs::TryLockError::Error(source)) => Err(write_error(part, source)),
     }
 }
 
@@ -141,8 +201,14 @@ struct Transfer {
     reason: String,
 }
 
-/// Calls curl once.
-fn call_curl(url: &str, part: &Path, has_progress: bool) -> Result<Transfer, TransferError> {
+/// Calls curl once, and ends it when the file is longer than `most`.
+fn call_curl(
+    url: &str,
+    part: &Path,
+    file: &File,
+    most: Option<u64>,
+    has_progress: bool,
+) -> Result<Transfer, TransferError> {
     let mut curl = Command::new("curl");
     // A file of the user's own would change how curl behaves.
     curl.args(["--disable", "--fail", "--location", "--show-error", "--globoff"]);
@@ -168,11 +234,22 @@ fn call_curl(url: &str, part: &Path, has_progress: bool) -> Result<Transfer, Tra
     } else {
         Stdio::piped()
     };
-    let output = curl
+    let mut child = curl
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(has_message)
-        .output()
+        .spawn()
         .map_err(TransferError::Curl)?;
+    if let Some(most) = most {
+        while child.try_wait().map_err(TransferError::Curl)?.is_none() {
+            if length_of(file, part)? > most {
+                child.kill().map_err(TransferError::Curl)?;
+                break;
+            }
+            thread::sleep(SIZE_INTERVAL);
+        }
+    }
+    let output = child.wait_with_output().map_err(TransferError::Curl)?;
     let printed = String::from_utf8_lossy(&output.stderr);
     let code = output.status.code().unwrap_or(-1);
     let last = printed.lines().rfind(|line| !line.trim().is_empty());
