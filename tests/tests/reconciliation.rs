@@ -215,7 +215,7 @@ fn a_run_that_a_restored_workspace_does_not_know_is_named_and_can_be_taken() {
             .any(|found| {
                 let found = found.as_str().unwrap_or_default();
                 found.contains(&format!(
-                    "{DEVICE} holds 1 runs that this workspace does not know ({run})"
+                    "{DEVICE} holds 1 run that this workspace does not know ({run})"
                 )) && found.contains("regatta runs rebuild")
             })
     });

@@ -260,9 +260,9 @@ fn unknown_runs(device: &str, runs: &[RunId]) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "{device} holds {} runs that this workspace does not know ({}{more}), as after a restore of an older copy: copy \
+        "{device} holds {} that this workspace does not know ({}{more}), as after a restore of an older copy: copy \
          runs/ID/spec.json from the device's state directory into the workspace, and run `regatta runs rebuild`",
-        runs.len(),
+        tables::count_of_runs(runs.len()),
         named.join(", ")
     )
 }
