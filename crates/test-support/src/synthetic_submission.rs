@@ -1,6 +1,6 @@
 //! Synthetic submissions that both checkers accept: one benchmark with its scenarios and compliance tests, in the layout of its round.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use regatta_conf::{Conf, ConfKind};
 use regatta_config::{
@@ -94,10 +94,11 @@ impl SyntheticResult<'_> {
         };
         put(&measurements.join(name), json!(fields).to_string());
         for name in &self.round.submission.measurement_files {
-            put(
-                &measurements.join(name),
-                "*.*.sample_concatenate_permutation = 1\n",
-            );
+            let text = match name.as_str() {
+                "mlperf.conf" => self.round.render_mlperf_conf(&BTreeMap::new()),
+                _ => "*.*.sample_concatenate_permutation = 1\n".to_owned(),
+            };
+            put(&measurements.join(name), text);
         }
         let accuracy = results.join("accuracy");
         self.run(&accuracy, Mode::AccuracyOnly, "");
@@ -238,6 +239,7 @@ impl SyntheticResult<'_> {
         };
         let library = LibraryCounts { total, performance };
         let mut run = SyntheticRun::new(self.scenario.run(), mode, seeds.unwrap(), library);
+        run.loadgen_version = format!("{}.0 @ 0123456789", self.round.name.trim_start_matches('v'));
         let settings = &mut run.settings;
         settings.min_query_count = match self.scenario.run() {
             Scenario::Offline => rules.offline_samples_per_query.unwrap_or(1),

@@ -8,6 +8,7 @@ mod finding;
 mod first_values;
 pub mod format;
 mod hashed;
+mod line_bytes;
 mod lines;
 mod log_line;
 mod official;

@@ -12,6 +12,7 @@ use regatta_mllog::read::{DetailReader, Quirk, Value};
 use super::{
     first_values::{FirstValues, Origin},
     hashed::Hashed,
+    line_bytes::LineBytes,
     lines::Lines,
     log_line::{Record, Scalar},
     plain_line,
@@ -74,6 +75,8 @@ pub(crate) struct RunLog {
     pub(crate) repeats: Vec<Repeat>,
     /// The first set of samples that was loaded.
     pub(crate) loaded_set: Option<ListEnds>,
+    /// Bytes that LoadGen does not write.
+    pub(crate) line_bytes: LineBytes,
     /// Whether the file has any lines.
     has_lines: bool,
     /// Whether the first line is a record.
@@ -143,6 +146,7 @@ impl RunLog {
 
     fn line_of(&mut self, line: u64, bytes: &[u8]) {
         self.has_lines = true;
+        self.line_bytes.take(line, bytes);
         let json = bytes.strip_prefix(MARKER);
         let is_plain = json.is_some_and(|json| self.plain(line, json).is_some());
         if !is_plain && std::str::from_utf8(bytes).is_err() {
