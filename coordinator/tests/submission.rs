@@ -13,7 +13,7 @@ use std::{
 };
 
 use regatta_config::known;
-use regatta_test_support::{published_results, synthetic_submission};
+use regatta_test_support::{published_results, synthetic_endpoints, synthetic_submission};
 use tempfile::TempDir;
 
 const SCENARIO: &str = "closed/Team/results/board/whisper/Offline";
@@ -95,7 +95,7 @@ fn a_tree_of_the_endpoints_harness_is_judged_in_its_round_alone() {
     let desk = Desk::new();
     let rounds = known::rounds().unwrap();
     let round = rounds.iter().find(|round| round.name == "v6.1").unwrap();
-    synthetic_submission::endpoints(&desk.at("endpoints"), round);
+    synthetic_endpoints::write(&desk.at("endpoints"), round);
     for official in ["", "--as-official"] {
         let (code, printed) = desk.answer(&format!("submission check endpoints --round v6.1 {official}"));
         assert_eq!(code, 0, "{printed}");

@@ -115,6 +115,14 @@ pub(crate) const ENDPOINTS: Rule = rule(
     "endpoints",
     "checker, documents of the endpoints harness since v6.1",
 );
+pub(crate) const ENDPOINTS_FIGURES: Rule = rule(
+    "endpoints-figures",
+    "mlcommons/endpoints, all figures of a run are of the same requests",
+);
+pub(crate) const ENDPOINTS_SETTINGS: Rule = rule(
+    "endpoints-settings",
+    "inference_rules.adoc and the reference's configuration of the benchmark",
+);
 pub(crate) const SETTINGS: Rule = rule(
     "settings",
     "LoadGen, test_settings_internal.cc and loadgen.cc: what settings and seeds determine",

@@ -30,7 +30,7 @@ use regatta_submission::{
     check::{Verdict, as_official, csv},
     tree::Tree,
 };
-use regatta_test_support::synthetic_submission;
+use regatta_test_support::{synthetic_endpoints, synthetic_submission};
 
 /// Returns our judgement in the form of the oracle's.
 fn ours(root: &Path, round: &Round, checker: &Checker) -> (Judged, String) {
@@ -94,7 +94,7 @@ fn originals(round: &Round) -> Vec<(String, Writer)> {
     if round.submission.endpoints.is_some() {
         list.push((
             "the endpoints harness".to_owned(),
-            Box::new(synthetic_submission::endpoints),
+            Box::new(synthetic_endpoints::write),
         ));
     }
     list
