@@ -15,6 +15,7 @@ mod official;
 mod place;
 mod plain_line;
 pub mod power;
+mod round_of_seeds;
 mod rules;
 mod run_log;
 mod strict;
@@ -23,6 +24,7 @@ pub use accuracy_text::last_figure;
 pub(crate) use accuracy_text::metric as accuracy_metric;
 pub use finding::{Finding, Rule, Severity};
 pub use official::{Note, Official, OfficialError, Row, Verdict, as_official, csv};
+pub use round_of_seeds::round_of_seeds;
 pub use strict::{Facts, Latency, Metric, Report, ResultRow, strict};
 
 use crate::parallel;
