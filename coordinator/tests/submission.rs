@@ -13,7 +13,7 @@ use std::{
 };
 
 use regatta_config::known;
-use regatta_test_support::{published_results, synthetic_submission};
+use regatta_test_support::{published_results, synthetic_endpoints, synthetic_submission, tree};
 use tempfile::TempDir;
 
 const SCENARIO: &str = "closed/Team/results/board/whisper/Offline";
@@ -95,13 +95,73 @@ fn a_tree_of_the_endpoints_harness_is_judged_in_its_round_alone() {
     let desk = Desk::new();
     let rounds = known::rounds().unwrap();
     let round = rounds.iter().find(|round| round.name == "v6.1").unwrap();
-    synthetic_submission::endpoints(&desk.at("endpoints"), round);
+    synthetic_endpoints::write(&desk.at("endpoints"), round);
     for official in ["", "--as-official"] {
         let (code, printed) = desk.answer(&format!("submission check endpoints --round v6.1 {official}"));
         assert_eq!(code, 0, "{printed}");
     }
     let (code, printed) = desk.answer("submission check endpoints --round v6.0 --format csv");
     assert_eq!(code, 1, "{printed}");
+}
+
+#[test]
+fn the_round_is_found_by_the_seeds_of_the_runs() {
+    let desk = Desk::new();
+    let (code, printed) = desk.answer("--quiet submission check tree");
+    assert_eq!(code, 0, "{printed}");
+    let (code, printed) = desk.answer("submission check tree --version v5.1 --format json");
+    assert_eq!(code, 1, "{printed}");
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let first = &document["findings"][0];
+    assert_eq!(
+        first["message"], "the runs have the seeds of v6.0, not of v5.1",
+        "{first}"
+    );
+    assert_eq!(first["mend"], "check the tree with --version v6.0");
+    let notice = desk.regatta("submission check tree").stderr;
+    assert_eq!(
+        String::from_utf8(notice).unwrap(),
+        "The rules of v6.0 apply: the runs have its seeds.\n"
+    );
+    // Runs of the endpoints harness have seeds, too.
+    let rounds = known::rounds().unwrap();
+    let round = rounds.iter().find(|round| round.name == "v6.1").unwrap();
+    synthetic_endpoints::write(&desk.at("endpoints"), round);
+    let (code, printed) = desk.answer("--quiet submission check endpoints");
+    assert_eq!(code, 0, "{printed}");
+    fs::create_dir_all(desk.at("empty/closed/Team/results")).unwrap();
+    let (code, printed) = desk.refusal("submission check empty");
+    assert_eq!(code, 2, "{printed}");
+    assert!(
+        printed.contains("no run has the seeds of a known round"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn one_submitter_is_checked_alone() {
+    let desk = Desk::new();
+    tree::copy(&desk.at("tree/closed/Team"), &desk.at("tree/closed/Other"));
+    fs::remove_file(
+        desk.at("tree")
+            .join(SCENARIO.replace("Team", "Other"))
+            .join("user.conf"),
+    )
+    .unwrap();
+    for official in ["", "--as-official"] {
+        let check = |submitter: &str| {
+            desk.answer(&format!(
+                "submission check tree --version v6.0 {submitter} {official}"
+            ))
+        };
+        assert_eq!(check("--submitter Team").0, 0);
+        let (code, printed) = check("--submitter Other");
+        assert_eq!(code, 1, "{printed}");
+        assert_eq!(check("").0, 1);
+    }
+    let (code, printed) = desk.refusal("submission check tree --version v6.0 --submitter Nobody");
+    assert_eq!(code, 2, "{printed}");
+    assert!(printed.contains("no submitter `Nobody`"), "{printed}");
 }
 
 #[test]

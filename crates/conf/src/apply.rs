@@ -7,6 +7,9 @@ use crate::TestSettings;
 
 const NS_PER_MS: u64 = 1_000_000;
 
+/// The keys of a round's seeds.
+const SEEDS: [&str; 3] = ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"];
+
 impl TestSettings {
     /// Applies the entries of `conf` for `model` and these settings' scenario. Call it for `mlperf.conf` first, then `user.conf`, then
     /// (within LoadGen) `audit.config`, which ignores `model`.
@@ -16,9 +19,13 @@ impl TestSettings {
     ///
     /// # Errors
     /// When a value for `model` cannot be what the user meant. Examples are a negative count, an integer above 2^64 - 1, `nan`, a flag
-    /// that is neither 0 nor 1, and an unknown mode. The official LoadGen reads such a value as a different one.
+    /// that is neither 0 nor 1, and an unknown mode. The official LoadGen reads such a value as a different one. Also when a user's conf is
+    /// an `mlperf.conf`.
     pub fn apply(&mut self, conf: &Conf, kind: ConfKind, model: &str) -> Result<Vec<ConfWarning>, ConfError> {
         conf.check(model)?;
+        if kind == ConfKind::User {
+            conf.refuse_seeds()?;
+        }
         let reader = Reader {
             conf,
             model: if kind == ConfKind::Audit { "*" } else { model },
@@ -253,6 +260,18 @@ impl Conf {
             }
         }
         Ok(())
+    }
+
+    /// Rejects a file with all seeds of a round, which was read as the wrong kind.
+    fn refuse_seeds(&self) -> Result<(), ConfError> {
+        let seeds = SEEDS.map(|key| self.find("*", "*", key));
+        match seeds {
+            [Some(seed), Some(_), Some(_)] => {
+                let problem = ConfProblem::NotUserConf(format!("*.*.{}", SEEDS[0]));
+                Err(self.error(seed, problem))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn error(&self, entry: &Entry, problem: ConfProblem) -> ConfError {

@@ -86,6 +86,11 @@ pub enum ConfProblem {
         /// How to fix it.
         hint: &'static str,
     },
+    /// A user's conf has all seeds of a round, so it is an `mlperf.conf`, of which LoadGen would ignore the seeds.
+    #[error(
+        "`{0}`: this file has a round's seeds, so it is an mlperf.conf, not a user.conf; hint: name the file with this system's settings"
+    )]
+    NotUserConf(String),
     /// `mode` is not 0 to 3.
     #[error(
         "mode must be 0 (SubmissionRun), 1 (AccuracyOnly), 2 (PerformanceOnly) or 3 (FindPeakPerformance), found {0}"

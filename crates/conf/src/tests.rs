@@ -63,6 +63,22 @@ fn seeds_are_read_from_mlperf_conf_only_with_a_warning() {
 }
 
 #[test]
+fn an_mlperf_conf_in_the_place_of_user_conf_is_refused() {
+    let text = "*.*.qsl_rng_seed = 1\n*.*.sample_index_rng_seed = 2\n*.*.schedule_rng_seed = 3\n*.Offline.target_qps = 9\n";
+    let conf = Conf::parse("mine.conf", text).unwrap();
+    let mut user = TestSettings::new(Scenario::Offline, Mode::PerformanceOnly);
+    let refused = user.apply(&conf, ConfKind::User, "x").unwrap_err().to_string();
+    assert!(
+        refused.starts_with("mine.conf, line 1: `*.*.qsl_rng_seed`: this file has a round's seeds"),
+        "{refused}"
+    );
+    // TEST05's audit.config may have them, too.
+    for kind in [ConfKind::Mlperf, ConfKind::Audit] {
+        user.apply(&conf, kind, "x").unwrap();
+    }
+}
+
+#[test]
 fn audit_config_sets_mode_and_sampling_for_the_wildcard_model() {
     let text = "# TEST01\n*.*.mode = 2\n*.*.accuracy_log_rng_seed = 720381539243781796\n\
                 *.*.accuracy_log_sampling_target = 4096\nresnet50.*.min_query_count = 7\n";

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub use benchmark::{AccuracyBound, BenchmarkRules, Scenarios, TokenLimits};
 pub use checker::{Checker, Engine, OfficialCheck, Trait};
 pub use conf::{RoundConf, render_conf_lines};
-pub use endpoints::{Endpoints, EndpointsField};
+pub use endpoints::{Endpoints, EndpointsField, PrescribedRun, ScoreCategory};
 pub use power::{DurationRule, OWN_PROGRAM_PREFIX, PowerRules, SIMULATION_MARK};
 use regatta_types::benchmark::Benchmark;
 use serde::{Deserialize, Serialize};

@@ -15,14 +15,14 @@ use regatta_submission::{
     check::{Verdict, as_official, csv, format, strict},
     tree::Tree,
 };
-use regatta_test_support::{round, synthetic_submission};
+use regatta_test_support::{round, synthetic_endpoints, synthetic_submission};
 
 const ROUNDS: [&str; 5] = ["v2.1", "v4.0", "v5.1", "v6.0", "v6.1"];
 
 /// Writes the round's submission, or with `odd` that of the endpoints harness if the round has one.
 fn write(root: &Path, round: &Round, odd: bool) {
     if odd && round.submission.endpoints.is_some() {
-        synthetic_submission::endpoints(root, round);
+        synthetic_endpoints::write(root, round);
     } else {
         synthetic_submission::write(root, round);
     }

@@ -11,7 +11,7 @@ use regatta_submission::{
     check::{as_official, format, strict},
     tree::Tree,
 };
-use regatta_test_support::{published_results, synthetic_submission};
+use regatta_test_support::{published_results, synthetic_endpoints, synthetic_submission};
 use serde_json::Value;
 
 /// Evaluates a page that is `width` pixels wide; `None` without a browser.
@@ -108,7 +108,7 @@ fn a_sound_submission_has_nothing_red_on_its_page() {
     let rounds = known::rounds().unwrap();
     let writers: [(&str, Writer); 2] = [
         ("v5.1", synthetic_submission::write),
-        ("v6.1", synthetic_submission::endpoints),
+        ("v6.1", synthetic_endpoints::write),
     ];
     for (name, write) in writers {
         let round = rounds.iter().find(|round| round.name == name).unwrap();

@@ -37,6 +37,7 @@ pub mod small_unet;
 pub mod small_yolo;
 pub mod staging;
 pub mod strace;
+pub mod synthetic_endpoints;
 pub mod synthetic_run;
 pub mod synthetic_submission;
 pub mod tree;

@@ -159,6 +159,7 @@ pub fn loadgen_logs(
     let mut run = SyntheticRun::new(Scenario::Offline, mode, round.seeds().unwrap(), library);
     run.number = number.into();
     run.sut = "tensorrt".to_owned();
+    run.loadgen_version = format!("{}.0 @ 0123456789", round.name.trim_start_matches('v'));
     run.settings.sample_concatenate_permutation = true;
     run.settings.use_token_latencies = true;
     let conf = Conf::parse("audit.config", audit_config).unwrap();

@@ -1,6 +1,6 @@
 //! Synthetic submissions that both checkers accept: one benchmark with its scenarios and compliance tests, in the layout of its round.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use regatta_conf::{Conf, ConfKind};
 use regatta_config::{
@@ -16,7 +16,7 @@ use crate::{
     tree::put,
 };
 
-const SYSTEM: &str = "board";
+pub(crate) const SYSTEM: &str = "board";
 /// The hash of an accuracy log without entries.
 const EMPTY_LOG: &str = "3fbbd4c6d76130399b0c79cdf41758669224a91e05b7b216953f0c9728750865";
 
@@ -49,7 +49,7 @@ pub fn category(root: &Path, round: &Round, name: &str, kind: &str) {
     }
 }
 
-fn describe(home: &Path, round: &Round, kind: &str) {
+pub(crate) fn describe(home: &Path, round: &Round, kind: &str) {
     let fields = round.submission.system_fields.iter();
     let mut system: serde_json::Map<_, _> = fields.map(|field| (field.clone(), json!("1"))).collect();
     for (field, value) in [
@@ -94,10 +94,11 @@ impl SyntheticResult<'_> {
         };
         put(&measurements.join(name), json!(fields).to_string());
         for name in &self.round.submission.measurement_files {
-            put(
-                &measurements.join(name),
-                "*.*.sample_concatenate_permutation = 1\n",
-            );
+            let text = match name.as_str() {
+                "mlperf.conf" => self.round.render_mlperf_conf(&BTreeMap::new()),
+                _ => "*.*.sample_concatenate_permutation = 1\n".to_owned(),
+            };
+            put(&measurements.join(name), text);
         }
         let accuracy = results.join("accuracy");
         self.run(&accuracy, Mode::AccuracyOnly, "");
@@ -238,6 +239,7 @@ impl SyntheticResult<'_> {
         };
         let library = LibraryCounts { total, performance };
         let mut run = SyntheticRun::new(self.scenario.run(), mode, seeds.unwrap(), library);
+        run.loadgen_version = format!("{}.0 @ 0123456789", self.round.name.trim_start_matches('v'));
         let settings = &mut run.settings;
         settings.min_query_count = match self.scenario.run() {
             Scenario::Offline => rules.offline_samples_per_query.unwrap_or(1),
@@ -306,54 +308,4 @@ impl SyntheticResult<'_> {
         }
         text
     }
-}
-
-/// Writes a submission of the agentic benchmark below `root`, in the layout of the endpoints harness.
-pub fn endpoints(root: &Path, round: &Round) {
-    const BENCHMARK: &str = "qwen3.6-27b";
-    let home = root.join("closed/Team");
-    describe(&home, round, "edge");
-    put(&home.join("src/README.md"), "Elsewhere.\n");
-    let scenario = home
-        .join("results")
-        .join(SYSTEM)
-        .join(BENCHMARK)
-        .join("SingleStream");
-    let fields = round.submission.measurement_fields.iter();
-    let fields: serde_json::Map<_, _> = fields.map(|field| (field.clone(), json!("int4"))).collect();
-    put(&scenario.join("measurements.json"), json!(fields).to_string());
-    put(&scenario.join("README.md"), "How it was run.\n");
-    let seeds = round.seeds().unwrap();
-    let config = format!(
-        "name: \"edge-agentic\"\nversion: \"1.0\"\ntype: \"online\" # one conversation at a time\nmodel_params:\n  \
-         streaming: 'on'\nsettings:\n  runtime:\n    min_duration_ms: 600000\n    dataloader_random_seed: {}\n    \
-         scheduler_random_seed: {}\n  load_pattern:\n    type: agentic_inference\n    target_concurrency: 1\n",
-        seeds.sample_index, seeds.schedule
-    );
-    put(&scenario.join("config.yaml"), &config);
-    let percentiles = json!({ "50.0": 4.1e9, "90.0": 9.5e9, "95.0": 1.2e10, "99.0": 2.5e10, "99.9": null });
-    let latency = json!({
-        "total": 3_000_000_000_000_u64, "min": 400_000_000, "max": 31_000_000_000_u64, "avg": 5_123_456_789.5,
-        "percentiles": { "99.0": 2.4e10 }, "early_stopping_percentiles": percentiles,
-    });
-    let summary = json!({
-        "version": "0.1.0", "git_sha": "ea332753", "n_samples_issued": 600, "n_samples_completed": 600,
-        "n_samples_failed": 0, "duration_ns": 3_100_000_000_000_u64, "state": "complete", "complete": true,
-        "qps": 0.1935, "tps": 30.5, "latency": latency, "output_sequence_lengths": { "avg": 157.5 },
-    });
-    put(
-        &scenario.join("performance/result_summary.json"),
-        summary.to_string(),
-    );
-    let accuracy = json!({
-        "average_accuracy": 0.8571,
-        "accuracy_scores": [{
-            "dataset_name": "bfcl_v4::function_calling", "score": 0.8571, "unit_samples": 995, "num_repeats": 1,
-            "total_samples": 995, "complete": true, "dataset_type": "accuracy",
-        }],
-    });
-    put(
-        &scenario.join("accuracy/accuracy_results.json"),
-        accuracy.to_string(),
-    );
 }

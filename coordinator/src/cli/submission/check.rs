@@ -1,11 +1,12 @@
 //! `regatta submission check`: whether a tree can be submitted, by the rules or as an official checker judges it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
-use regatta_config::round::Round;
+use regatta_config::{catalogue::RoundCatalogue, round::Round};
 use regatta_submission::{
     check::{self, Official, Verdict, format},
+    pack::DIVISIONS,
     tree::Tree,
 };
 use regatta_text::escape_json;
@@ -13,7 +14,7 @@ use regatta_text::escape_json;
 use super::{
     super::{
         Context,
-        context::{Format, print, say},
+        context::{Format, print, say, tell},
     },
     inputs::{expect_tree, rounds},
 };
@@ -29,9 +30,12 @@ pub(crate) struct Args {
     /// The same without a flag
     #[arg(value_name = "TREE")]
     tree: Option<PathBuf>,
-    /// The round whose rules apply
+    /// The round whose rules apply [default: the round whose seeds the runs have]
     #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
-    round: String,
+    round: Option<String>,
+    /// Check one submitter alone: the name of its directory [default: all]
+    #[arg(long, value_name = "NAME")]
+    submitter: Option<String>,
     /// Judge as the round's official checker does, with its gaps; of this tag or commit, or the one used for the round
     #[arg(long, value_name = "REVISION", num_args = 0..=1, require_equals = true)]
     as_official: Option<Option<String>>,
@@ -43,13 +47,13 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let rounds = rounds(context)?;
-    let round = rounds.named(Some(&args.round)).map_err(Failure::usage)?;
     let root = args.input.as_deref().or(args.tree.as_deref());
     let root = root.ok_or_else(|| Failure::misuse("name the submission's root with --input"))?;
     expect_tree(root)?;
-    let tree = Tree::scan(root)?;
+    let tree = scan(root, args.submitter.as_deref())?;
+    let round = round_of(args.round.as_deref(), root, &tree, &rounds)?;
     let (passes, report) = match &args.as_official {
-        None => strict(&tree, round, args.format)?,
+        None => strict(&tree, round, &rounds, args.format)?,
         Some(revision) => {
             let official = check::as_official(&tree, round, revision.as_deref()).map_err(Failure::usage)?;
             let passes = official.verdict == Verdict::Accept;
@@ -66,8 +70,54 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     Ok(if passes { exit::OK } else { exit::NO })
 }
 
-fn strict(tree: &Tree, round: &Round, format: Format) -> Result<(bool, String), Failure> {
-    let report = check::strict(tree, round);
+/// Reads the tree, or one submitter's part of it.
+fn scan(root: &Path, submitter: Option<&str>) -> Result<Tree, Failure> {
+    let tree = Tree::scan(root)?;
+    let Some(submitter) = submitter else {
+        return Ok(tree);
+    };
+    let is_there = DIVISIONS
+        .iter()
+        .any(|division| tree.is_directory(&format!("{division}/{submitter}")));
+    if !is_there {
+        let sentence = format!("{} has no submitter `{submitter}`", root.display());
+        return Err(Failure::misuse(sentence).hint("name a directory in closed/, open/ or network/"));
+    }
+    Ok(tree.only_submitter(submitter, &DIVISIONS))
+}
+
+/// Returns the named round, or the one whose seeds the runs have.
+fn round_of<'a>(
+    name: Option<&str>,
+    root: &Path,
+    tree: &Tree,
+    rounds: &'a RoundCatalogue,
+) -> Result<&'a Round, Failure> {
+    if name.is_some() {
+        return rounds.named(name).map_err(Failure::usage);
+    }
+    let all = rounds.all().map_err(Failure::usage)?;
+    let round = check::round_of_seeds(tree, &all).ok_or_else(|| {
+        let sentence = format!("{}: no run has the seeds of a known round", root.display());
+        Failure::misuse(sentence).hint("name the round with --version vX.Y")
+    })?;
+    tell(&format!(
+        "The rules of {} apply: the runs have its seeds.",
+        round.name
+    ));
+    Ok(round)
+}
+
+fn strict(
+    tree: &Tree,
+    round: &Round,
+    rounds: &RoundCatalogue,
+    format: Format,
+) -> Result<(bool, String), Failure> {
+    let mut report = check::strict(tree, round);
+    if report.has_other_seeds() {
+        report.report_round_of_seeds(tree, round, &rounds.all().map_err(Failure::usage)?);
+    }
     let text = match format {
         Format::Text => format::strict_text(&report),
         Format::Json => format::strict_json(&report)?,

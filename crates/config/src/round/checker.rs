@@ -131,6 +131,8 @@ pub enum Trait {
     ComplianceDirectoryButGptj,
     /// Looks for the files and verdicts of compliance tests only, and accepts results without them.
     ComplianceLogged,
+    /// The CSV has the number of accelerators without quotes.
+    BareAcceleratorCount,
     /// The CSV spells a column `compilance`.
     MisspeltCompliance,
     /// Looks for equal issue in the conf files beside the measurements.

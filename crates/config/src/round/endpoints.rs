@@ -26,8 +26,41 @@ pub struct Endpoints {
     pub mean_output_tokens: BTreeMap<String, (f64, f64)>,
     /// The score that the rules require of a benchmark, in percent, when the checker does not compare it.
     pub scores: BTreeMap<String, AccuracyBound>,
+    /// The runs that the rules prescribe in full, by benchmark.
+    #[serde(default)]
+    pub prescribed: BTreeMap<String, PrescribedRun>,
     /// Keys of a detail log, and the positions of their values.
     pub fields: BTreeMap<String, EndpointsField>,
+}
+
+/// A run whose data sets and settings the rules prescribe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrescribedRun {
+    /// The number of requests of the performance run.
+    pub requests: u64,
+    /// The number of the performance run's responses that are scored.
+    pub scored_responses: u64,
+    /// The bound of the mean of the categories' scores, in percent.
+    pub normalized: AccuracyBound,
+    /// The categories of the accuracy data set.
+    pub categories: BTreeMap<String, ScoreCategory>,
+    /// The part of `config.yaml` that submitters do not choose. Lists have the same length there; other tables may have more keys.
+    pub config: toml::Table,
+    /// Paths in `config.yaml` that must have no value. Paths have dots between names; elements of lists have their index.
+    #[serde(default)]
+    pub unset: Vec<String>,
+}
+
+/// A category of an accuracy data set. Its score is the mean of its groups' scores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScoreCategory {
+    /// The number of samples of each subset, by group. A group's score is the mean of its subsets' scores.
+    pub groups: Vec<BTreeMap<String, u64>>,
+    /// Whether subsets are weighted by their samples.
+    #[serde(default)]
+    pub weighted: bool,
 }
 
 /// The positions of a value; the first one that exists applies. Paths have dots between names.

@@ -47,6 +47,11 @@ pub(crate) const FILE_SET: Rule = rule(
 );
 pub(crate) const LOG: Rule = rule("log", "LoadGen writes one JSON record per line");
 pub(crate) const LOADGEN_ERRORS: Rule = rule("loadgen-errors", "checker, no errors in the detail log");
+pub(crate) const LOADGEN: Rule = rule("loadgen", "inference_rules.adoc, LoadGen is used unmodified");
+pub(crate) const CONFS: Rule = rule(
+    "conf-files",
+    "submission_rules.adoc, mlperf.conf and user.conf of each result",
+);
 pub(crate) const VALID: Rule = rule("valid", "inference_rules.adoc, results are valid runs");
 pub(crate) const MODE: Rule = rule("mode", "inference_rules.adoc, LoadGen modes");
 pub(crate) const SEEDS: Rule = rule(
@@ -109,6 +114,14 @@ pub(crate) const POWER_SESSION: Rule = rule("power-session", "power_checker.py o
 pub(crate) const ENDPOINTS: Rule = rule(
     "endpoints",
     "checker, documents of the endpoints harness since v6.1",
+);
+pub(crate) const ENDPOINTS_FIGURES: Rule = rule(
+    "endpoints-figures",
+    "mlcommons/endpoints, all figures of a run are of the same requests",
+);
+pub(crate) const ENDPOINTS_SETTINGS: Rule = rule(
+    "endpoints-settings",
+    "inference_rules.adoc and the reference's configuration of the benchmark",
 );
 pub(crate) const SETTINGS: Rule = rule(
     "settings",

@@ -12,6 +12,7 @@ use regatta_mllog::read::{DetailReader, Quirk, Value};
 use super::{
     first_values::{FirstValues, Origin},
     hashed::Hashed,
+    line_bytes::LineBytes,
     lines::Lines,
     log_line::{Record, Scalar},
     plain_line,
@@ -76,6 +77,8 @@ pub(crate) struct RunLog {
     pub(crate) repeats: Vec<Repeat>,
     /// The first set of samples that was loaded.
     pub(crate) loaded_set: Option<ListEnds>,
+    /// Bytes that LoadGen does not write.
+    pub(crate) line_bytes: LineBytes,
     /// Whether the file has any lines.
     has_lines: bool,
     /// Whether the first line is a record.
@@ -145,6 +148,7 @@ impl RunLog {
 
     fn line_of(&mut self, line: u64, bytes: &[u8]) {
         self.has_lines = true;
+        self.line_bytes.take(line, bytes);
         let json = bytes.strip_prefix(MARKER);
         if bytes.len() > MAX_KEPT && json.is_some_and(|json| !is_list(json)) {
             return self.unread(line, format!("the record is longer than {} KiB", MAX_KEPT >> 10));

@@ -240,7 +240,12 @@ impl Submitter<'_> {
         };
         let lower = format!("{stem}{}", rule.to);
         let results = format!("{}/results/{system}", self.home);
-        if !submission.benchmarks.contains_key(&lower) || self.is_there(&format!("{results}/{lower}")) {
+        if self.is_there(&format!("{results}/{lower}")) {
+            return Ok(());
+        }
+        if !submission.benchmarks.contains_key(&lower) {
+            let why = format!("{} has no {lower}", self.round.name);
+            report.left.push((format!("{results}/{model}"), why));
             return Ok(());
         }
         for part in self.parts() {

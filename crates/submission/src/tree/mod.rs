@@ -47,6 +47,53 @@ impl Tree {
         })
     }
 
+    /// Removes all submitters but one, as if they were not in the tree. `divisions` are the directories that hold submitters.
+    #[must_use]
+    pub fn only_submitter(self, submitter: &str, divisions: &[&str]) -> Self {
+        let is_other = |path: &str| {
+            let mut parts = path.split('/');
+            let division = parts.next().is_some_and(|division| divisions.contains(&division));
+            division && parts.next().is_some_and(|name| name != submitter)
+        };
+        // Files beside the submitters remain.
+        let removed: Vec<_> = self
+            .nodes
+            .iter()
+            .filter(|node| {
+                node.kind == Kind::Directory && is_other(&node.path) && node.path.matches('/').count() == 1
+            })
+            .map(|node| (node.path.clone(), node.below + 1))
+            .collect();
+        let below = |path: &str, home: &str| {
+            path == home || path.strip_prefix(home).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let is_removed = |path: &str| removed.iter().any(|(home, _)| below(path, home));
+        let mut nodes: Vec<_> = self
+            .nodes
+            .into_iter()
+            .filter(|node| !is_removed(&node.path))
+            .collect();
+        for node in &mut nodes {
+            let gone = removed.iter().filter(|(home, _)| {
+                node.path.is_empty()
+                    || home
+                        .split_once('/')
+                        .is_some_and(|(division, _)| division == node.path)
+            });
+            node.below -= gone.map(|(_, count)| count).sum::<usize>();
+        }
+        Self {
+            index: Index::of(&nodes),
+            nodes,
+            faults: self
+                .faults
+                .into_iter()
+                .filter(|(path, _)| !is_removed(path))
+                .collect(),
+            ..self
+        }
+    }
+
     /// Returns the root directory.
     #[must_use]
     pub fn root(&self) -> &Path {

@@ -12,32 +12,29 @@ use regatta_submission::{
 };
 use regatta_test_support::{edit, published_results, round as named, tree};
 
+use super::{resnet, statements::STATEMENTS};
+
 /// A forgery: its tree, the edit, and where the strict check finds it.
-struct Forgery {
-    name: &'static str,
-    tree: &'static str,
-    edit: fn(&Path),
-    rule: &'static str,
-    severity: Severity,
+pub(super) struct Forgery {
+    pub(super) name: &'static str,
+    pub(super) tree: &'static str,
+    pub(super) edit: fn(&Path),
+    pub(super) rule: &'static str,
+    pub(super) severity: Severity,
     /// How the finding's path ends.
-    file: &'static str,
+    pub(super) file: &'static str,
     /// Words of its message.
-    says: &'static str,
+    pub(super) says: &'static str,
     /// Whether it names a line.
-    line: bool,
+    pub(super) line: bool,
 }
 
 const NEW: &str = "v6.0/closed/HPE";
 const POWER: &str = "v2.1/closed/Krai";
-const DETAIL: &str = "performance/run_1/mlperf_log_detail.txt";
-const SUMMARY: &str = "performance/run_1/mlperf_log_summary.txt";
+pub(super) const DETAIL: &str = "performance/run_1/mlperf_log_detail.txt";
+pub(super) const SUMMARY: &str = "performance/run_1/mlperf_log_summary.txt";
 const RUN: &str =
     "results/HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/MultiStream/performance";
-
-fn resnet(home: &Path, path: &str) -> PathBuf {
-    let system = "HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT";
-    home.join("results").join(system).join("resnet").join(path)
-}
 
 /// Returns the directory of another division beside a submitter's.
 fn division(home: &Path, name: &str) -> PathBuf {
@@ -49,7 +46,7 @@ fn measured(home: &Path, path: &str) -> PathBuf {
         .join(path)
 }
 
-fn text(path: &Path, from: &str, to: &str) {
+pub(super) fn text(path: &Path, from: &str, to: &str) {
     let before = fs::read_to_string(path).unwrap();
     assert!(before.contains(from), "{from} is in {}", path.display());
     fs::write(path, before.replace(from, to)).unwrap();
@@ -80,7 +77,7 @@ fn test_from_result(home: &Path, test: &str) {
     fs::write(verdict, forged).unwrap();
 }
 
-const fn forgery(
+pub(super) const fn forgery(
     name: &'static str,
     edit: fn(&Path),
     (rule, file): (&'static str, &'static str),
@@ -311,7 +308,8 @@ fn each_is_found(tree: &str) {
     let (round, below) = tree.split_once('/').unwrap();
     let Some(clean) = published(tree) else { return };
     let before = findings(clean.path(), round);
-    for forgery in FORGERIES.iter().filter(|forgery| forgery.tree == tree) {
+    let all = FORGERIES.iter().chain(&STATEMENTS);
+    for forgery in all.filter(|forgery| forgery.tree == tree) {
         let copy = published(tree).unwrap();
         (forgery.edit)(&copy.path().join(below));
         let new: Vec<_> = findings(copy.path(), round)
@@ -333,6 +331,11 @@ fn each_is_found(tree: &str) {
 #[test]
 fn every_forgery_is_found_with_its_place_and_a_fix() {
     each_is_found(NEW);
+}
+
+#[test]
+fn forgeries_in_the_classic_layout_are_found() {
+    each_is_found("v5.1/closed/HPE");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod forgeries;
 mod own_run;
+mod statements;
 
 use std::{fs, path::Path};
 

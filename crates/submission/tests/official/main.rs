@@ -28,13 +28,17 @@ use regatta_config::{
 };
 use regatta_submission::{
     check::{Verdict, as_official, csv},
+    pack::DIVISIONS,
     tree::Tree,
 };
-use regatta_test_support::synthetic_submission;
+use regatta_test_support::{edit, synthetic_endpoints, synthetic_submission, tree};
 
 /// Returns our judgement in the form of the oracle's.
-fn ours(root: &Path, round: &Round, checker: &Checker) -> (Judged, String) {
-    let tree = Tree::scan(root).unwrap();
+fn ours(root: &Path, round: &Round, checker: &Checker, submitter: Option<&str>) -> (Judged, String) {
+    let mut tree = Tree::scan(root).unwrap();
+    if let Some(submitter) = submitter {
+        tree = tree.only_submitter(submitter, &DIVISIONS);
+    }
     let official = as_official(&tree, round, Some(&checker.revision)).unwrap();
     let text = csv(checker, &round.name, &official.rows);
     let rows = match official.verdict {
@@ -53,14 +57,19 @@ fn ours(root: &Path, round: &Round, checker: &Checker) -> (Judged, String) {
     )
 }
 
-fn compare(
+fn compare(oracle: &Oracle, root: &Path, what: &str, both: (&Round, &Checker)) -> Result<(), String> {
+    compare_submitter(oracle, root, what, both, None)
+}
+
+fn compare_submitter(
     oracle: &Oracle,
     root: &Path,
     what: &str,
     (round, checker): (&Round, &Checker),
+    submitter: Option<&str>,
 ) -> Result<(), String> {
-    let (theirs, log) = oracle.judge(root, &round.name);
-    let (ours, notes) = ours(root, round, checker);
+    let (theirs, log) = oracle.judge(root, &round.name, submitter);
+    let (ours, notes) = ours(root, round, checker, submitter);
     if ours == theirs {
         return Ok(());
     }
@@ -94,7 +103,7 @@ fn originals(round: &Round) -> Vec<(String, Writer)> {
     if round.submission.endpoints.is_some() {
         list.push((
             "the endpoints harness".to_owned(),
-            Box::new(synthetic_submission::endpoints),
+            Box::new(synthetic_endpoints::write),
         ));
     }
     list
@@ -149,5 +158,37 @@ fn both_say_the_same() {
         }
     }
     println!("{judged} submissions judged by both");
+    assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// Writes a tree of two submitters: `Team` in order, and `Other` with a wrong description and a file that no checker accepts.
+fn two_submitters(root: &Path, round: &Round) {
+    synthetic_submission::write(root, round);
+    let other = root.join("closed/Other");
+    tree::copy(&root.join("closed/Team"), &other);
+    edit::json_text(&other.join("systems/board.json"), "submitter", "Other");
+    edit::json_text(&other.join("systems/board.json"), "status", "sold");
+    tree::put(&other.join("with space.txt"), "x");
+}
+
+#[test]
+fn one_submitter_is_judged_as_by_the_official_option() {
+    let mut wrong = Vec::new();
+    for round in known::rounds().unwrap() {
+        for checker in &round.submission.checkers {
+            let Some(oracle) = Oracle::find(&checker.revision) else {
+                continue;
+            };
+            let mut known = round.clone();
+            known.submission = round.submission.as_known_to(checker).unwrap().into_owned();
+            let root = tempfile::tempdir().unwrap();
+            two_submitters(root.path(), &known);
+            for submitter in ["Team", "Other", "Nobody"] {
+                let both = (&round, checker);
+                let compared = compare_submitter(&oracle, root.path(), submitter, both, Some(submitter));
+                wrong.extend(compared.err());
+            }
+        }
+    }
     assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n\n"));
 }

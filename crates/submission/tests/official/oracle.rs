@@ -53,7 +53,7 @@ impl Oracle {
     }
 
     /// Returns its judgement of the submission, and its log.
-    pub(crate) fn judge(&self, root: &Path, round: &str) -> (Judged, String) {
+    pub(crate) fn judge(&self, root: &Path, round: &str, submitter: Option<&str>) -> (Judged, String) {
         let python = env::var_os("REGATTA_PYTHON").unwrap_or_else(|| "python3".into());
         let output = tempfile::tempdir().unwrap();
         let csv = output.path().join("summary.csv");
@@ -75,6 +75,9 @@ impl Oracle {
             .args(["--version", round])
             .arg("--csv")
             .arg(&csv);
+        if let Some(submitter) = submitter {
+            command.args(["--submitter", submitter]);
+        }
         let done = command.output().unwrap();
         let log = String::from_utf8_lossy(&done.stderr).into_owned();
         let verdict = if log.contains("SUMMARY: submission looks OK") {

@@ -168,6 +168,42 @@ fn the_stricter_variant_stands_for_the_other_with_its_inferred_results() {
 }
 
 #[test]
+fn a_variant_that_the_round_has_dropped_is_neither_inferred_nor_fatal() {
+    let round = round("v6.1");
+    let models: [(&str, &[&str]); 2] = [("llama2-70b-99.9", &["Offline"]), ("llama2-70b-99", &["Offline"])];
+    let dir = tree(&round, "datacenter", &models[..1]);
+    let report = run(&dir, &round).unwrap();
+    assert_eq!(report.inferred, []);
+    let dropped = (
+        "closed/ACME/results/board/llama2-70b-99.9".to_owned(),
+        "v6.1 has no llama2-70b-99".to_owned(),
+    );
+    assert!(report.left.contains(&dropped), "{report:?}");
+    assert_eq!(files(&dir.path().join("tree")), files(&dir.path().join("new")));
+    // The tree that the official preprocessing makes of it has the dropped variant: the official checker ends there.
+    let dir = tree(&round, "datacenter", &models);
+    let report = run(&dir, &round).unwrap();
+    assert_eq!(report.inferred, []);
+    let preprocessed = Tree::scan(&dir.path().join("tree")).unwrap();
+    let official = check::as_official(&preprocessed, &round, None).unwrap();
+    assert!(
+        matches!(official.verdict, check::Verdict::Crash(_)),
+        "{:?}",
+        official.verdict
+    );
+    let strict = check::strict(&preprocessed, &round);
+    let named = strict
+        .findings
+        .iter()
+        .find(|finding| finding.rule.starts_with("benchmark: "))
+        .unwrap();
+    assert!(
+        named.path.ends_with("llama2-70b-99") && named.fix.contains("llama2-70b-99.9"),
+        "{named:?}"
+    );
+}
+
+#[test]
 fn results_that_may_not_be_inferred_are_named() {
     let round = round("v6.1");
     let reason = |kind: &str, model: &str, scenarios: &[&str], change: &dyn Fn(&Path)| {

@@ -56,7 +56,7 @@ fn stamp(ms: u64) -> String {
 }
 
 fn head(run: &SyntheticRun, figures: &Figures, log: &mut Log) {
-    log.put("loadgen_version", json!("6.0.17 @ 0123456789"));
+    log.put("loadgen_version", json!(run.loadgen_version));
     for key in [
         "build_date_local",
         "build_date_utc",

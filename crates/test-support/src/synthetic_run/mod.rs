@@ -26,6 +26,8 @@ pub struct SyntheticRun {
     pub settings: TestSettings,
     /// The samples of the query sample library.
     pub library: LibraryCounts,
+    /// LoadGen's version and revision.
+    pub loadgen_version: String,
     /// The name of the system under test.
     pub sut: String,
     /// The run's number. Runs with different numbers start in different seconds and have different durations.
@@ -57,6 +59,7 @@ impl SyntheticRun {
         Self {
             settings,
             library,
+            loadgen_version: "6.0.17 @ 0123456789".to_owned(),
             sut: "board".to_owned(),
             number: 0,
             latency_ns: 10_000_000,

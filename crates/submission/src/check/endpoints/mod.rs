@@ -2,11 +2,15 @@
 //!
 //! It follows `parsers/endpoints_parser.py` of the official checker. The checks interpret the values.
 
+mod parsed;
+mod repeated_key;
 mod yaml;
 
 use regatta_config::round::{Endpoints as Rules, EndpointsField};
 use regatta_mllog::read::Value as LogValue;
 use serde_json::{Map, Value};
+
+use parsed::Parsed;
 
 use super::run_log::RunLog;
 use crate::tree::Tree;
@@ -24,6 +28,15 @@ pub(crate) struct Document {
     pub(crate) value: Value,
     /// The reason why the document cannot be read.
     pub(crate) fault: Option<String>,
+    /// The message about a key that is given twice. The value is the last one, as for the official parser.
+    pub(crate) repeated: Option<String>,
+}
+
+impl Document {
+    /// Reads a JSON document.
+    pub(crate) fn json(tree: &Tree, path: &str) -> Self {
+        document(tree, path, json)
+    }
 }
 
 /// The documents of a scenario.
@@ -52,18 +65,15 @@ impl Documents {
         let config = CONFIGS.map(|name| format!("{directory}/{name}"));
         let config = config.iter().find(|path| tree.exists(path)).unwrap_or(&config[0]);
         Self {
-            summary: document(
-                tree,
-                &format!("{directory}/performance/result_summary.json"),
-                json,
-            ),
-            accuracy: document(tree, &format!("{directory}/accuracy/accuracy_results.json"), json),
+            summary: Document::json(tree, &format!("{directory}/performance/result_summary.json")),
+            accuracy: Document::json(tree, &format!("{directory}/accuracy/accuracy_results.json")),
             config: document(tree, config, |bytes| {
                 let text = std::str::from_utf8(bytes).map_err(|_| "is no UTF-8 text".to_owned())?;
-                match yaml::read(text)? {
-                    Value::Null => Ok(Value::Object(Map::new())),
-                    value => Ok(value),
+                let mut parsed = yaml::read(text)?;
+                if parsed.value.is_null() {
+                    parsed.value = Value::Object(Map::new());
                 }
+                Ok(parsed)
             }),
         }
     }
@@ -112,23 +122,32 @@ impl Documents {
 
 type Values = std::collections::BTreeMap<String, LogValue>;
 
-fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Value, String>) -> Document {
+fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Parsed, String>) -> Document {
     let read = tree
         .read(path, LONGEST)
         .map_err(|error| format!("cannot be read: {error}"));
-    let (value, fault) = match read.and_then(|bytes| parse(&bytes)) {
-        Ok(value) => (value, None),
-        Err(fault) => (Value::Object(Map::new()), Some(fault)),
+    let (parsed, fault) = match read.and_then(|bytes| parse(&bytes)) {
+        Ok(parsed) => (Some(parsed), None),
+        Err(fault) => (None, Some(fault)),
     };
+    let parsed = parsed.unwrap_or_else(|| Parsed {
+        value: Value::Object(Map::new()),
+        repeated: None,
+    });
     Document {
         path: path.to_owned(),
-        value,
+        value: parsed.value,
         fault,
+        repeated: parsed.repeated,
     }
 }
 
-fn json(bytes: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(bytes).map_err(|error| format!("is no JSON: {error}"))
+fn json(bytes: &[u8]) -> Result<Parsed, String> {
+    let value = serde_json::from_slice(bytes).map_err(|error| format!("is no JSON: {error}"))?;
+    Ok(Parsed {
+        value,
+        repeated: repeated_key::find(bytes),
+    })
 }
 
 fn find<'a>(field: &EndpointsField, results: &'a Value, config: &'a Value) -> Option<&'a Value> {

@@ -11,6 +11,8 @@ use yaml_rust2::{
     scanner::TScalarStyle,
 };
 
+use super::parsed::Parsed;
+
 /// The greatest nesting depth that is read.
 const DEEPEST: usize = 64;
 /// The greatest number of nodes that are read, including the expansion of aliases.
@@ -19,17 +21,20 @@ const MOST_NODES: usize = 1 << 18;
 const CORE_TAG: &str = "tag:yaml.org,2002:";
 
 /// Reads the single document of `text`. The error has the reason and the line.
-pub(super) fn read(text: &str) -> Result<Value, String> {
+pub(super) fn read(text: &str) -> Result<Parsed, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser::new_from_str(text);
     let mut document = Builder::default();
     loop {
         let (event, mark) = parser.next_token().map_err(|error| error.to_string())?;
         if event == Event::StreamEnd {
-            return Ok(document.root.unwrap_or(Value::Null));
+            return Ok(Parsed {
+                value: document.root.unwrap_or(Value::Null),
+                repeated: document.repeated,
+            });
         }
         document
-            .take(event)
+            .take(event, mark.line())
             .map_err(|error| format!("{error} at line {}", mark.line()))?;
     }
 }
@@ -52,14 +57,16 @@ struct Builder {
     anchors: HashMap<usize, Value>,
     root: Option<Value>,
     nodes: usize,
+    /// The message about the first key that a map has twice.
+    repeated: Option<String>,
 }
 
 impl Builder {
-    fn take(&mut self, event: Event) -> Result<(), &'static str> {
+    fn take(&mut self, event: Event, line: usize) -> Result<(), &'static str> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let value = scalar(text, style, tag.as_ref())?;
-                self.finished(anchor, value)
+                self.finished(anchor, value, line)
             }
             Event::SequenceStart(anchor, tag) => {
                 known(tag.as_ref())?;
@@ -70,15 +77,15 @@ impl Builder {
                 self.begin(Open::Map(anchor, Map::new(), None))
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open::List(anchor, list)) => self.finished(anchor, Value::Array(list)),
-                Some(Open::Map(anchor, map, _)) => self.finished(anchor, Value::Object(map)),
+                Some(Open::List(anchor, list)) => self.finished(anchor, Value::Array(list), line),
+                Some(Open::Map(anchor, map, _)) => self.finished(anchor, Value::Object(map), line),
                 None => Err("an end without a beginning"),
             },
             Event::Alias(anchor) => {
                 let value = self.anchors.get(&anchor).cloned();
                 let value = value.ok_or("an alias of what is not complete")?;
                 self.nodes += size(&value);
-                self.finished(0, value)
+                self.finished(0, value, line)
             }
             Event::DocumentStart if self.root.is_some() => Err("a second document"),
             _ => Ok(()),
@@ -93,7 +100,7 @@ impl Builder {
         Ok(())
     }
 
-    fn finished(&mut self, anchor: usize, value: Value) -> Result<(), &'static str> {
+    fn finished(&mut self, anchor: usize, value: Value, line: usize) -> Result<(), &'static str> {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
             return Err("more nodes than any configuration needs");
@@ -109,6 +116,10 @@ impl Builder {
                 (None, Value::String(text)) => *key = Some(Key::Text(text)),
                 (None, _) => *key = Some(Key::Other),
                 (Some(Key::Text(text)), value) => {
+                    if map.contains_key(&text) {
+                        let message = format!("the key `{text}` is given twice, again at line {line}");
+                        self.repeated.get_or_insert(message);
+                    }
                     map.insert(text, value);
                 }
                 (Some(Key::Other), _) => {}
@@ -225,7 +236,19 @@ mod tests {
             "a": 16_159_082_839_903_944_936_u64, "b": 31, "c": 15, "d": true, "e": "1e5", "f": 1500.0, "g": null, "h": "12",
             "i": -3, "j": "nO", "k": 0.5, "l": 1000, "m": "2026-08-20", "n": 0, "50.0": "y",
         });
-        assert_eq!(read(text).unwrap(), expected);
+        let parsed = read(text).unwrap();
+        assert_eq!((parsed.value, parsed.repeated), (expected, None));
+    }
+
+    #[test]
+    fn a_repeated_key_is_named_with_its_line() {
+        let parsed = read("a: 1\nb: {c: 2}\na: 3\n").unwrap();
+        assert_eq!(parsed.value, json!({ "a": 3, "b": { "c": 2 } }));
+        let repeated = parsed.repeated.unwrap();
+        assert!(
+            repeated.contains("`a` is given twice, again at line 3"),
+            "{repeated}"
+        );
     }
 
     #[test]
@@ -241,9 +264,14 @@ mod tests {
             })
             .collect();
         let bomb = format!("a0: &a0 [x, x, x]\n{}\n", lines.join("\n"));
-        assert!(read(&bomb).unwrap_err().contains("more nodes"));
+        assert!(read(&bomb).err().unwrap().contains("more nodes"));
         assert!(read("a: !python/object:os.system x\n").is_err());
-        assert!(read("a: 1\n---\nb: 2\n").unwrap_err().contains("second document"));
+        assert!(
+            read("a: 1\n---\nb: 2\n")
+                .err()
+                .unwrap()
+                .contains("second document")
+        );
         assert!(read("a: &x [*x]\n").is_err());
         assert!(read("a: [1\nb: }").is_err());
     }

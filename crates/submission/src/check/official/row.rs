@@ -73,7 +73,8 @@ pub fn csv(checker: &Checker, version: &str, rows: &[Row]) -> String {
         for (index, column) in columns.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
             let value = row.field(column, checker, version);
-            let quoted = checker.engine == Engine::Package || MONOLITH_QUOTED.contains(column);
+            let bare = *column == "accelerators_per_node" && checker.has(Trait::BareAcceleratorCount);
+            let quoted = checker.engine == Engine::Package || (MONOLITH_QUOTED.contains(column) && !bare);
             // The official checkers do not escape quotes.
             let quote = if quoted { "\"" } else { "" };
             // Writing to a String cannot fail.

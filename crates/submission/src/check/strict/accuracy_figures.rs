@@ -49,6 +49,7 @@ pub(super) fn check(case: &Case<'_>, text: &Text<'_>, library: Option<u64>, find
     for (line, written) in text.numbered() {
         top1(text, (line, written), findings);
         sums(text, (line, written), findings);
+        found_results(text, (line, written), expected, findings);
         let samples = counted(written).map(|(_, _, total)| total as f64);
         let samples = samples
             .or_else(|| named(written, "gen_num"))
@@ -61,6 +62,26 @@ pub(super) fn check(case: &Case<'_>, text: &Text<'_>, library: Option<u64>, find
         }
     }
     average_precision(text, findings);
+}
+
+/// Checks the number of responses that a script for detections prints. A log may repeat samples, but not lack any.
+fn found_results(
+    text: &Text<'_>,
+    (line, written): (u64, &str),
+    expected: Option<u64>,
+    findings: &mut Findings,
+) {
+    let counted = |what: &str| -> Option<u64> {
+        let count = written.trim().strip_prefix("found ")?.strip_suffix(what)?;
+        count.parse().ok()
+    };
+    let Some(expected) = expected else { return };
+    for what in [" results", " images"] {
+        if let Some(found) = counted(what).filter(|&found| found < expected) {
+            let text_of = format!("accuracy is of {found}{what}, the data set has {expected} samples");
+            findings.error(rules::DATASET, (text.path, Some(line)), text_of, FIX);
+        }
+    }
 }
 
 /// Checks that a top-1 accuracy is the share of correct samples.

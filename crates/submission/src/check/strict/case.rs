@@ -24,6 +24,14 @@ impl Case<'_> {
         self.context.round.submission.layout == Layout::Classic
     }
 
+    /// Returns the directory of the measurement files.
+    pub(super) fn measurements(&self) -> String {
+        match self.classic() {
+            true => self.job.place.below("measurements"),
+            false => self.results.to_owned(),
+        }
+    }
+
     /// Returns whether the division has accuracy targets and compliance tests.
     pub(super) fn bound(&self) -> bool {
         self.job.place.division != "open"

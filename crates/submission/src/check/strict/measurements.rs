@@ -5,11 +5,7 @@ use crate::check::{finding::Findings, official::truthy, rules};
 
 /// Checks that the round's measurement files exist and have their fields, and that the code exists.
 pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
-    let directory = if case.classic() {
-        case.job.place.below("measurements")
-    } else {
-        case.results.to_owned()
-    };
+    let directory = case.measurements();
     let Some(names) = case.context.tree.files(&directory) else {
         return findings.error(
             rules::MEASUREMENTS,

@@ -3,6 +3,7 @@
 //! Values are recomputed from the logs wherever the logs allow it. Each scenario is checked independently, so that one error does
 //! not hide another.
 
+mod accelerators;
 mod accuracy;
 mod accuracy_figures;
 mod agreement;
@@ -15,6 +16,7 @@ mod generated;
 mod hygiene;
 mod libcxx;
 mod loaded_sets;
+mod loadgen_build;
 mod loadgen_verdict;
 mod logged_run;
 mod measurements;
@@ -30,6 +32,9 @@ mod result;
 mod run_identity;
 mod scenario;
 mod settings;
+mod shared_hashes;
+mod stated_hash;
+mod submitted_confs;
 mod summary;
 mod system;
 mod test_responses;
@@ -62,6 +67,7 @@ pub fn strict(tree: &Tree, round: &Round) -> Report {
     let size = |job: &walk::Job| tree.size_below(&job.place.below("results"));
     let mut outcomes = parallel::map(&jobs, size, |job| scenario::check(&context, job));
     own_run::check(&jobs, &mut outcomes);
+    shared_hashes::check(&mut outcomes);
     for outcome in outcomes {
         findings.extend(outcome.findings);
         report.results.extend(outcome.results);

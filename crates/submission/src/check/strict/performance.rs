@@ -2,7 +2,7 @@
 
 use super::{
     case::Case,
-    figures, generated, loadgen_verdict,
+    figures, generated, loadgen_build, loadgen_verdict,
     logged_run::{LoggedRun, Purpose},
     prescribed, records, required_amounts, settings, test_settings,
 };
@@ -62,6 +62,7 @@ pub(super) fn check_accuracy_run(case: &Case<'_>, directory: &str, log: &RunLog,
 /// Checks the conditions for the log of every run.
 fn log_of(run: &LoggedRun<'_>, findings: &mut Findings) {
     records::check(run, findings);
+    loadgen_build::check(run, findings);
     if let Some(requested) = settings::requested(run) {
         let before = findings.errors();
         settings::check(run, &requested, findings);

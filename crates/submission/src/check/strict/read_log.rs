@@ -35,6 +35,7 @@ fn judged_log(
             return None;
         }
     };
+    log.line_bytes.report(&path, findings);
     for bad in &log.unreadable {
         let text = format!("the line cannot be parsed: {}", bad.text);
         let fix = "put LoadGen's own log in its place; the official checker ends here";

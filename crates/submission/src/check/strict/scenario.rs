@@ -12,7 +12,8 @@ use super::{
     report::ResultRow,
     result,
     run_identity::{Role, RunIdentity},
-    summary, tests,
+    stated_hash::StatedHash,
+    submitted_confs, summary, tests,
     walk::{Job, scenario_of},
 };
 use crate::check::{
@@ -29,6 +30,8 @@ pub(super) struct Outcome {
     pub(super) facts: Option<Facts>,
     /// The identities of its runs, to find runs that other results share.
     pub(super) runs: Vec<RunIdentity>,
+    /// The stated hashes of its accuracy logs, to find hashes of other logs.
+    pub(super) hashes: Vec<StatedHash>,
 }
 
 /// Checks a scenario.
@@ -56,6 +59,11 @@ pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
     };
     case.endpoints = endpoints::is_one(&case);
     judge(&case, &mut outcome);
+    let accuracy = [case.results.to_owned()]
+        .into_iter()
+        .chain(tests::directories(&case));
+    let hashes = accuracy.filter_map(|directory| StatedHash::read(&case, &format!("{directory}/accuracy")));
+    outcome.hashes = hashes.collect();
     outcome
 }
 
@@ -83,6 +91,7 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
     spelling(case, performance.as_ref(), findings);
     let accuracy_log = read_log(case, &format!("{}/accuracy", case.results), findings);
     measurements::check(case, findings);
+    submitted_confs::check(case, performance.as_ref(), findings);
     let metrics = accuracy::check(case, accuracy_log.as_ref(), findings);
     let mut measured = None;
     if let Some(log) = &accuracy_log {

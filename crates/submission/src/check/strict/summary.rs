@@ -13,7 +13,7 @@ use super::{
     figures::paragraph_numbers,
     logged_run::{LoggedRun, SIX_DIGITS},
 };
-use crate::check::{finding::Findings, rules, run_log::RunLog};
+use crate::check::{finding::Findings, line_bytes::LineBytes, rules, run_log::RunLog};
 
 const FIX: &str = "take both files from the same run";
 /// The tolerance for rates with two decimal places.
@@ -23,9 +23,11 @@ const TWO_PLACES: f64 = 0.0051;
 pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Findings) {
     let path = format!("{directory}/mlperf_log_summary.txt");
     // The file set check reports a missing file.
-    let Ok(file) = case.context.tree.open(&path) else {
+    let tree = case.context.tree;
+    let (Ok(bytes), Ok(file)) = (tree.open(&path), tree.open(&path)) else {
         return;
     };
+    LineBytes::read(bytes).report(&path, findings);
     let summary = match Summary::read(BufReader::new(file)) {
         Ok(summary) => summary,
         Err(error) => {

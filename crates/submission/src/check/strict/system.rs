@@ -3,7 +3,7 @@
 use regatta_config::round::Layout;
 use serde_json::{Map, Value};
 
-use super::Context;
+use super::{Context, accelerators};
 use crate::check::{
     finding::{Findings, Rule, Severity},
     official::truthy,
@@ -91,6 +91,7 @@ pub(super) fn check(
     check_division(context, &path, division, &json, findings);
     let network = check_network(&path, division, &json, findings);
     check_fields(context, &path, network, &json, findings);
+    accelerators::check(&path, name, &json, findings);
     System {
         kind: kind.to_owned(),
         network,

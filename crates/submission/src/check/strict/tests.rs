@@ -34,13 +34,7 @@ pub(super) fn check(
     if !case.bound() {
         return;
     }
-    let base = if case.classic() {
-        case.job.place.below("compliance")
-    } else {
-        case.results.to_owned()
-    };
-    for test in &case.rules.tests {
-        let directory = format!("{base}/{test}");
+    for (test, directory) in case.rules.tests.iter().zip(directories(case)) {
         if !case.context.tree.is_directory(&directory) {
             let fix = format!("run {test} and add its directory");
             findings.error(rules::TESTS, &directory, "is missing", fix);
@@ -67,6 +61,15 @@ pub(super) fn check(
             test_responses::check(case, &directory, (log.as_ref(), accuracy), findings);
         }
     }
+}
+
+/// Returns the directories of the scenario's compliance tests, in the order of the rules.
+pub(super) fn directories(case: &Case<'_>) -> impl Iterator<Item = String> {
+    let base = match case.classic() {
+        true => case.job.place.below("compliance"),
+        false => case.results.to_owned(),
+    };
+    case.rules.tests.iter().map(move |test| format!("{base}/{test}"))
 }
 
 /// Checks the verdict of a test that has no performance score.

@@ -107,7 +107,13 @@ fn check_model(
     let round = &context.round.name;
     if !submission.knows(benchmark) {
         let text = format!("`{benchmark}` is no benchmark of {round}");
-        let fix = "name the directory after the benchmark, or map it in open/<submitter>/model_mapping.json";
+        let fix = match stricter_variant(context, benchmark) {
+            Some(stricter) => format!("remove it: the round only has {stricter}"),
+            None => {
+                let fix = "name the directory after the benchmark, or map it in open/<submitter>/model_mapping.json";
+                fix.to_owned()
+            }
+        };
         return findings.error(rules::BENCHMARK, path, text, fix);
     }
     let rules_of = submission.benchmarks.get(benchmark);
@@ -147,6 +153,15 @@ fn check_model(
             }
         }
     }
+}
+
+/// Returns the round's stricter variant of a benchmark that the round does not have. The official preprocessing copies its results
+/// to the variant that the round has dropped.
+fn stricter_variant(context: &Context<'_>, benchmark: &str) -> Option<String> {
+    let submission = &context.round.submission;
+    let rule = submission.lower_accuracy.as_ref()?;
+    let stricter = format!("{}{}", benchmark.strip_suffix(rule.to.as_str())?, rule.from);
+    submission.knows(&stricter).then_some(stricter)
 }
 
 /// Returns the entries of `model_mapping.json` in the open division; the map is empty in other divisions.

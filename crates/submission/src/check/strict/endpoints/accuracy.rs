@@ -4,9 +4,26 @@ use regatta_config::round::AccuracyBound;
 use serde_json::{Map, Value};
 
 use super::Judge;
-use crate::check::{finding::Findings, rules, run_log::shown};
+use crate::check::{
+    finding::{Findings, Severity},
+    rules,
+    run_log::shown,
+};
+
+/// The share of empty responses up to which they are plausible.
+const FEW_EMPTY: f64 = 0.01;
+/// The tolerance for a mean of scores.
+const SLACK: f64 = 1e-9;
 
 impl Judge<'_> {
+    /// Returns the scores of accuracy data sets. A performance run may also score its own responses.
+    pub(super) fn accuracy_scores(&self) -> impl Iterator<Item = &Map<String, Value>> {
+        self.logs.scores.iter().filter(|entry| {
+            let kind = entry.get("dataset_type");
+            kind.is_none_or(|kind| kind.is_null() || kind == "accuracy")
+        })
+    }
+
     /// Checks that the score is present, complete, over the whole data set and within the accuracy targets.
     pub(super) fn accuracy(&self, findings: &mut Findings) {
         let path = &self.documents.accuracy.path;
@@ -28,18 +45,71 @@ impl Judge<'_> {
             let text = format!("{found} samples, the data set has {expected}");
             findings.error(rules::DATASET, path, text, fix);
         }
-        // A performance run may also score its own responses.
-        let mut entries = self.logs.scores.iter();
-        let is_accuracy = |entry: &&Map<String, Value>| {
-            entry
-                .get("dataset_type")
-                .is_none_or(|kind| kind.is_null() || kind == "accuracy")
-        };
-        let score = entries.find(is_accuracy).and_then(|entry| entry.get("score"));
+        self.responses(findings);
+        self.average(findings);
+        let score = self.accuracy_scores().next().and_then(|entry| entry.get("score"));
         match score.filter(|score| !score.is_null()) {
             None => findings.error(rules::ACCURACY, path, "there is no score", fix),
             Some(score) if self.case.bound() => self.score(score, path, findings),
             Some(_) => {}
+        }
+    }
+
+    /// Checks that each response to the accuracy data set was scored.
+    fn responses(&self, findings: &mut Findings) {
+        let path = &self.documents.accuracy.path;
+        let fix = "repeat the accuracy run until every request is answered";
+        if self.prescribed.is_some() && self.accuracy_scores().count() > 1 {
+            let text = "there are several scores of the accuracy data set";
+            findings.error(rules::ACCURACY, path, text, "keep the one of the run");
+        }
+        for entry in self.accuracy_scores() {
+            let Some(counts) = entry.get("response_counts").filter(|counts| counts.is_object()) else {
+                if self.prescribed.is_some() {
+                    let text = format!("response_counts of {} are missing", name_of(entry));
+                    findings.error(rules::ACCURACY, path, text, fix);
+                }
+                continue;
+            };
+            let count = |name: &str| counts.get(name).and_then(Value::as_f64).unwrap_or_default();
+            let (issued, scored) = (count("issued"), count("scored"));
+            let (empty, missing) = (count("empty"), count("missing"));
+            let total = entry.get("total_samples").and_then(Value::as_f64);
+            if total.is_some_and(|total| total != issued) || scored + empty + missing != issued {
+                let text = format!(
+                    "{issued} responses were issued, {scored} scored, {empty} empty and {missing} missing, of {} samples",
+                    total.unwrap_or(issued)
+                );
+                findings.error(rules::ENDPOINTS_FIGURES, path, text, fix);
+            }
+            if empty + missing > 0.0 {
+                let text = format!("{empty} of {issued} responses are empty and {missing} missing");
+                let severity = match missing == 0.0 && empty <= issued * FEW_EMPTY {
+                    true => Severity::Warning,
+                    false => Severity::Error,
+                };
+                findings.add(severity, rules::ACCURACY, path, text, fix);
+            }
+        }
+    }
+
+    /// Checks that `average_accuracy` is the mean of the scores.
+    fn average(&self, findings: &mut Findings) {
+        let stated = self.documents.accuracy.value.get("average_accuracy");
+        let scores: Option<Vec<_>> = self
+            .accuracy_scores()
+            .map(|entry| entry.get("score").and_then(Value::as_f64))
+            .collect();
+        let (Some(stated), Some(scores)) = (stated.and_then(Value::as_f64), scores) else {
+            return;
+        };
+        let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+        // The comparison is false for NaN, so the mean of no score is an error.
+        let close = (stated - mean).abs() <= SLACK;
+        if !close {
+            let text = format!("average_accuracy is {stated}, the scores make {mean}");
+            let fix = "put the harness's own document there";
+            findings.error(rules::ENDPOINTS_FIGURES, &self.documents.accuracy.path, text, fix);
         }
     }
 

@@ -1,12 +1,19 @@
 //! Checks a scenario that the endpoints harness ran. Its documents replace LoadGen's logs.
 //!
-//! The official checker makes few of these comparisons.
+//! The official checker makes few of these comparisons. Published results have neither `scores.json` nor `report.txt` in every
+//! case, so these two are only checked if they exist.
 
 mod accuracy;
 mod audits;
+mod breakdown;
+mod counts;
 mod performance;
+mod prescribed;
+mod report;
+mod statistics;
+mod turns;
 
-use regatta_config::round::Endpoints;
+use regatta_config::round::{Endpoints, PrescribedRun};
 use serde_json::Value;
 
 use super::{accuracy::extra_files, case::Case, measurements};
@@ -16,6 +23,11 @@ use crate::check::{
     rules,
     run_log::RunLog,
 };
+
+const CONFIGS: [&str; 2] = ["config.yaml", "config.yml"];
+const SUMMARY: &str = "performance/result_summary.json";
+/// The summary's place in the layout that the harness's own publishing script still writes.
+const MISPLACED: &str = "performance/run_1/result_summary.json";
 
 /// The log and the result of the scenario, for the facts and the result row.
 pub(super) struct Judged {
@@ -28,7 +40,9 @@ pub(super) fn is_one(case: &Case<'_>) -> bool {
     let there = |path: &str| case.context.tree.exists(&format!("{}/{path}", case.results));
     !there("performance/run_1/mlperf_log_detail.txt")
         && !there("accuracy/mlperf_log_detail.txt")
-        && (there("config.yaml") || there("config.yml") || there("performance/result_summary.json"))
+        && [CONFIGS[0], CONFIGS[1], SUMMARY, MISPLACED]
+            .into_iter()
+            .any(there)
 }
 
 /// Checks the scenario. Returns `None` if its documents cannot be read as logs.
@@ -45,8 +59,9 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
         findings.error(rules::ENDPOINTS, case.results, text, "run it with LoadGen");
     }
     let documents = Documents::read(case.context.tree, case.results);
+    layout(case, findings);
     for document in [&documents.summary, &documents.accuracy, &documents.config] {
-        if let Some(fault) = &document.fault {
+        for fault in document.fault.iter().chain(&document.repeated) {
             let fix = "add the harness's own document of this run";
             findings.error(rules::ENDPOINTS, &document.path, fault.as_str(), fix);
         }
@@ -64,14 +79,26 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
     let judge = Judge {
         case,
         endpoints,
+        prescribed: endpoints
+            .prescribed
+            .get(&case.job.benchmark)
+            .filter(|_| case.bound()),
         documents: &documents,
         logs: &logs,
     };
     judge.run(findings);
+    judge.requests(findings);
+    judge.duration(findings);
+    judge.statistics(findings);
     judge.scenario(findings);
     judge.settings(findings);
+    judge.prescribed_settings(findings);
+    judge.settings_of_run(findings);
     judge.latencies(findings);
     judge.accuracy(findings);
+    judge.breakdown(findings);
+    judge.turns(findings);
+    judge.report(findings);
     judge.tests(findings);
     if case
         .context
@@ -89,9 +116,26 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
     })
 }
 
+/// Reports documents in places where the official checker does not look.
+fn layout(case: &Case<'_>, findings: &mut Findings) {
+    let there = |path: &str| case.context.tree.exists(&format!("{}/{path}", case.results));
+    if there(MISPLACED) {
+        let path = format!("{}/{MISPLACED}", case.results);
+        let text = "is not where the rules of the round have it";
+        let fix = "move it to performance/, and config.yaml to the scenario's directory";
+        findings.error(rules::ENDPOINTS, &path, text, fix);
+    }
+    if CONFIGS.into_iter().all(there) {
+        let text = "there is a config.yaml and a config.yml";
+        findings.error(rules::ENDPOINTS, case.results, text, "keep the one of the run");
+    }
+}
+
 struct Judge<'a> {
     case: &'a Case<'a>,
     endpoints: &'a Endpoints,
+    /// The rules' own run of the benchmark. The open division may have another one.
+    prescribed: Option<&'a PrescribedRun>,
     documents: &'a Documents,
     logs: &'a Logs,
 }

@@ -15,11 +15,12 @@ impl Judge<'_> {
         let Document { path, value, .. } = &self.documents.summary;
         let fix = "repeat the run until every request is answered";
         let state = value.get("state").and_then(Value::as_str);
-        if value.get("complete") == Some(&Value::Bool(false))
-            || state.is_some_and(|state| state != "complete")
-        {
-            let state = state.unwrap_or("not complete");
-            findings.error(rules::VALID, path, format!("the run is {state}"), fix);
+        let complete = value.get("complete");
+        if complete != Some(&Value::Bool(true)) || state != Some("complete") {
+            let state = state.unwrap_or("missing");
+            let complete = complete.map_or_else(|| "missing".to_owned(), Value::to_string);
+            let text = format!("the run is not complete: state is {state}, complete is {complete}");
+            findings.error(rules::VALID, path, text, fix);
         }
         let log = &self.logs.performance;
         if log.error_count > 0 {
