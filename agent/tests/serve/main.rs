@@ -18,7 +18,6 @@ mod evidence;
 mod faults;
 mod full_disk;
 mod lean;
-mod mosquitto;
 mod release;
 mod runs;
 mod silence;
@@ -27,6 +26,8 @@ mod state;
 mod supervisor;
 
 use std::time::{Duration, Instant};
+
+use regatta_test_support::mosquitto;
 
 /// Waits for an effect of another process.
 fn eventually<T>(what: &str, seconds: u64, mut look: impl FnMut() -> Option<T>) -> T {
