@@ -27,10 +27,12 @@ use support::{Dice, coordinator::Coordinator, delivering::Faults, device::Simula
 
 const HOSTILE: u8 = 66;
 
-/// Lets a hostile device publish with `publish` while `work` runs. Returns how often, and the result of `work`.
+/// Lets a hostile device publish with `publish`, and `work` run beside it when `flood` messages have been sent. Returns the number of
+/// messages, and the result of `work`.
 fn meanwhile<T>(
     publish: impl Fn(&SimulatedDevice, u64) + Send + 'static,
     port: u16,
+    flood: u64,
     work: impl FnOnce() -> T,
 ) -> (u64, T) {
     let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -42,19 +44,24 @@ fn meanwhile<T>(
             publish(&device, counted.fetch_add(1, Ordering::Relaxed));
         }
     });
+    eventually("the flood", 60, || {
+        (count.load(Ordering::Relaxed) >= flood).then_some(())
+    });
     let done = work();
     is_over.store(true, Ordering::Relaxed);
     (count.load(Ordering::Relaxed), done)
 }
 
-/// Delivers one honest run during a flood.
-fn a_run_arrives_while(publish: impl Fn(&SimulatedDevice, u64) + Send + 'static) -> Coordinator {
+/// Several times what a device may send at once: 64 hellos and 1,024 messages of other kinds.
+const HELLO_FLOOD: u64 = 300;
+const MESSAGE_FLOOD: u64 = 3_000;
+
+/// Delivers one honest run during a flood of so many messages.
+fn a_run_arrives_while(flood: u64, publish: impl Fn(&SimulatedDevice, u64) + Send + 'static) -> Coordinator {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
     let mut honest = known_device(&coordinator);
-    let (count, took) = meanwhile(publish, coordinator.port, || {
-        // The flood has begun.
-        std::thread::sleep(Duration::from_secs(2));
+    let (count, took) = meanwhile(publish, coordinator.port, flood, || {
         let begun = Instant::now();
         let requested = coordinator.json(&[
             "run",
@@ -78,6 +85,7 @@ fn a_run_arrives_while(publish: impl Fn(&SimulatedDevice, u64) + Send + 'static)
         begun.elapsed()
     });
     println!("the run took {took:?} beside {count} messages");
+    assert!(count > flood, "the flood ended before the run");
     assert!(took < Duration::from_secs(20), "{took:?}");
     coordinator
 }
@@ -85,7 +93,7 @@ fn a_run_arrives_while(publish: impl Fn(&SimulatedDevice, u64) + Send + 'static)
 #[test]
 fn a_flood_of_hellos_holds_up_no_other_device() {
     let begun = Instant::now();
-    let coordinator = a_run_arrives_while(|device, count| {
+    let coordinator = a_run_arrives_while(HELLO_FLOOD, |device, count| {
         let runs = (0..count % 3).map(run_number).collect();
         device.say_hello(runs);
     });
@@ -100,7 +108,7 @@ fn a_flood_of_hellos_holds_up_no_other_device() {
 
 #[test]
 fn a_flood_of_another_wire_version_holds_up_no_other_device() {
-    a_run_arrives_while(|device, count| {
+    a_run_arrives_while(HELLO_FLOOD, |device, count| {
         let mut hello = device.hello(Vec::new()).to_frame().unwrap();
         hello[4] = 2 + (count % 2) as u8;
         device.say_as_is(Leaf::Hello, hello, true);
@@ -109,7 +117,7 @@ fn a_flood_of_another_wire_version_holds_up_no_other_device() {
 
 #[test]
 fn a_flood_of_states_and_heartbeats_displaces_no_other_devices_state() {
-    a_run_arrives_while(|device, count| {
+    a_run_arrives_while(MESSAGE_FLOOD, |device, count| {
         let run = run_number(count);
         let state = StateReport {
             run,

@@ -6,11 +6,11 @@
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
-    path::Path,
     process::{Command, Output, Stdio},
 };
 
 use regatta_config::known;
+use regatta_test_requirements::{official_tools, program};
 use regatta_test_support::staging::{self, StagingFixture};
 use serde_json::Value;
 
@@ -62,10 +62,7 @@ fn the_commands_that_staging_prints_lead_to_the_package() {
     assert_eq!(code, 0, "{printed}");
     let (code, printed, _) = regatta(&fixture, &format!("{check} --as-official"));
     assert_eq!(code, 0, "{printed}");
-    if Command::new("openssl").arg("version").output().is_err() {
-        let ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-        assert!(!ci, "CI leaves nothing out: there is no openssl");
-        println!("left out: packing, since there is no openssl (Debian: openssl)");
+    if program("openssl", "openssl").is_none() {
         return;
     }
     fixture.put("desk/word", "harbour\n");
@@ -349,12 +346,10 @@ fn a_partial_accuracy_log_reaches_no_target() {
 /// Runs the real reference script over the bundled benchmark, where it is installed.
 #[test]
 fn the_real_reference_script_agrees_with_ours() {
-    let Some(tools) = std::env::var_os("REGATTA_OFFICIAL_TOOLS") else {
-        println!("left out: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
+    let Some(script) = official_tools("HEAD/vision/classification_and_detection/tools/accuracy-imagenet.py")
+    else {
         return;
     };
-    let script =
-        Path::new(&tools).join("HEAD/vision/classification_and_detection/tools/accuracy-imagenet.py");
     let fixture = StagingFixture::new("v6.1");
     digits(&fixture, 590);
     let words = format!(

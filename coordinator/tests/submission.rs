@@ -2,7 +2,6 @@
 //! `crates/submission` verify the verdicts.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
-#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 use std::{
     fs,
@@ -13,6 +12,7 @@ use std::{
 };
 
 use regatta_config::known;
+use regatta_test_requirements::program;
 use regatta_test_support::{published_results, synthetic_endpoints, synthetic_submission, tree};
 use tempfile::TempDir;
 
@@ -341,8 +341,7 @@ fn truncation_cuts_keeps_and_proves() {
 
 #[test]
 fn a_package_opens_again_and_an_unclean_tree_is_not_packed() {
-    if Command::new("openssl").arg("version").output().is_err() {
-        eprintln!("skipped: no openssl");
+    if program("openssl", "openssl").is_none() {
         return;
     }
     let desk = Desk::new();

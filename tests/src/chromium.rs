@@ -16,7 +16,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::left_out;
+use regatta_test_requirements::program;
 
 /// The longest wait for an answer or an event, on a loaded machine too.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,10 +49,7 @@ impl Chromium {
     /// Panics when it does not answer, or the certificate cannot be imported.
     #[must_use]
     pub fn start_trusting(certificate: Option<&Path>) -> Option<Self> {
-        if Command::new("chromium").arg("--version").output().is_err() {
-            left_out("chromium is not installed (Debian: chromium)");
-            return None;
-        }
+        program("chromium", "chromium")?;
         let profile = tempfile::tempdir().expect("a directory");
         if let Some(certificate) = certificate
             && !import(certificate, profile.path())
@@ -264,19 +261,17 @@ impl Chromium {
     }
 }
 
-/// Imports a certificate into the user's database below a home directory. Without the tool it prints a reason and returns `false`.
+/// Imports a certificate into the user's database below a home directory. Without the tool it records a skipped test and returns `false`.
 fn import(certificate: &Path, home: &Path) -> bool {
     let database = home.join(".pki/nssdb");
     std::fs::create_dir_all(&database).expect("a directory");
     let database = format!("sql:{}", database.display());
-    let run = |words: &[&str]| Command::new("certutil").args(words).output();
-    match run(&["-N", "-d", &database, "--empty-password"]) {
-        Err(_) => {
-            left_out("certutil is not installed (Debian: libnss3-tools)");
-            return false;
-        }
-        Ok(made) => assert!(made.status.success(), "{made:?}"),
-    }
+    let Some(certutil) = program("certutil", "libnss3-tools") else {
+        return false;
+    };
+    let run = |words: &[&str]| Command::new(&certutil).args(words).output();
+    let made = run(&["-N", "-d", &database, "--empty-password"]).expect("certutil runs");
+    assert!(made.status.success(), "{made:?}");
     let path = certificate.to_str().expect("a path");
     let imported = run(&["-A", "-d", &database, "-n", "lab", "-t", "C,,", "-i", path]);
     let imported = imported.expect("certutil runs");

@@ -67,7 +67,7 @@ impl Lab {
         let (mosquitto, port) = match broker {
             Broker::Embedded => (None, free_port()),
             Broker::Mosquitto => {
-                let mosquitto = Mosquitto::start(directory.path())?;
+                let mosquitto = Mosquitto::start_in(directory.path())?;
                 let port = mosquitto.port;
                 (Some(mosquitto), port)
             }

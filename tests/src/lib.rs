@@ -24,7 +24,6 @@ pub mod json_schema;
 mod lab;
 mod lab_commands;
 pub mod mlperf_benchmark;
-mod mosquitto;
 pub mod network_namespace;
 mod power_dev;
 pub mod power_sessions;
@@ -43,10 +42,9 @@ pub mod wire;
 pub use binaries::{agent, build_release_binaries, regatta};
 pub use finished_run::{LARGE_LOG, write_accuracy_log};
 pub use lab::{Broker, DEVICE, Lab, prefixed, succeed_output};
-pub use mosquitto::Mosquitto;
 pub use power_dev::power_dev;
 pub use process::Process;
-pub use regatta_test_support::{eventually, free_port};
+pub use regatta_test_support::{eventually, free_port, mosquitto::Mosquitto};
 
 /// Returns a command's standard output followed by its standard error.
 #[must_use]
@@ -54,16 +52,4 @@ pub fn printed(output: &std::process::Output) -> String {
     [&output.stdout, &output.stderr]
         .map(|stream| String::from_utf8_lossy(stream))
         .concat()
-}
-
-/// Prints why a test is skipped, or fails under CI (`CI=true`), where no test may be skipped.
-///
-/// # Panics
-/// Panics under CI.
-pub fn left_out(why: &str) {
-    assert!(
-        std::env::var_os("CI").is_none_or(|value| value != "true"),
-        "CI leaves nothing out: {why}"
-    );
-    println!("left out: {why}");
 }

@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use regatta_test_requirements::official_tools;
 use serde_json::Value;
 
 use crate::{Lab, printed, succeed_output};
@@ -165,11 +166,6 @@ const OF_SHORT_RUNS: [&str; 12] = [
 /// Panics when the checker reports anything else.
 #[must_use]
 fn official_checker(tree: &Path, round: &str) -> Option<String> {
-    let Some(tools) = env::var_os("REGATTA_OFFICIAL_TOOLS").map(PathBuf::from) else {
-        // They come from no package registry, so CI may lack them, too.
-        println!("left out: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
-        return None;
-    };
     let (revision, program): (_, &[&str]) = match round {
         "v2.0" => ("v2.0", &["submission-checker.py"]),
         "v4.0" | "v4.1" => (round, &["submission_checker.py"]),
@@ -178,7 +174,7 @@ fn official_checker(tree: &Path, round: &str) -> Option<String> {
         other => panic!("name the official checker of {other} here"),
     };
     let checked = Command::new(env::var_os("REGATTA_PYTHON").unwrap_or_else(|| "python3".into()))
-        .current_dir(tools.join(revision).join("tools/submission"))
+        .current_dir(official_tools(Path::new(revision).join("tools/submission"))?)
         .args(program)
         .args(["--version", round, "--input"])
         .arg(tree)

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use crate::left_out;
+use regatta_test_requirements::{Requirement, namespaces as can_make_namespaces, require};
 
 /// Set in the namespace.
 const INSIDE: &str = "REGATTA_TEST_NAMESPACE";
@@ -22,20 +22,19 @@ pub fn continues_inside(test: &str) -> bool {
 /// Panics when the test fails there.
 #[must_use]
 pub fn continues_inside_as_root(test: &str) -> bool {
-    if !rustix::process::geteuid().is_root() {
-        left_out("machines with users of their own need root");
-        return false;
-    }
-    continues(test, &["--net"])
+    let is_root = rustix::process::geteuid().is_root();
+    require(
+        is_root,
+        Requirement::Right,
+        "machines with their own users need root",
+    ) && continues(test, &["--net"])
 }
 
 fn continues(test: &str, namespaces: &[&str]) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
-    let possible = unshare(Path::new("true"), namespaces).status();
-    if !possible.is_ok_and(|status| status.success()) {
-        println!("left out: power sessions: this user can make no network namespace");
+    if !can_make_namespaces(namespaces) {
         return false;
     }
     let own = std::env::current_exe().expect("a process knows its executable");

@@ -8,7 +8,9 @@ use std::{
     process::Command,
 };
 
-use crate::{Process, eventually, free_port, left_out, succeed_output};
+use regatta_test_requirements::{Requirement, require};
+
+use crate::{Process, eventually, free_port, succeed_output};
 
 /// The board's user.
 pub const SAILOR: &str = "sailor";
@@ -41,7 +43,7 @@ pub struct Likeness<'a> {
 }
 
 impl Sshd {
-    /// Starts a board. Returns `None` and prints the reason when sshd is missing or the test does not run as root.
+    /// Starts a board. Records a skipped test when sshd is missing or the test does not run as root.
     ///
     /// # Panics
     /// Panics when the server does not start.
@@ -56,16 +58,21 @@ impl Sshd {
     /// Panics when the server does not start.
     #[must_use]
     pub fn start_below(parent: &Path, likeness: Likeness<'_>) -> Option<Self> {
-        if !Path::new("/usr/sbin/sshd").exists() {
-            left_out("sshd is not installed (openssh-server)");
-            return None;
-        }
-        if !rustix::process::geteuid().is_root() {
-            left_out("a board with users of its own needs root");
-            return None;
-        }
-        if likeness.sudo && !Path::new("/etc/sudoers").exists() {
-            left_out("sudo is not installed");
+        let is_root = rustix::process::geteuid().is_root();
+        let has_sudo = !likeness.sudo || Path::new("/etc/sudoers").exists();
+        if !require(
+            Path::new("/usr/sbin/sshd").exists(),
+            Requirement::Package,
+            "sshd is not installed (Debian: openssh-server)",
+        ) || !require(
+            is_root,
+            Requirement::Right,
+            "a board with its own users needs root",
+        ) || !require(
+            has_sudo,
+            Requirement::Package,
+            "sudo is not installed (Debian: sudo)",
+        ) {
             return None;
         }
         let directory = tempfile::tempdir_in(parent).expect("a temporary directory");

@@ -5,6 +5,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
+use regatta_test_requirements::{Requirement, require};
 use regatta_tests::{Broker, DEVICE, Lab, eventually, succeed_output};
 
 /// Makes an image for the lab's device around a program of one line, and unpacks its overlay.
@@ -89,12 +90,15 @@ fn cloud_init_gets_the_same_files() {
         \x20   assert int(file['permissions'], 8) == stat.S_IMODE(os.stat(path).st_mode), path\n\
         print(len(data['write_files']), data['runcmd'])\n";
     let mut python = Command::new("/usr/bin/python3");
-    if !python
+    let has_yaml = python
         .args(["-c", "import yaml"])
         .output()
-        .is_ok_and(|output| output.status.success())
-    {
-        regatta_tests::left_out("python3 has no YAML (python3-yaml)");
+        .is_ok_and(|output| output.status.success());
+    if !require(
+        has_yaml,
+        Requirement::Package,
+        "python3 has no YAML (Debian: python3-yaml)",
+    ) {
         return;
     }
     let mut python = Command::new("/usr/bin/python3");

@@ -14,6 +14,7 @@ mod sequences;
 use std::path::PathBuf;
 
 use regatta_schedule::board_model::BoardModel;
+use regatta_test_requirements::{Requirement, require};
 use regatta_test_support::real_tensorrt;
 
 use crate::support::place::{Place, expected};
@@ -129,8 +130,8 @@ fn without_a_driver_the_real_tensorrt_builds_and_does_not_run() {
     let Some(root) = real_tensorrt::root_with("libs/libtensorrt_rtx.so.1") else {
         return;
     };
-    if PathBuf::from("/proc/driver/nvidia").exists() {
-        println!("left out: this machine has a driver");
+    let has_driver = PathBuf::from("/proc/driver/nvidia").exists();
+    if !require(!has_driver, Requirement::Machine, "this machine has a driver") {
         return;
     }
     let place = Place::new();

@@ -19,7 +19,6 @@ mod faults;
 mod full_disk;
 mod lean;
 mod log_file;
-mod mosquitto;
 mod release;
 mod runs;
 mod silence;
@@ -28,6 +27,8 @@ mod state;
 mod supervisor;
 
 use std::time::{Duration, Instant};
+
+use regatta_test_support::mosquitto;
 
 /// Waits for an effect of another process.
 fn eventually<T>(what: &str, seconds: u64, mut look: impl FnMut() -> Option<T>) -> T {

@@ -38,6 +38,8 @@ enum Unflushed<'a> {
 
 impl Unflushed<'_> {
     fn flush(&self) -> io::Result<()> {
+        #[cfg(test)]
+        self.tell_the_modelled_disk();
         match self {
             Self::File(file) => file.sync_all(),
             Self::Directory(path) => match sync_directory(path) {
@@ -46,6 +48,16 @@ impl Unflushed<'_> {
                 flushed => flushed,
             },
         }
+    }
+
+    #[cfg(test)]
+    fn tell_the_modelled_disk(&self) {
+        use std::os::fd::AsRawFd as _;
+        let path = match self {
+            Self::File(file) => std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap(),
+            Self::Directory(path) => path.to_path_buf(),
+        };
+        super::tests::modelled_disk::flush(&path);
     }
 }
 

@@ -4,6 +4,7 @@
 // `allow` and not `expect`: each test file uses its own share of this.
 #![allow(
     dead_code,
+    unused_imports,
     unreachable_pub,
     clippy::allow_attributes,
     clippy::unwrap_used,
@@ -14,10 +15,9 @@
 pub mod coordinator;
 pub mod delivering;
 pub mod device;
-pub mod mosquitto;
 pub mod page_client;
 
-pub use regatta_test_support::{eventually, free_port};
+pub use regatta_test_support::{eventually, free_port, mosquitto};
 
 /// A small generator, so that a failing test can be repeated by its seed.
 pub struct Dice(u64);

@@ -21,6 +21,7 @@ use regatta_prep::{
     accuracy::{LabelType, measure},
     prepare_images, transcripts_file, verify_samples,
 };
+use regatta_test_requirements::{Requirement, skip};
 use regatta_test_support::oracle;
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -177,6 +178,10 @@ fn the_word_error_rate_is_the_scripts() {
             "{line}"
         );
         let Some(inference) = env::var_os("REGATTA_INFERENCE") else {
+            skip(
+                Requirement::OfficialTools,
+                "REGATTA_INFERENCE names no clone of mlcommons/inference",
+            );
             continue;
         };
         let rnnt = [

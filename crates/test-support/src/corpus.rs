@@ -1,50 +1,41 @@
 //! Paths of the published MLPerf results that tests read, and of the official tools' output for them. Neither is part of the repository.
 //! `tools/fetch-corpus` downloads the results; this module downloads nothing.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a test prints what it reads, or why it does not run"
-)]
+#![expect(clippy::print_stderr, reason = "a test prints what it reads")]
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-/// Environment variable that `.ci/run` sets when the published results cannot be fetched.
-const UNREACHABLE: &str = "REGATTA_CORPUS_UNREACHABLE";
+use regatta_test_requirements::{Requirement, skip};
+
 /// The hint with the command that downloads the published results.
 const HINT: &str = "hint: tools/fetch-corpus";
 
 /// Returns a directory of the published results, for example `v2.1` or `v6.0/closed/HPE`. It is searched in `shared/corpus` beside the
-/// checkout, then in the cache of `tools/fetch-corpus`. Returns `None`, after printing the reason, when neither has it.
+/// checkout, then in the cache of `tools/fetch-corpus`. Records a skipped test when neither has it.
 ///
 /// # Panics
-/// In CI (environment variable `CI`) when neither has it, unless `.ci/run` could not reach the public repositories.
+/// Under CI when neither has it, unless `.ci/run` could not reach the public repositories.
 #[must_use]
 pub fn published_results(part: &str) -> Option<PathBuf> {
     let found = find(part);
     if found.is_none() {
-        assert!(
-            env::var_os("CI").is_none() || env::var_os(UNREACHABLE).is_some(),
-            "no published results {part} in {}; {HINT}",
-            places()
-        );
-        eprintln!("skipped: no published results {part} in {}; {HINT}", places());
+        let reason = format!("no published results {part} in {}; {HINT}", places());
+        skip(Requirement::PublishedResults, reason);
     }
     found
 }
 
-/// Returns a part of the official tools' recorded output, for example `v2.1/expected` or `truncation`. Returns `None`, after printing the
-/// reason, when it is missing. It is not published anywhere, so only `shared/corpus` has it.
+/// Returns a part of the official tools' recorded output, for example `v2.1/expected` or `truncation`. Records a skipped test when it
+/// is missing. It is not published anywhere, so only `shared/corpus` has it.
 #[must_use]
 pub fn official_answers(part: &str) -> Option<PathBuf> {
     let found = find(part);
     if found.is_none() {
-        eprintln!(
-            "skipped: the official tools' answers {part} are not in {}; nobody publishes them",
+        let reason = format!(
+            "no answers {part} of the official tools in {}; nobody publishes them",
             places()
         );
+        skip(Requirement::OfficialAnswers, reason);
     }
     found
 }

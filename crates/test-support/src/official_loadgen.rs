@@ -1,7 +1,5 @@
 //! The official LoadGen as a plug-in, built on demand from its PyPI source package or from a checkout, for tests of any package.
 
-#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
-
 use std::{
     env,
     ffi::OsStr,
@@ -10,8 +8,10 @@ use std::{
     process::Command,
 };
 
-/// Returns the plug-in of a version on PyPI. It is built once into `REGATTA_ORACLES` (default: beside cargo's own output). Returns `None`,
-/// after printing the reason, when it cannot be built; with `CI=true` that is a failure. A board needs no compiler: with
+use regatta_test_requirements::{Requirement, official_tools, skip};
+
+/// Returns the plug-in of a version on PyPI. It is built once into `REGATTA_ORACLES` (default: beside cargo's own output). Records
+/// a skipped test when it cannot be built. A board needs no compiler: with
 /// `REGATTA_LOADGENS` set, the compiled plug-in is in that directory (cross/test-archive.sh).
 pub fn plugin_file(version: &str) -> Option<PathBuf> {
     plugin_of_package(version, version)
@@ -28,27 +28,23 @@ pub fn plugin_of_package(package: &str, version: &str) -> Option<PathBuf> {
     match build(version, &["--pypi", package].map(OsStr::new)) {
         Ok(file) => Some(file),
         Err(reason) => {
-            assert!(
-                env::var("CI").as_deref() != Ok("true"),
-                "no official LoadGen {version}: {reason}"
+            skip(
+                Requirement::Package,
+                format!("no official LoadGen {version}: {reason}"),
             );
-            eprintln!("skipped: no official LoadGen {version}: {reason}");
             None
         }
     }
 }
 
 /// Returns the plug-in of a tag that is not on PyPI, from the official tools (`tests/oracles/inference/checkouts.sh`), built as
-/// [`plugin_file`] does. No package registry has them, so CI may lack them. Returns `None` without them.
+/// [`plugin_file`] does. No package registry has them, so CI may lack them. Records a skipped test without them.
 ///
 /// # Panics
 /// Panics when the plug-in cannot be built.
 pub fn plugin_of_tag(tag: &str) -> Option<PathBuf> {
-    let checkout = PathBuf::from(env::var_os("REGATTA_OFFICIAL_TOOLS")?).join(tag);
-    if !checkout.join("loadgen").is_dir() {
-        eprintln!("left out: {} has no loadgen", checkout.display());
-        return None;
-    }
+    let loadgen = official_tools(Path::new(tag).join("loadgen"))?;
+    let checkout = loadgen.parent()?;
     let version = tag.trim_start_matches('v');
     Some(build(version, &["--source".as_ref(), checkout.as_os_str()]).unwrap())
 }

@@ -6,7 +6,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use regatta_tests::{Broker, Lab, eventually, left_out};
+use regatta_test_requirements::{Requirement, skip};
+use regatta_tests::{Broker, Lab, eventually};
 use serde_json::Value;
 
 /// A file whose transfer takes a moment.
@@ -114,7 +115,7 @@ pub(crate) fn object(lab: &Lab, sha256: &str) -> PathBuf {
 pub(crate) struct SmallDisk(pub(crate) PathBuf);
 
 impl SmallDisk {
-    /// Mounts a disk. Returns `None`, after printing the reason, without root.
+    /// Mounts a disk. Records a skipped test without root.
     pub(crate) fn mount(place: PathBuf, mib: u64) -> Option<Self> {
         fs::create_dir_all(&place).expect("a directory of the lab");
         let mounted = Command::new("mount")
@@ -123,7 +124,7 @@ impl SmallDisk {
             .stderr(Stdio::null())
             .status();
         if !mounted.is_ok_and(|status| status.success()) {
-            left_out("small disks want root, for tmpfs");
+            skip(Requirement::Right, "mounting a tmpfs needs root");
             return None;
         }
         Some(Self(place))

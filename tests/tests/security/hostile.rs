@@ -106,10 +106,14 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
     drop(slow);
     let sent = flood.join().expect("the flood ends");
     println!("the flood sent {} MB", sent >> 20);
+    assert!(sent >= MIN_FLOOD_BYTES, "the flood had only {sent} bytes");
     let peak = lab.coordinator.as_ref().expect("it runs").peak_kib();
     println!("the coordinator's peak: {} MiB", peak >> 10);
     assert!(peak < 384 << 10, "the coordinator took {} MiB", peak >> 10);
 }
+
+/// The bytes that a flood must have sent to be one: a few times what the broker queues for a subscriber.
+const MIN_FLOOD_BYTES: u64 = 64 << 20;
 
 /// Sends as much as it can for some seconds: chunks of runs that do not exist, and retained states of new runs.
 fn flood(port: u16, authority: &[u8], certificates: &ClientIdentity, id: &str) -> u64 {

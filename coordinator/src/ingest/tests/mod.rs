@@ -3,6 +3,8 @@
 
 mod batches;
 mod limits;
+pub(super) mod modelled_disk;
+mod power_cuts;
 mod recovery;
 mod states;
 mod streams;

@@ -1,7 +1,7 @@
 //! Tests that our LoadGen equals the official one, with random settings from a recorded seed and real values of rounds.
 //!
-//! The official LoadGen is built by `tests/oracles/loadgen/build.sh` into `$REGATTA_ORACLES`; without it these tests say so and
-//! pass, except where `CI` is set. Other versions and compilers are compared where they have been built, also in CI.
+//! The official LoadGen is built by `tests/oracles/loadgen/build.sh` into `$REGATTA_ORACLES`; without it these tests are skipped.
+//! Other versions and compilers are compared where they have been built, also in CI.
 //! `REGATTA_EQUALITY_SETTINGS` sets how many settings are drawn (default 100), `REGATTA_EQUALITY_SEED` from which seed.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]

@@ -1,7 +1,7 @@
 //! Tests of audit verification through its public functions.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
-#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
+#![expect(clippy::print_stderr, reason = "prints which published audits it leaves out")]
 
 mod accuracy;
 mod explanations;

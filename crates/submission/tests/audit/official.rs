@@ -10,6 +10,7 @@ use std::{
 use regatta_submission::audit::{
     Audited, Dtype, Request, Test, compare_accuracy, compare_performance, verify, write_baseline,
 };
+use regatta_test_requirements::official_tools;
 use regatta_test_support::{
     round,
     tree::{files, put},
@@ -37,13 +38,10 @@ struct Official {
 
 impl Official {
     fn find() -> Option<Self> {
-        let Some(tools) = env::var_os("REGATTA_OFFICIAL_TOOLS") else {
-            eprintln!("skipped: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
-            return None;
-        };
+        let tools = official_tools("")?;
         let python = env::var_os("REGATTA_PYTHON").unwrap_or_else(|| "python3".into());
         Some(Self {
-            tools: tools.into(),
+            tools,
             python: python.into(),
         })
     }

@@ -5,11 +5,7 @@
 //! `REGATTA_CHECKER_CASES` faulty submissions per checker (default 12), the same ones at each call; `REGATTA_CHECKER_ROUND`
 //! takes one round alone.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test may say what it expects, and why it is skipped"
-)]
+#![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
 mod faults;
 mod oracle;

@@ -7,6 +7,8 @@ use std::{
     process::Command,
 };
 
+use regatta_test_requirements::official_tools;
+
 /// A verdict and the lines of the CSV.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Judged {
@@ -40,16 +42,8 @@ pub(crate) struct Oracle {
 impl Oracle {
     /// Finds the checkout of a revision.
     pub(crate) fn find(revision: &str) -> Option<Self> {
-        let Some(all) = env::var_os("REGATTA_OFFICIAL_TOOLS") else {
-            eprintln!("skipped: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
-            return None;
-        };
-        let tools = Path::new(&all).join(revision).join("tools/submission");
-        if tools.is_dir() {
-            return Some(Self { tools });
-        }
-        eprintln!("skipped: {} is not there", tools.display());
-        None
+        let tools = official_tools(Path::new(revision).join("tools/submission"))?;
+        Some(Self { tools })
     }
 
     /// Returns its judgement of the submission, and its log.

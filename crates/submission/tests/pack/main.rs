@@ -1,7 +1,6 @@
 //! Tests of packing and unpacking through the public functions, with the system's `openssl`, `tar` and shell.
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
-#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 mod faults;
 mod round_trip;

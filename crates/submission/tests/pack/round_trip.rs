@@ -1,13 +1,14 @@
 //! Tests that the official commands open our packages, and that we open theirs.
 
 use std::{
-    env, fs,
+    fs,
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Command, Stdio},
 };
 
 use regatta_submission::pack::{Package, Password, pack};
+use regatta_test_requirements::official_tools;
 use regatta_test_support::tree::{copy, files, put};
 use tempfile::TempDir;
 
@@ -91,15 +92,13 @@ fn ours_is_opened_by_the_official_commands() {
 
 #[test]
 fn the_official_script_itself_opens_ours() {
-    let Some(tools) = env::var_os("REGATTA_OFFICIAL_TOOLS") else {
-        eprintln!("skipped: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
+    let Some(script) = official_tools("HEAD/tools/submission/pack_submission.sh") else {
         return;
     };
     let (tree, there) = (submission(), tempfile::tempdir().unwrap());
     packed(tree.path(), there.path());
     // Only the documented changes, and those for a test without a terminal.
-    let script =
-        fs::read_to_string(Path::new(&tools).join("HEAD/tools/submission/pack_submission.sh")).unwrap();
+    let script = fs::read_to_string(script).unwrap();
     let script = script.replace("SUBMITTER=COMPANY", "SUBMITTER=ACME").replace(
         "openssl enc -d -aes256",
         "openssl enc -d -aes256 -pass env:SECRET",

@@ -2,11 +2,7 @@
 //! checkout of mlcommons/inference per revision (`tests/oracles/inference/checkouts.sh` makes it), `REGATTA_PYTHON` a Python that
 //! has PyYAML.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{env, path::Path, process::Command};
 
 use regatta_config::round::{Engine, Round};
 use regatta_submission::{
@@ -15,6 +11,7 @@ use regatta_submission::{
     tree::Tree,
     truncate::{self, Destination},
 };
+use regatta_test_requirements::official_tools;
 use regatta_test_support::staging::StagingFixture;
 use regatta_types::Division;
 
@@ -33,16 +30,8 @@ fn cut(fixture: &StagingFixture, submitter: &str) {
 
 /// Returns whether the round's checker accepts a tree, and its output; `None` where it is not installed.
 fn official(round: &Round, tree: &Path, csv: &Path) -> Option<(bool, String)> {
-    let Some(tools) = env::var_os("REGATTA_OFFICIAL_TOOLS").map(PathBuf::from) else {
-        eprintln!("left out: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
-        return None;
-    };
     let checker = round.submission.checkers.first().unwrap();
-    let directory = tools.join(&checker.revision).join("tools/submission");
-    if !directory.is_dir() {
-        eprintln!("left out: {} is not there", directory.display());
-        return None;
-    }
+    let directory = official_tools(Path::new(&checker.revision).join("tools/submission"))?;
     let words: &[&str] = match checker.engine {
         Engine::Monolith => &["submission_checker.py"],
         Engine::Package => &["-m", "submission_checker.main"],

@@ -1,7 +1,6 @@
 //! Tests of the truncation of accuracy logs through its public functions.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
-#![expect(clippy::print_stderr, reason = "prints why a test is skipped")]
 
 mod faults;
 mod official;

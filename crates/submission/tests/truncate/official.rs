@@ -1,14 +1,11 @@
 //! Tests against each round's own `truncate_accuracy_log.py`, where it is installed. `REGATTA_OFFICIAL_TOOLS` names a directory
 //! with a checkout of mlcommons/inference per tag (`v2.1` ... `v5.1`, `HEAD`).
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{path::Path, process::Command};
 
 use regatta_config::known;
 use regatta_submission::truncate::{Destination, Request, truncate};
+use regatta_test_requirements::official_tools;
 use regatta_test_support::tree::{files, put};
 
 /// Our round, the tag of its tool.
@@ -78,18 +75,13 @@ fn put_tree(root: &Path) {
 
 #[test]
 fn each_rounds_own_tool_makes_the_same_tree() {
-    let Some(tools) = env::var_os("REGATTA_OFFICIAL_TOOLS") else {
-        eprintln!("skipped: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
-        return;
-    };
+    let Some(tools) = official_tools("") else { return };
     let rounds = known::rounds().unwrap();
     for (name, tag) in ROUNDS {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         put_tree(&at("tree"));
-        let script = PathBuf::from(&tools)
-            .join(tag)
-            .join("tools/submission/truncate_accuracy_log.py");
+        let script = tools.join(tag).join("tools/submission/truncate_accuracy_log.py");
         let theirs = Command::new("python3")
             .arg(script)
             .args(["--input", "tree", "--submitter", "ACME", "--output", "theirs"])

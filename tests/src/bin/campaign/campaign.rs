@@ -54,7 +54,7 @@ pub(crate) fn run(
         Err(error) => vec![format!("the campaign could not go on: {error:#}")],
     };
     if keep_good || !wrong.is_empty() {
-        leave_traces(&lab, keep)?;
+        leave_traces(&lab, &wrong, keep)?;
     }
     totals.seconds = begin.elapsed().as_secs_f64();
     println!("{}", serde_json::to_string(&LabReport { totals, wrong })?);
@@ -131,8 +131,9 @@ fn own_file_systems() -> anyhow::Result<()> {
 }
 
 /// Copies the files of a failed campaign for inspection.
-fn leave_traces(lab: &Lab, keep: &Path) -> anyhow::Result<()> {
+fn leave_traces(lab: &Lab, wrong: &[String], keep: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(keep)?;
+    fs::write(keep.join("wrong.txt"), wrong.join("\n") + "\n")?;
     fs::write(keep.join("journal.txt"), lab.journal.join("\n") + "\n")?;
     for place in ["/run/lab/logs", "/run/lab/device", "/run/lab/coordinator"] {
         shell::succeed(shell::command("cp")?.arg("-a").arg(place).arg(keep))?;

@@ -96,7 +96,7 @@ pub(crate) fn enroll(lab: &mut Lab, name: &str, rng: &mut Rng) -> anyhow::Result
             "{} after {delay:?}",
             Kind::KillAt(Moment::Enrolling(side))
         ));
-        let mut enrolling = enroll_command(lab, token)?.spawn()?;
+        let mut enrolling = enroll_command(lab, token)?.stderr(Stdio::null()).spawn()?;
         lab.pass(delay)?;
         if side == Side::Coordinator {
             lab.coordinator.kill();

@@ -81,6 +81,9 @@ pub(crate) struct WriteLog {
 /// Files that the agent writes beside those of the run process, or may cut off when the disk is nearly full.
 const AGENT_FILES: [&str; 4] = ["evidence.json", "evidence.sig", "run.log", "telemetry.csv"];
 
+/// Files that are replaced as a whole. Any other file that is removed is a loss.
+const REPLACED_FILES: [&str; 3] = ["attempt.json", "evidence.json", "evidence.sig"];
+
 impl WriteLog {
     /// Begins the account of the runs below `runs`. `disks` are the mount points of the file systems to watch.
     ///
@@ -248,14 +251,24 @@ fn note(account: &Mutex<Account>, runs: &Path, path: &Path, mut file: File, proc
 fn file_of_run(runs: &Path, path: &Path) -> Option<(String, String, bool)> {
     let below = path.strip_prefix(runs).ok()?;
     let parts: Vec<&str> = below.iter().map(|part| part.to_str()).collect::<Option<_>>()?;
-    let (run, name, is_replacement) = match *parts.as_slice() {
-        [run, "attempt.json.part"] => (run, "attempt.json", true),
-        [run, "files", name] => match name.strip_prefix('.').and_then(|name| name.strip_suffix(".new")) {
-            Some(name) => (run, name, true),
-            None => (run, name, false),
-        },
+    let (run, file) = match *parts.as_slice() {
+        [run, file] if file.starts_with("attempt.json.part") => (run, file),
+        [run, "files", file] => (run, file),
         _ => return None,
     };
+    // The kernel marks a file that was removed, or replaced by another, before the report was read.
+    let (present, is_gone) = match file.strip_suffix(" (deleted)") {
+        Some(file) => (file, true),
+        None => (file, false),
+    };
+    let hidden = present
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(".new"));
+    let (name, is_temporary) = match hidden.or_else(|| present.strip_suffix(".part")) {
+        Some(name) => (name, true),
+        None => (present, false),
+    };
+    let is_replacement = is_temporary || (is_gone && REPLACED_FILES.contains(&name));
     (!run.starts_with('.')).then(|| (run.to_owned(), name.to_owned(), is_replacement))
 }
 
@@ -281,6 +294,18 @@ mod tests {
         assert_eq!(of("r1/files/run.log"), file("run.log", false));
         assert_eq!(of("r1/files/.evidence.json.new"), file("evidence.json", true));
         assert_eq!(of("r1/attempt.json.part"), file("attempt.json", true));
+        assert_eq!(of("r1/files/attempt.json"), file("attempt.json", false));
+        assert_eq!(of("r1/files/attempt.json (deleted)"), file("attempt.json", true));
+        assert_eq!(
+            of("r1/files/.evidence.sig.new (deleted)"),
+            file("evidence.sig", true)
+        );
+        let log = "mlperf_log_accuracy.json";
+        assert_eq!(
+            of(&format!("r1/files/{log} (deleted)")),
+            file(log, false),
+            "a loss"
+        );
         assert_eq!(of("r1/job.json"), None);
         assert_eq!(of(".new-r1/files/run.log"), None);
         assert_eq!(file_of_run(runs, Path::new("/elsewhere/r1/files/run.log")), None);
