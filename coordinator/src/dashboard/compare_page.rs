@@ -26,29 +26,22 @@ static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::ne
 /// The verdicts with their names in the headline, the worst first.
 const VERDICTS: [&str; 4] = ["worse", "better", "cannot tell", "same"];
 
+/// A comparison, or the reason why there is none: a selection is unknown, or there is nothing to compare.
+pub(super) type Compared = Arc<Result<ComparisonReport, Failure>>;
+
 /// Compares the sides of a query. It blocks.
-///
-/// # Errors
-/// Returns an error when a selection is unknown, or there is nothing to compare.
-pub(super) fn compared(
-    query: &CompareQuery,
-    workspace: &Workspace,
-) -> Result<Arc<ComparisonReport>, Failure> {
-    NEWEST.of(query, workspace, |all| query.report(all))
+pub(super) fn compared(query: &CompareQuery, workspace: &Workspace) -> Compared {
+    NEWEST.of_runs(query, workspace, |all| query.report(all))
 }
 
 /// Renders the page. `result` is `None` before anything is requested.
-pub(super) fn page(
-    query: &CompareQuery,
-    suggestions: &Suggestions,
-    result: Option<&Result<Arc<ComparisonReport>, Failure>>,
-) -> Page {
+pub(super) fn page(query: &CompareQuery, suggestions: &Suggestions, result: Option<&Compared>) -> Page {
     let content = html! {
         h1 { "Compare" }
         p .note { "Is B better or worse than A? Regatta pairs their runs by time, and calls a difference only what noise does not explain." }
         (form(query, suggestions))
         (grammar())
-        @match result {
+        @match result.map(|result| &**result) {
             None => {}
             Some(Err(failure)) => { (refusal(failure)) }
             Some(Ok(report)) => { (report_of(query, report)) }

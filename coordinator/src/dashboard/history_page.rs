@@ -28,20 +28,16 @@ static NEWEST: RecentResults<HistoryQuery, HistoryReport> = RecentResults::new()
 const MOST_LISTED: usize = 200;
 const MOST_DRAWN: usize = 4;
 
+/// Histories, or the reason why there are none: the selection is unknown, or no run counts.
+pub(super) type Histories = Arc<Result<HistoryReport, Failure>>;
+
 /// Computes the histories of a query. It blocks.
-///
-/// # Errors
-/// Returns an error when the selection is unknown, or no run counts.
-pub(super) fn computed(query: &HistoryQuery, workspace: &Workspace) -> Result<Arc<HistoryReport>, Failure> {
-    NEWEST.of(query, workspace, |all| query.report(all))
+pub(super) fn computed(query: &HistoryQuery, workspace: &Workspace) -> Histories {
+    NEWEST.of_runs(query, workspace, |all| query.report(all))
 }
 
 /// Renders the page.
-pub(super) fn page(
-    query: &HistoryQuery,
-    suggestions: &Suggestions,
-    result: &Result<Arc<HistoryReport>, Failure>,
-) -> Page {
+pub(super) fn page(query: &HistoryQuery, suggestions: &Suggestions, result: &Histories) -> Page {
     let content = html! {
         h1 { "History" }
         p .note {
@@ -53,7 +49,7 @@ pub(super) fn page(
             button { "Show" }
         }
         (grammar())
-        @match result {
+        @match &**result {
             Err(failure) => { (refusal(failure)) }
             Ok(report) => { (report_of(query, report)) }
         }
