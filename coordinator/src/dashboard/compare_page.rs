@@ -64,16 +64,12 @@ fn form(query: &CompareQuery, suggestions: &Suggestions) -> Markup {
 }
 
 fn report_of(query: &CompareQuery, report: &ComparisonReport) -> Markup {
-    let is_one_run_each = report.rows.iter().any(|row| row.runs_a == 1 && row.runs_b == 1);
     html! {
         p .headline {
             @for verdict in VERDICTS {
                 @let count = report.rows.iter().filter(|row| row.verdict == verdict).count();
                 @if count > 0 { span class={ "badge v-" (group::class(verdict)) } { (count) " " (verdict) } " " }
             }
-        }
-        @if is_one_run_each {
-            p .alarm { "A ratio of two single runs says nothing about the next run: repeat both sides, interleaved." }
         }
         ul .notes { @for note in comparison_notes(report) { li { (shown(&note, SENTENCE)) } } }
         @for rows in report.rows.chunk_by(|one, other| one.combination == other.combination) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::{
-    comparison_form::{Suggestions, condition_fields, grammar, refusal, selection_field},
+    comparison_form::{Suggestions, condition_fields, grammar, nothing_yet, refusal, selection_field},
     history_query::HistoryQuery,
     layout::{self, Page},
     outside_text::{NAME, SENTENCE, shown},
@@ -50,6 +50,8 @@ pub(super) fn page(query: &HistoryQuery, suggestions: &Suggestions, result: &His
         }
         (grammar())
         @match &**result {
+            // Without a request, a lab that has no history yet is in order.
+            Err(failure) if *query == HistoryQuery::default() => { (nothing_yet(failure)) }
             Err(failure) => { (refusal(failure)) }
             Ok(report) => { (report_of(query, report)) }
         }
