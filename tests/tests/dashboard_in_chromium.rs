@@ -157,7 +157,7 @@ const BROKEN_WORDS: &str = "(() => {
         const cell = text.parentElement.closest('th, td');
         if (!cell) continue;
         const isName = cell.dataset.title === 'Device' || cell.matches('.matrix tbody th');
-        for (const word of text.data.matchAll(isName ? /\\S+/g : /[\\p{L}\\p{N}]+/gu)) {
+        for (const word of text.data.matchAll(isName ? /\\S+/g : /[^\\s/-]+/g)) {
             const range = document.createRange();
             range.setStart(text, word.index);
             range.setEnd(text, word.index + word[0].length);
