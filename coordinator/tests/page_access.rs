@@ -1,19 +1,24 @@
 //! Tests of access to the live page over TLS. Each route is requested without a login, as a reader and as an operator. There are
 //! foreign forms, guessed, expired and revoked tokens, hostile bytes and slow clients.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod support;
 
 use std::{
     fs,
-    io::{Read as _, Write as _},
+    io::{ErrorKind, Read as _, Write as _},
     net::{IpAddr, UdpSocket},
     path::Path,
     time::{Duration, Instant},
 };
 
-use support::{Dice, coordinator::Coordinator, eventually, page_client::FORM};
+use support::{
+    Dice,
+    coordinator::Coordinator,
+    eventually,
+    page_client::{Channel, FORM, PageClient},
+};
 
 /// The lab's only device.
 fn device(coordinator: &Coordinator) -> String {
@@ -125,13 +130,92 @@ fn every_route_is_for_whom_the_table_says() {
         let _ = channel.read_to_string(&mut answer);
         assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
     }
-    let mut plain = page.socket();
-    plain
-        .write_all(b"GET /login HTTP/1.1\r\nHost: lab.example\r\n\r\n")
-        .unwrap();
+}
+
+#[test]
+fn a_browser_that_speaks_http_without_tls_gets_a_sentence_with_the_address() {
+    let coordinator = Coordinator::with_a_login();
+    let page = coordinator.page();
+    for request in [
+        "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n".to_owned(),
+        format!(
+            "POST /login HTTP/1.1\r\nHost: lab.example\r\nContent-Length: 20000\r\n\r\n{}",
+            "token=x&".repeat(2_500)
+        ),
+        "HELO lab.example\r\n".to_owned(),
+    ] {
+        let mut plain = page.socket();
+        plain.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        plain.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert!(body.contains(&format!("open {}/", page.origin())), "{answer}");
+        assert!(
+            !answer.contains("evil.example") && !answer.contains("Set-Cookie"),
+            "{answer}"
+        );
+    }
+    // Bytes that are neither get nothing.
+    let mut other = page.socket();
+    other.write_all(&[0, 1, 2, 3, 4, 5, 6, 7]).unwrap();
     let mut answer = Vec::new();
-    let _ = plain.read_to_end(&mut answer);
+    let _ = other.read_to_end(&mut answer);
     assert!(!answer.windows(4).any(|part| part == b"HTTP"), "{answer:?}");
+    assert_eq!(page.get("/login", &[]).status, 200);
+}
+
+/// Reads until a text arrives. Returns whether it did before the connection ended.
+fn receives(live: &mut Box<dyn Channel>, text: &str) -> bool {
+    let mut received = Vec::new();
+    let mut part = [0; 4_096];
+    loop {
+        match live.read(&mut part) {
+            Ok(0) => return false,
+            Ok(read) => received.extend(&part[..read]),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return false,
+            Err(error) => panic!("{error}: {}", String::from_utf8_lossy(&received)),
+        }
+        if String::from_utf8_lossy(&received).contains(text) {
+            return true;
+        }
+    }
+}
+
+#[test]
+fn a_token_has_its_share_of_live_views_and_its_sessions_end_with_the_coordinator() {
+    let mut coordinator = Coordinator::with_a_login();
+    let page = coordinator.page();
+    let [greedy, modest] = ["greta", "maud"].map(|name| coordinator.page_token(name, "reader"));
+    let open = |client: &PageClient, token: &str, number: usize| {
+        let mut live = client.connect();
+        let request = format!(
+            "GET /live/fleet?text=a{number} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n",
+            client.host
+        );
+        live.write_all(request.as_bytes()).unwrap();
+        assert!(receives(&mut live, "text/event-stream"), "view {number}");
+        live
+    };
+    let mut of_modest = open(&page.from(3), &modest, 0);
+    let mut of_greedy: Vec<_> = (1..=100).map(|number| open(&page, &greedy, number)).collect();
+    // The oldest views of the greedy token have ended, and nobody else's.
+    for live in of_greedy.iter_mut().take(84) {
+        assert!(!receives(live, "maintenance"));
+    }
+    let device = device(&coordinator);
+    let drained = coordinator.output(&["device", "drain", &device, "--note", "fan"]);
+    assert!(drained.status.success(), "{drained:?}");
+    for live in of_greedy.iter_mut().skip(84).chain([&mut of_modest]) {
+        assert!(receives(live, "in maintenance"));
+    }
+
+    let (cookie, _) = page.log_in(&modest);
+    coordinator.kill();
+    coordinator.serve();
+    let page = coordinator.page();
+    assert_eq!(page.get("/", &[("Cookie", &cookie)]).status, 401);
+    assert_eq!(page.log_in(&modest).0.len(), cookie.len());
 }
 
 #[test]
@@ -366,12 +450,29 @@ fn guessing_slow_and_hostile_clients_keep_nobody_out() {
         10,
         "{statuses:?}"
     );
-    let refused = guess(&token);
+    let refused = guess("regatta_page_guess");
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("5")));
     assert_eq!(
-        (refused.status, refused.header("retry-after")),
-        (429, Some("5")),
-        "a guessing address waits, also with the right token"
+        guess(&token).status,
+        303,
+        "whoever shares the address has the right token"
     );
+    // A program that still sends a revoked token has attempts of its own.
+    let gone = coordinator.page_token("gus", "reader");
+    let gone = format!("Bearer {gone}");
+    let scrape = |last: u8| {
+        let answer = page.from(last).get("/metrics", &[("Authorization", &gone)]);
+        (answer.status, answer.header("retry-after").map(str::to_owned))
+    };
+    assert_eq!(scrape(5).0, 200);
+    let _ = coordinator.json(&["dashboard", "token", "revoke", "gus"]);
+    eventually("the end of the token", 10, || (scrape(5).0 == 401).then_some(()));
+    eventually("the end of its attempts", 10, || {
+        (scrape(5) == (429, Some("5".to_owned()))).then_some(())
+    });
+    assert_eq!(scrape(4).0, 429, "from every address");
+    let typing = page.from(5).post("/login", "", "token=regatta_page_typo");
+    assert_eq!(typing.status, 401, "its address has all attempts");
     let (cookie, _) = page.log_in(&token);
 
     let silent: Vec<_> = (0..300).map(|_| page.from(8).socket()).collect();

@@ -25,6 +25,7 @@ mod lab;
 mod lab_commands;
 pub mod mlperf_benchmark;
 pub mod network_namespace;
+pub mod page_reader;
 mod power_dev;
 pub mod power_sessions;
 mod process;

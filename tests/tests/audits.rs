@@ -3,9 +3,10 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "test code")]
 
-use std::{fs, path::Path, process::Output};
+use std::{fs, path::Path, process::Output, time::Duration};
 
-use regatta_tests::{Broker, Lab, printed};
+use regatta_tests::{Broker, Lab, browser_client::get_page, html_check::read_page, printed};
+use rusqlite::Connection;
 use serde_json::Value;
 
 /// The simulated engine takes the same time on every machine.
@@ -129,6 +130,8 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
         "is not an audit of TEST04",
     );
 
+    a_failed_audit_is_known_before_everything_else_is_in_order(&lab, &audits);
+
     // A truncated log is no longer the delivered one.
     let log = lab
         .workspace()
@@ -138,6 +141,43 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
     let whole = fs::read(&log).expect("the accuracy log");
     fs::write(&log, &whole[..whole.len() / 2]).expect("cut");
     refused(&lab, &audit, 3, "audits come before truncation");
+}
+
+/// Records TEST01 as failed and TEST04 as passed, and reads the page and what staging refuses.
+fn a_failed_audit_is_known_before_everything_else_is_in_order(lab: &Lab, audits: &[Value]) {
+    let store = Connection::open(lab.workspace().join("regatta.db")).expect("the store");
+    store.busy_timeout(Duration::from_secs(20)).expect("a time limit");
+    for (audit, passed) in audits.iter().zip([false, true]) {
+        let id = audit["run"].as_str().expect("an id");
+        let path = lab.workspace().join("runs").join(id).join("record.json");
+        let mut record: Value = serde_json::from_str(&read(&path)).expect("a record");
+        record["audit"]["passed"] = passed.into();
+        fs::write(&path, record.to_string()).expect("the record");
+        let value = if passed { "true" } else { "false" };
+        let changed = store.execute(
+            "UPDATE runs SET outcome = json_set(outcome, '$.audit.passed', json(?2)) WHERE id = ?1",
+            [id, value],
+        );
+        assert_eq!(changed.expect("the store is writable"), 1);
+    }
+    let page = get_page(&lab.page_url(), "/submission").body;
+    let failed = audits[0]["run"].as_str().expect("an id");
+    let shown = format!("<a class=\"badge v-bad\" href=\"/run/{failed}\">TEST01 FAIL</a>");
+    assert!(page.contains(&shown), "{shown}: {page}");
+    let text = read_page(&page).text;
+    for part in [
+        "TEST04 PASS",
+        "VALID",
+        " ms",
+        "the audit TEST01 fails",
+        "regatta audit run TEST01",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let tree = lab.scratch().join("tree");
+    let tree = tree.to_str().expect("UTF-8");
+    let words = ["submission", "stage", "--division", "closed", "--output", tree];
+    refused(lab, &words, 1, "the audit TEST01 fails");
 }
 
 /// Returns the official script's lines, which the record repeats.

@@ -119,6 +119,7 @@ impl BusyLab {
                     duration = \"1s\"\nrepeat = 3\n";
         fs::write(&plan, text).expect("a plan");
         let _ = succeed_output(lab.regatta().args(["campaign", "start"]).arg(&plan));
+        fail_a_campaign(&lab);
         let url = lab.page_url();
         fill_with_past_runs(&lab);
         Self {
@@ -129,6 +130,43 @@ impl BusyLab {
         }
     }
 }
+
+/// Starts a campaign with long names on devices of which one is out of service, and waits until its cells have failed.
+fn fail_a_campaign(lab: &Lab) {
+    let plan = lab.scratch().join("broken.toml");
+    let text = "schema = 1\nname = \"broken\"\nlose_device_after = \"1s\"\n[[cells]]\n\
+                devices = [\"boat-sim-0007\", \"boat-sim-0008\"]\nplacement = \"each\"\nbenchmark = \"digits\"\n\
+                scenario = [\"Offline\", \"SingleStream\", \"MultiStream\", \"Server\"]\nmode = [\"PerformanceOnly\", \"AccuracyOnly\"]\n\
+                engine = \"sim\"\nduration = \"100ms\"\n";
+    fs::write(&plan, text).expect("a plan");
+    let _ = succeed_output(lab.regatta().args(["campaign", "start"]).arg(&plan));
+    eventually("the cells to fail", 90, || {
+        // The exit code is 1 when cells have failed.
+        let words = ["campaign", "status", "broken", "--format", "json"];
+        let printed = lab.regatta().args(words).output().expect("regatta runs");
+        let status: Value = serde_json::from_slice(&printed.stdout).expect("JSON");
+        status["failed"].as_u64() >= Some(8)
+    });
+}
+
+/// Returns the words in tables that are broken across lines: short ones, and names of devices at a hyphen.
+const BROKEN_WORDS: &str = "(() => {
+    const broken = new Set();
+    const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+    for (let text; (text = walker.nextNode());) {
+        const cell = text.parentElement.closest('th, td');
+        if (!cell) continue;
+        const isName = cell.dataset.title === 'Device' || cell.matches('.matrix tbody th');
+        for (const word of text.data.matchAll(isName ? /\\S+/g : /[^\\s/-]+/g)) {
+            const range = document.createRange();
+            range.setStart(text, word.index);
+            range.setEnd(text, word.index + word[0].length);
+            const lines = new Set([...range.getClientRects()].map((part) => Math.round(part.top)));
+            if (word[0].length <= 20 && lines.size > 1) broken.add(word[0]);
+        }
+    }
+    return [...broken];
+})()";
 
 /// The id of the power session.
 const SESSION: &str = "01a1fd91-2a94-7230-9870-000000000001";
@@ -207,6 +245,7 @@ fn every_page_works_in_a_browser_and_for_everybody() {
         ("run", run.as_str()),
         ("campaigns", "/campaigns"),
         ("campaign", "/campaign/nightly"),
+        ("campaign-broken", "/campaign/broken"),
         ("compare", COMPARE),
         ("compare-empty", "/compare"),
         ("history", "/history?runs=device%3Aboat-sim-0015"),
@@ -219,13 +258,15 @@ fn every_page_works_in_a_browser_and_for_everybody() {
     ];
     let pictures = env::var_os("REGATTA_PICTURES").map(PathBuf::from);
     for (name, path) in pages {
-        for (width, is_dark) in [(1400, false), (390, false), (1400, true)] {
+        for (width, is_dark) in [(1400, false), (500, false), (390, false), (1400, true)] {
             browser.resize(width, is_dark);
             browser.open(&format!("{}{path}", busy.url));
             if let Some(pictures) = &pictures {
                 let dark = if is_dark { "-dark" } else { "" };
                 browser.picture(&pictures.join(format!("{name}-{width}{dark}.png")));
             }
+            let broken = browser.evaluate(BROKEN_WORDS);
+            assert_eq!(broken, json!([]), "{name} at {width}: words on two lines");
             // Folded sections are inspected as well.
             browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true }); 0");
             let overflow = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
@@ -266,6 +307,23 @@ fn every_page_works_in_a_browser_and_for_everybody() {
         .expect("a finding")
         .to_owned();
     assert!(checked.contains(&first), "{first}: {checked}");
+
+    browser.resize(1400, false);
+    browser.open(&format!("{}/campaign/broken", busy.url));
+    let campaign = browser
+        .evaluate("document.querySelector('main').innerText")
+        .to_string();
+    for part in ["regatta campaign retry broken --cause ", "boat-sim-0007"] {
+        assert!(campaign.contains(part), "{part}: {campaign}");
+    }
+    let bar = browser.evaluate(
+        "[...document.querySelectorAll('svg.progress rect')].map(part => [part.className.baseVal, part.getBoundingClientRect().width > 5])",
+    );
+    assert!(
+        bar.as_array()
+            .is_some_and(|parts| parts.contains(&json!(["failed", true]))),
+        "{bar}"
+    );
 
     // A change arrives without a reload, and the link with the keyboard's focus keeps it.
     browser.resize(1400, false);

@@ -58,6 +58,12 @@ fn comparisons_and_histories_are_those_of_the_commands() {
         "{}",
         none.body
     );
+    assert!(
+        !none.body.contains("alarm"),
+        "a lab without a history is in order: {}",
+        none.body
+    );
+    a_hot_device_is_marked(&filled, &url);
 
     filled.add_pairs(9, 0.03);
     let compared = get_page(
@@ -140,6 +146,21 @@ fn comparisons_and_histories_are_those_of_the_commands() {
     );
 
     histories(&lab, &mut filled, &url);
+}
+
+/// The fleet marks a device that is about to slow down, and no other.
+fn a_hot_device_is_marked(filled: &FilledStore, url: &str) {
+    for (millicelsius, is_marked) in [(84_900, false), (91_000, true)] {
+        filled
+            .store
+            .execute("UPDATE devices SET hottest_millicelsius = ?1", [millicelsius])
+            .expect("the store is writable");
+        // A reading of the fleet is shared for a second.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        let fleet = get_page(url, "/").body;
+        assert_eq!(fleet.contains("91.0 °C hot"), is_marked, "{fleet}");
+        assert_eq!(fleet.contains("84.9 °C</td>"), !is_marked, "{fleet}");
+    }
 }
 
 /// The history of 27 runs: the batch changes, and with it the level.

@@ -1,11 +1,9 @@
 //! The operators' actions on the page: the operations of the command line, in the name of the token's owner. Every handler is behind the
 //! gate, which makes the [`Operator`]. After an action the browser gets the page again, so that a reload repeats nothing.
 
-use std::sync::Arc;
-
 use axum::{
     Extension,
-    extract::{Path, State},
+    extract::Path,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
@@ -13,11 +11,11 @@ use regatta_types::documents::EndCause;
 
 use super::{
     access::{Form, Operator},
-    blocking::blocking,
     device_page::{DeviceSnapshot, LONGEST_NOTE},
     hub::Hub,
     outside_text::path_segment,
     page_error::PageError,
+    page_work::PageWork,
 };
 use crate::{
     operations::{self, OperationError},
@@ -28,7 +26,7 @@ type Answer = Result<Response, PageError>;
 
 /// Takes a device out of service.
 pub(super) async fn drain(
-    State(hub): State<Arc<Hub>>,
+    work: PageWork,
     Path(device): Path<String>,
     Extension(operator): Extension<Operator>,
     Extension(form): Extension<Form>,
@@ -38,7 +36,7 @@ pub(super) async fn drain(
         let message = format!("the reason has more than {LONGEST_NOTE} characters");
         return Err(PageError::bad_request(message));
     }
-    on_device(hub, device, operator, move |row, by, store| {
+    on_device(&work, device, operator, move |row, by, store| {
         operations::drain_device(
             row,
             Some(note.as_str()).filter(|note| !note.is_empty()),
@@ -51,20 +49,20 @@ pub(super) async fn drain(
 
 /// Puts a device back into service.
 pub(super) async fn resume(
-    State(hub): State<Arc<Hub>>,
+    work: PageWork,
     Path(device): Path<String>,
     Extension(operator): Extension<Operator>,
 ) -> Answer {
-    on_device(hub, device, operator, operations::resume_device).await
+    on_device(&work, device, operator, operations::resume_device).await
 }
 
 /// Pauses a campaign.
 pub(super) async fn pause(
-    State(hub): State<Arc<Hub>>,
+    work: PageWork,
     Path(name): Path<String>,
     Extension(operator): Extension<Operator>,
 ) -> Answer {
-    on_campaign(hub, name, operator, |row, by, store| {
+    on_campaign(&work, name, operator, |row, by, store| {
         operations::change_campaign(row, CampaignState::Paused, by, store)
     })
     .await
@@ -72,11 +70,11 @@ pub(super) async fn pause(
 
 /// Continues a campaign.
 pub(super) async fn resume_campaign(
-    State(hub): State<Arc<Hub>>,
+    work: PageWork,
     Path(name): Path<String>,
     Extension(operator): Extension<Operator>,
 ) -> Answer {
-    on_campaign(hub, name, operator, |row, by, store| {
+    on_campaign(&work, name, operator, |row, by, store| {
         operations::change_campaign(row, CampaignState::Running, by, store)
     })
     .await
@@ -84,7 +82,7 @@ pub(super) async fn resume_campaign(
 
 /// Makes failed cells of a campaign wait again.
 pub(super) async fn retry(
-    State(hub): State<Arc<Hub>>,
+    work: PageWork,
     Path(name): Path<String>,
     Extension(operator): Extension<Operator>,
     Extension(form): Extension<Form>,
@@ -94,19 +92,19 @@ pub(super) async fn retry(
             "the form names no cause: device, infrastructure, precondition, workload, invalid or operator",
         )
     })?;
-    on_campaign(hub, name, operator, move |row, by, store| {
+    on_campaign(&work, name, operator, move |row, by, store| {
         operations::retry_cells(row, cause, by, store).map(drop)
     })
     .await
 }
 
 async fn on_device(
-    hub: Arc<Hub>,
+    work: &PageWork,
     device: String,
     operator: Operator,
     operation: impl FnOnce(&DeviceRow, &str, &Store) -> Result<(), OperationError> + Send + 'static,
 ) -> Answer {
-    blocking(hub, move |hub| {
+    work.action(move |hub| {
         let store = writable_store(hub)?;
         let snapshot = DeviceSnapshot::read(&device, &store)?;
         let row = snapshot.ok_or_else(PageError::no_device)?.row;
@@ -117,12 +115,12 @@ async fn on_device(
 }
 
 async fn on_campaign(
-    hub: Arc<Hub>,
+    work: &PageWork,
     name: String,
     operator: Operator,
     operation: impl FnOnce(&CampaignRow, &str, &Store) -> Result<(), OperationError> + Send + 'static,
 ) -> Answer {
-    blocking(hub, move |hub| {
+    work.action(move |hub| {
         let store = writable_store(hub)?;
         let row = store.campaign(&name)?.ok_or_else(PageError::no_campaign)?;
         operation(&row, &operator.author(), &store).map_err(refusal)?;

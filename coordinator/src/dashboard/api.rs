@@ -6,10 +6,8 @@ mod openapi;
 mod operation;
 mod power;
 
-use std::sync::Arc;
-
 use axum::{
-    extract::{RawPathParams, RawQuery, State},
+    extract::{RawPathParams, RawQuery},
     http::{StatusCode, header},
     response::{IntoResponse as _, Response},
     routing::get,
@@ -20,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::operation::{ApiRequest, DocumentReader, Operation, Parameter, value};
 use super::{
-    hub::Hub, page_error::PageError, route_table::Routes, run_list_page::RunList,
+    page_error::PageError, page_work::PageWork, route_table::Routes, run_list_page::RunList,
     run_list_query::RunListQuery, view::Reader,
 };
 use crate::{
@@ -98,19 +96,19 @@ pub(super) fn add_routes(routes: Routes) -> Routes {
     );
     for operation in operations() {
         let reader = operation.read;
-        let handler =
-            move |State(hub): State<Arc<Hub>>, parameters: RawPathParams, RawQuery(query): RawQuery| {
-                let name = parameters.iter().next().map_or("", |(_, value)| value).to_owned();
-                let query = query.unwrap_or_default();
-                async move {
-                    let reading =
-                        tokio::task::spawn_blocking(move || read(reader, &hub, &ApiRequest { name, query }));
-                    match reading.await.unwrap_or_else(|_| Err(PageError::internal())) {
-                        Ok(document) => answer(StatusCode::OK, &document),
-                        Err(failure) => error(&failure),
-                    }
-                }
+        let handler = move |work: PageWork, parameters: RawPathParams, RawQuery(query): RawQuery| {
+            let name = parameters.iter().next().map_or("", |(_, value)| value).to_owned();
+            let request = ApiRequest {
+                name,
+                query: query.unwrap_or_default(),
             };
+            async move {
+                match read(reader, &work, request).await {
+                    Ok(document) => answer(StatusCode::OK, &document),
+                    Err(failure) => error(&failure),
+                }
+            }
+        };
         routes = routes.route(operation.path, get(handler));
     }
     routes
@@ -118,18 +116,22 @@ pub(super) fn add_routes(routes: Routes) -> Routes {
 
 /// Returns an error as a document.
 pub(super) fn error(error: &PageError) -> Response {
-    answer(
-        error.status,
-        &json!({ "error": error.message, "hint": error.hint }),
-    )
+    let document = json!({ "error": error.message, "hint": error.hint });
+    error.shown_as(answer(error.status, &document))
 }
 
-fn read(reader: DocumentReader, hub: &Hub, request: &ApiRequest) -> Result<Value, PageError> {
+async fn read(reader: DocumentReader, work: &PageWork, request: ApiRequest) -> Result<Value, PageError> {
     match reader {
-        DocumentReader::Stored(read) => hub.read(|reader| read(reader, request)),
+        DocumentReader::Stored(read) => {
+            work.quick(move |hub| hub.read(|reader| read(reader, &request)))
+                .await
+        }
         DocumentReader::Computed(read) => {
-            let workspace = hub.read(|reader| reader.workspace().clone());
-            read(&workspace, request)
+            work.slow(move |hub| {
+                let workspace = hub.read(|reader| reader.workspace().clone());
+                read(&workspace, &request)
+            })
+            .await
         }
     }
 }

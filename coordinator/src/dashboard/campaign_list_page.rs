@@ -38,7 +38,7 @@ pub(super) fn pieces(summaries: &[CampaignSummary]) -> Pieces {
                 }
                 td role="cell" data-title="State" { (badge(summary.state)) }
                 td role="cell" data-title="Started" { (tables::time(&summary.started)) }
-                td role="cell" data-title="Cells" { (progress(summary)) (tables::campaign_counts(summary)) }
+                td role="cell" data-title="Cells" { (progress(summary)) }
             }
         };
         pieces.add_row(id, html);
@@ -72,8 +72,26 @@ pub(super) fn badge(state: &str) -> Markup {
     html! { span class={ "badge v-" (class) } { (state) } }
 }
 
-/// Renders the share of cells that need no attempt any more.
+/// Renders the cells by their state as a bar, and in words.
 pub(super) fn progress(summary: &CampaignSummary) -> Markup {
-    let over = summary.good + summary.failed + summary.skipped;
-    html! { progress max=(summary.cells.max(1)) value=(over) aria-label="cells that are over" {} " " }
+    let counts = tables::campaign_counts(summary);
+    let parts = [
+        (summary.good, "good"),
+        (summary.failed, "failed"),
+        (summary.skipped, "skipped"),
+        (summary.running, "running"),
+    ];
+    let begins = parts.iter().scan(0, |end, (count, _)| {
+        *end += count;
+        Some(*end - count)
+    });
+    let cells = summary.cells.max(1);
+    html! {
+        svg .progress viewBox={ "0 0 " (cells) " 1" } preserveAspectRatio="none" role="img" aria-label=(counts) {
+            @for ((count, class), begin) in parts.iter().zip(begins) {
+                @if *count > 0 { rect class=(class) x=(begin) width=(count) height="1" {} }
+            }
+        }
+        " " (counts)
+    }
 }

@@ -5,6 +5,8 @@ mod matrix;
 mod snapshot;
 
 use maud::{Markup, PreEscaped, html};
+use regatta_text::quote_for_shell_if_needed;
+use regatta_types::documents::EndCause;
 
 pub(super) use self::snapshot::CampaignSnapshot;
 use super::{
@@ -63,7 +65,7 @@ fn summary(status: &CampaignStatus) -> Markup {
     html! {
         div #progress {
             @for what in &status.attention { p .alarm { (shown(what, SENTENCE)) } }
-            p .headline { (badge(summary.state)) " " (progress(summary)) (tables::campaign_counts(summary)) }
+            p .headline { (badge(summary.state)) " " (progress(summary)) }
             dl .facts {
                 dt { "Started" } dd { (tables::time(&summary.started)) }
                 @if let Some(ended) = &summary.ended { dt { "Ended" } dd { (tables::time(ended)) } }
@@ -72,12 +74,19 @@ fn summary(status: &CampaignStatus) -> Markup {
                 @if summary.ended.is_none() { dt { "Time left" } dd { (tables::campaign_time_left(status)) } }
                 @if !status.causes.is_empty() {
                     dt { "Failed by" }
-                    dd { @for (cause, count) in &status.causes { (count) " " (cause) " " } }
+                    dd { @for (number, (cause, count)) in status.causes.iter().enumerate() { @if number > 0 { ", " } (cause) ": " (count) } }
                 }
                 @if let Some(why) = &status.skipped_because { dt { "Skipped" } dd { (shown(why, SENTENCE)) } }
             }
         }
     }
+}
+
+/// Returns the command that tries the cells with this cause again.
+fn retry_command(snapshot: &CampaignSnapshot, cause: EndCause) -> String {
+    let name = &snapshot.status.summary.campaign;
+    let name = quote_for_shell_if_needed(name);
+    format!("regatta campaign retry {} --cause {cause}", shown(&name, NAME))
 }
 
 fn failed(snapshot: &CampaignSnapshot) -> Markup {
@@ -86,9 +95,9 @@ fn failed(snapshot: &CampaignSnapshot) -> Markup {
         section #failed {
             @if !cells.is_empty() {
                 h2 { "Failed cells" }
-                table role="table" aria-label="Failed cells" {
+                table .failures role="table" aria-label="Failed cells" {
                     thead role="rowgroup" { tr role="row" {
-                        @for title in ["Cell", "Runs", "Cause", "Reason"] { th role="columnheader" scope="col" { (title) } }
+                        @for title in ["Cell", "Device", "Runs", "Cause", "Reason"] { th role="columnheader" scope="col" { (title) } }
                     } }
                     tbody role="rowgroup" {
                         @for cell in cells.iter().rev().take(MOST_FAILED) {
@@ -99,6 +108,7 @@ fn failed(snapshot: &CampaignSnapshot) -> Markup {
                                         None => { (cell.cell) }
                                     }
                                 }
+                                td role="cell" data-title="Device" { (shown(&snapshot.device_name_of(cell.cell).unwrap_or_default(), NAME)) }
                                 td role="cell" data-title="Runs" { (shown(&cell.subject.words(), NAME)) ", repetition " (cell.repetition) }
                                 td role="cell" data-title="Cause" { (cell.cause) }
                                 td role="cell" data-title="Reason" { (shown(&cell.reason, SENTENCE)) }
@@ -111,9 +121,8 @@ fn failed(snapshot: &CampaignSnapshot) -> Markup {
                         (cells.len() - MOST_FAILED) " more: " code { "regatta campaign report " (shown(&snapshot.status.summary.campaign, NAME)) }
                     }
                 }
-                p .note {
-                    "Try them again with " code { "regatta campaign retry " (shown(&snapshot.status.summary.campaign, NAME)) } "."
-                }
+                p .note { "Commands that try them again, by cause:" }
+                ul .plain { @for cause in snapshot.status.causes.keys() { li { code { (retry_command(snapshot, *cause)) } } } }
             }
         }
     }

@@ -26,29 +26,22 @@ static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::ne
 /// The verdicts with their names in the headline, the worst first.
 const VERDICTS: [&str; 4] = ["worse", "better", "cannot tell", "same"];
 
+/// A comparison, or the reason why there is none: a selection is unknown, or there is nothing to compare.
+pub(super) type Compared = Arc<Result<ComparisonReport, Failure>>;
+
 /// Compares the sides of a query. It blocks.
-///
-/// # Errors
-/// Returns an error when a selection is unknown, or there is nothing to compare.
-pub(super) fn compared(
-    query: &CompareQuery,
-    workspace: &Workspace,
-) -> Result<Arc<ComparisonReport>, Failure> {
-    NEWEST.of(query, workspace, |all| query.report(all))
+pub(super) fn compared(query: &CompareQuery, workspace: &Workspace) -> Compared {
+    NEWEST.of_runs(query, workspace, |all| query.report(all))
 }
 
 /// Renders the page. `result` is `None` before anything is requested.
-pub(super) fn page(
-    query: &CompareQuery,
-    suggestions: &Suggestions,
-    result: Option<&Result<Arc<ComparisonReport>, Failure>>,
-) -> Page {
+pub(super) fn page(query: &CompareQuery, suggestions: &Suggestions, result: Option<&Compared>) -> Page {
     let content = html! {
         h1 { "Compare" }
         p .note { "Is B better or worse than A? Regatta pairs their runs by time, and calls a difference only what noise does not explain." }
         (form(query, suggestions))
         (grammar())
-        @match result {
+        @match result.map(|result| &**result) {
             None => {}
             Some(Err(failure)) => { (refusal(failure)) }
             Some(Ok(report)) => { (report_of(query, report)) }
@@ -71,16 +64,12 @@ fn form(query: &CompareQuery, suggestions: &Suggestions) -> Markup {
 }
 
 fn report_of(query: &CompareQuery, report: &ComparisonReport) -> Markup {
-    let is_one_run_each = report.rows.iter().any(|row| row.runs_a == 1 && row.runs_b == 1);
     html! {
         p .headline {
             @for verdict in VERDICTS {
                 @let count = report.rows.iter().filter(|row| row.verdict == verdict).count();
                 @if count > 0 { span class={ "badge v-" (group::class(verdict)) } { (count) " " (verdict) } " " }
             }
-        }
-        @if is_one_run_each {
-            p .alarm { "A ratio of two single runs says nothing about the next run: repeat both sides, interleaved." }
         }
         ul .notes { @for note in comparison_notes(report) { li { (shown(&note, SENTENCE)) } } }
         @for rows in report.rows.chunk_by(|one, other| one.combination == other.combination) {

@@ -125,12 +125,19 @@ pub(super) fn grammar() -> Markup {
 
 /// Renders the failure in place of a result.
 pub(super) fn refusal(failure: &Failure) -> Markup {
+    html! { div .alarm role="alert" { (sentences(failure)) } }
+}
+
+/// Renders the reason why there is no result yet, although the reader has selected nothing wrong.
+pub(super) fn nothing_yet(failure: &Failure) -> Markup {
+    html! { div .note role="status" { (sentences(failure)) } }
+}
+
+fn sentences(failure: &Failure) -> Markup {
     /// The longest message in characters.
     const MESSAGE: usize = 400;
     html! {
-        div .alarm role="alert" {
-            p { (shown(&failure.sentence(), MESSAGE)) "." }
-            @for line in failure.advice().unwrap_or_default().lines().take(10) { p { (shown(line, MESSAGE)) } }
-        }
+        p { (shown(&failure.sentence(), MESSAGE)) "." }
+        @for line in failure.advice().unwrap_or_default().lines().take(10) { p { (shown(line, MESSAGE)) } }
     }
 }

@@ -1,9 +1,7 @@
 //! The URLs of pages that are computed when they are requested and do not change by themselves: comparisons, histories and power sessions.
 
-use std::sync::Arc;
-
 use axum::{
-    extract::{Path, RawQuery, State},
+    extract::{Path, RawQuery},
     http::StatusCode,
     response::{IntoResponse as _, Response},
     routing::get,
@@ -18,6 +16,7 @@ use super::{
     hub::Hub,
     layout::Page,
     page_error::PageError,
+    page_work::PageWork,
     power_list_page,
     power_page::{self, SessionView},
     route_table::Routes,
@@ -38,43 +37,42 @@ pub(super) fn add_routes(routes: Routes) -> Routes {
         .route("/power/{session}/file/{*path}", get(power_file))
 }
 
-async fn compare(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
+async fn compare(work: PageWork, RawQuery(query): RawQuery) -> Result<Response, PageError> {
     let query = CompareQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)?;
-    computed(hub, move |hub| {
+    computed(&work, move |hub| {
         let (suggestions, workspace) = suggestions(hub)?;
         // Computed without the hub's lock, so that live pages do not wait.
         let result = (!query.is_empty()).then(|| compare_page::compared(&query, &workspace));
         let page = compare_page::page(&query, &suggestions, result.as_ref());
-        Ok((result.and_then(Result::err).map(status), page))
-    })
-    .await
-}
-
-async fn history(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
-    let query = HistoryQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)?;
-    computed(hub, move |hub| {
-        let (suggestions, workspace) = suggestions(hub)?;
-        let result = history_page::computed(&query, &workspace);
-        let page = history_page::page(&query, &suggestions, &result);
-        let refused = result.err().filter(|_| query != HistoryQuery::default());
+        let refused = result.as_ref().and_then(|result| (**result).as_ref().err());
         Ok((refused.map(status), page))
     })
     .await
 }
 
-async fn power_sessions(State(hub): State<Arc<Hub>>) -> Result<Response, PageError> {
-    computed(hub, move |hub| {
+async fn history(work: PageWork, RawQuery(query): RawQuery) -> Result<Response, PageError> {
+    let query = HistoryQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)?;
+    computed(&work, move |hub| {
+        let (suggestions, workspace) = suggestions(hub)?;
+        let result = history_page::computed(&query, &workspace);
+        let page = history_page::page(&query, &suggestions, &result);
+        let refused = (*result).as_ref().err();
+        let refused = refused.filter(|_| query != HistoryQuery::default());
+        Ok((refused.map(status), page))
+    })
+    .await
+}
+
+async fn power_sessions(work: PageWork) -> Result<Response, PageError> {
+    computed(&work, move |hub| {
         let rows = hub.read(|reader| reader.store().power_sessions())?;
         Ok((None, power_list_page::page(&rows)))
     })
     .await
 }
 
-async fn power_session(
-    State(hub): State<Arc<Hub>>,
-    Path(session): Path<String>,
-) -> Result<Response, PageError> {
-    computed(hub, move |hub| {
+async fn power_session(work: PageWork, Path(session): Path<String>) -> Result<Response, PageError> {
+    computed(&work, move |hub| {
         let (store, workspace) = own_store(hub)?;
         let view = SessionView::read(&session, &store, &workspace)?;
         let view = view.ok_or_else(|| PageError::not_found("there is no such power session"))?;
@@ -84,17 +82,14 @@ async fn power_session(
 }
 
 async fn power_file(
-    State(hub): State<Arc<Hub>>,
+    work: PageWork,
     Path((session, path)): Path<(String, String)>,
 ) -> Result<Response, PageError> {
-    let opened = tokio::task::spawn_blocking(move || {
-        let (store, workspace) = own_store(&hub)?;
+    let opened = work.quick(move |hub| {
+        let (store, workspace) = own_store(hub)?;
         power_page::file(&session, &path, &store, &workspace)
-    })
-    .await;
-    Ok(opened
-        .unwrap_or_else(|_| Err(PageError::internal()))?
-        .into_response())
+    });
+    Ok(opened.await?.into_response())
 }
 
 /// Returns a connection for work that would make live pages wait.
@@ -108,7 +103,7 @@ fn suggestions(hub: &Hub) -> Result<(Suggestions, Workspace), PageError> {
 }
 
 /// Returns the status of a page that shows a failure: the reader's words, or the coordinator.
-fn status(failure: Failure) -> StatusCode {
+fn status(failure: &Failure) -> StatusCode {
     if failure.code() == exit::USAGE {
         return StatusCode::BAD_REQUEST;
     }
@@ -116,12 +111,11 @@ fn status(failure: Failure) -> StatusCode {
     StatusCode::INTERNAL_SERVER_ERROR
 }
 
-/// Runs work that waits for files on a blocking thread.
+/// Answers with a page that takes a while to compute.
 async fn computed(
-    hub: Arc<Hub>,
-    work: impl FnOnce(&Hub) -> Result<(Option<StatusCode>, Page), PageError> + Send + 'static,
+    work: &PageWork,
+    compute: impl FnOnce(&Hub) -> Result<(Option<StatusCode>, Page), PageError> + Send + 'static,
 ) -> Result<Response, PageError> {
-    let done = tokio::task::spawn_blocking(move || work(&hub)).await;
-    let (status, page) = done.unwrap_or_else(|_| Err(PageError::internal()))?;
+    let (status, page) = work.slow(compute).await?;
     Ok((status.unwrap_or(StatusCode::OK), page).into_response())
 }

@@ -1,7 +1,7 @@
 //! The connections of browsers: their number, their headers and their time are limited. Over TLS, handshakes have slots of their
 //! own. When no slot is free, the address with the most connections loses its oldest one, so that one address cannot take all.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -13,10 +13,10 @@ use tokio::{
     task::JoinSet,
     time::timeout,
 };
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tower_service::Service as _;
 
-use super::access::Peer;
+use super::{access::Peer, plain_http};
 use crate::{
     fair_slots::FairSlots,
     handshake_limiter::{HandshakeLimiter, network},
@@ -50,14 +50,16 @@ pub(super) async fn accept_plain(listener: TcpListener, router: axum::Router, mo
     }
 }
 
-/// Accepts connections of other machines, at most `most` with their handshakes. They end with this task.
+/// Accepts connections of other machines to the page at `url`, at most `most` with their handshakes. They end with this task.
 pub(super) async fn accept_tls(
     listener: TcpListener,
     config: Arc<ServerConfig>,
     router: axum::Router,
+    url: String,
     most: usize,
 ) {
     let acceptor = TlsAcceptor::from(config);
+    let url: Arc<str> = url.into();
     let limiter = Arc::new(HandshakeLimiter::new(most.div_ceil(2)));
     let served = (most / 2).max(1);
     let slots = FairSlots::new(served, served.div_ceil(2));
@@ -70,10 +72,10 @@ pub(super) async fn accept_tls(
         if !limiter.lets_in(from.ip()) {
             continue;
         }
-        let (acceptor, router) = (acceptor.clone(), router.clone());
+        let (acceptor, router, url) = (acceptor.clone(), router.clone(), Arc::clone(&url));
         let (limiter, slots) = (Arc::clone(&limiter), Arc::clone(&slots));
         connections.spawn(async move {
-            let handshake = Box::pin(acceptor.accept(stream));
+            let handshake = Box::pin(accept_handshake(stream, acceptor, &url));
             let stream = match limiter.admit(from.ip(), handshake).await {
                 Ok(stream) => stream,
                 Err(error) => {
@@ -88,6 +90,19 @@ pub(super) async fn accept_tls(
             }
         });
     }
+}
+
+/// Performs the TLS handshake. A browser without TLS gets a sentence within its handshake slot.
+async fn accept_handshake(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    url: &str,
+) -> io::Result<TlsStream<TcpStream>> {
+    if plain_http::is_plain_http(&stream).await? {
+        plain_http::refuse(stream, url).await?;
+        return Err(io::Error::other("the client spoke HTTP without TLS"));
+    }
+    acceptor.accept(stream).await
 }
 
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {

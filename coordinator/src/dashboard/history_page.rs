@@ -8,7 +8,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::{
-    comparison_form::{Suggestions, condition_fields, grammar, refusal, selection_field},
+    comparison_form::{Suggestions, condition_fields, grammar, nothing_yet, refusal, selection_field},
     history_query::HistoryQuery,
     layout::{self, Page},
     outside_text::{NAME, SENTENCE, shown},
@@ -28,20 +28,16 @@ static NEWEST: RecentResults<HistoryQuery, HistoryReport> = RecentResults::new()
 const MOST_LISTED: usize = 200;
 const MOST_DRAWN: usize = 4;
 
+/// Histories, or the reason why there are none: the selection is unknown, or no run counts.
+pub(super) type Histories = Arc<Result<HistoryReport, Failure>>;
+
 /// Computes the histories of a query. It blocks.
-///
-/// # Errors
-/// Returns an error when the selection is unknown, or no run counts.
-pub(super) fn computed(query: &HistoryQuery, workspace: &Workspace) -> Result<Arc<HistoryReport>, Failure> {
-    NEWEST.of(query, workspace, |all| query.report(all))
+pub(super) fn computed(query: &HistoryQuery, workspace: &Workspace) -> Histories {
+    NEWEST.of_runs(query, workspace, |all| query.report(all))
 }
 
 /// Renders the page.
-pub(super) fn page(
-    query: &HistoryQuery,
-    suggestions: &Suggestions,
-    result: &Result<Arc<HistoryReport>, Failure>,
-) -> Page {
+pub(super) fn page(query: &HistoryQuery, suggestions: &Suggestions, result: &Histories) -> Page {
     let content = html! {
         h1 { "History" }
         p .note {
@@ -53,7 +49,9 @@ pub(super) fn page(
             button { "Show" }
         }
         (grammar())
-        @match result {
+        @match &**result {
+            // Without a request, a lab that has no history yet is in order.
+            Err(failure) if *query == HistoryQuery::default() => { (nothing_yet(failure)) }
             Err(failure) => { (refusal(failure)) }
             Ok(report) => { (report_of(query, report)) }
         }

@@ -7,13 +7,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_types::RunId;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
 
 use super::{
     pieces::Pieces,
+    run_page::RunCharts,
     view::{Reader, View},
+    work_queues::WorkQueues,
 };
+use crate::store::{self, StoreError};
 
 /// The shortest time between two renderings.
 const PACE: Duration = Duration::from_secs(1);
@@ -28,6 +32,7 @@ const MOST_VIEWS: usize = 64;
 pub(super) struct Hub {
     reader: Mutex<Reader>,
     watched: Mutex<HashMap<View, watch::Sender<Arc<Pieces>>>>,
+    queues: WorkQueues,
 }
 
 /// A rendering of all watched views.
@@ -44,12 +49,33 @@ impl Hub {
         Arc::new(Self {
             reader: Mutex::new(reader),
             watched: Mutex::default(),
+            queues: WorkQueues::new(),
         })
+    }
+
+    /// Returns the queues of the work of requests.
+    pub(super) const fn queues(&self) -> &WorkQueues {
+        &self.queues
     }
 
     /// Does `work` with the reader of the store. It blocks.
     pub(super) fn read<T>(&self, work: impl FnOnce(&mut Reader) -> T) -> T {
         work(&mut lock(&self.reader))
+    }
+
+    /// Reads the data of a recorded run's plots, unless it is kept. Other pages do not wait for it. It blocks.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub(super) fn read_charts(&self, run: RunId) -> store::Result<()> {
+        let (row, workspace) = self.read(|reader| {
+            Ok::<_, StoreError>((reader.run_without_charts(run)?, reader.workspace().clone()))
+        })?;
+        if let Some(row) = row {
+            let charts = RunCharts::read(&row, &workspace);
+            self.read(|reader| reader.keep_charts(run, charts));
+        }
+        Ok(())
     }
 
     /// Watches a view. `None` when too many different views are watched. It blocks.
@@ -109,6 +135,9 @@ impl Hub {
         }
         let views: Vec<View> = lock(&self.watched).keys().cloned().collect();
         for view in views {
+            if let View::Run(run) = view {
+                self.read_charts(run)?;
+            }
             let now = Arc::new(self.read(|reader| reader.render(&view))?);
             if let Some(sender) = lock(&self.watched).get(&view) {
                 sender.send_if_modified(|before| {

@@ -29,7 +29,6 @@ mod access;
 mod action_forms;
 mod actions;
 mod api;
-mod blocking;
 mod campaign_list_page;
 mod campaign_page;
 mod compare_page;
@@ -52,7 +51,9 @@ mod live;
 mod metrics;
 mod outside_text;
 mod page_error;
+mod page_work;
 mod pieces;
+mod plain_http;
 mod plot;
 mod power_list_page;
 mod power_page;
@@ -70,6 +71,7 @@ mod submission_page;
 #[cfg(test)]
 mod tests;
 mod view;
+mod work_queues;
 
 pub(crate) use access::{PageTokenError, issue as issue_page_token};
 pub(crate) use fleet_page::selected;

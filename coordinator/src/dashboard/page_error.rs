@@ -6,10 +6,7 @@ use axum::{
 };
 use maud::html;
 
-use super::{
-    layout::{self, Page},
-    outside_text::shown,
-};
+use super::{layout, outside_text::shown};
 use crate::{
     exit::{self, Failure},
     store::StoreError,
@@ -17,6 +14,8 @@ use crate::{
 
 /// Seconds after which an address that sent too many wrong tokens may send one more: `Retry-After` of status 429.
 pub(super) const TOKEN_PAUSE_S: u16 = 5;
+/// Seconds after which a request may be repeated for which there was no place: `Retry-After` of status 503.
+const BUSY_PAUSE_S: u16 = 5;
 
 /// The reason why a page is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,11 +79,20 @@ impl PageError {
     }
 
     /// Creates the error of too many different open views.
-    pub(super) fn too_busy() -> Self {
+    pub(super) fn too_many_views() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             message: "too many different pages are open".to_owned(),
             hint: "Close some of them.",
+        }
+    }
+
+    /// Creates the error of too many requests that wait for an answer.
+    pub(super) fn too_many_requests() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            message: "too many of your requests wait for an answer".to_owned(),
+            hint: "Reload the page in some seconds.",
         }
     }
 
@@ -98,9 +106,9 @@ impl PageError {
     }
 }
 
-impl From<Failure> for PageError {
+impl From<&Failure> for PageError {
     /// Converts the failure of an invalid request or of the coordinator. The sentence includes the hint.
-    fn from(failure: Failure) -> Self {
+    fn from(failure: &Failure) -> Self {
         if failure.code() != exit::USAGE {
             tracing::error!("the live page cannot compute: {}", failure.sentence());
             return Self::internal();
@@ -123,23 +131,29 @@ impl From<StoreError> for PageError {
 
 impl From<anyhow::Error> for PageError {
     fn from(error: anyhow::Error) -> Self {
+        Self::of_files(&error)
+    }
+}
+
+impl PageError {
+    /// Creates the error of a store or files that cannot be read.
+    pub(super) fn of_files(error: &anyhow::Error) -> Self {
         tracing::error!("the live page cannot read the store: {error:#}");
         Self {
             message: "the store cannot be read".to_owned(),
             ..Self::internal()
         }
     }
-}
 
-impl PageError {
-    /// Returns a page that shows this error, with its status and, after too many wrong tokens, `Retry-After`.
-    pub(super) fn shown_as(&self, page: Page) -> Response {
-        let mut response = (self.status, page).into_response();
-        if self.status == StatusCode::TOO_MANY_REQUESTS {
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, TOKEN_PAUSE_S.into());
-        }
+    /// Returns an answer that shows this error, with its status and, if the request may be repeated, `Retry-After`.
+    pub(super) fn shown_as(&self, answer: impl IntoResponse) -> Response {
+        let mut response = (self.status, answer).into_response();
+        let pause = match self.status {
+            StatusCode::TOO_MANY_REQUESTS => TOKEN_PAUSE_S,
+            StatusCode::SERVICE_UNAVAILABLE => BUSY_PAUSE_S,
+            _ => return response,
+        };
+        response.headers_mut().insert(header::RETRY_AFTER, pause.into());
         response
     }
 }

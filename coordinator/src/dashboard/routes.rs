@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Router,
-    extract::{Path, RawQuery, State},
+    extract::{Path, RawQuery},
     http::header,
     middleware,
     response::{IntoResponse as _, Response},
@@ -14,9 +14,7 @@ use regatta_types::RunId;
 
 use super::{
     access::{self, Access, Gate, Visitor, guard},
-    actions, api,
-    blocking::blocking,
-    campaign_list_page,
+    actions, api, campaign_list_page,
     campaign_page::{self, CampaignSnapshot},
     computed_pages,
     device_page::{self, DeviceSnapshot},
@@ -26,6 +24,7 @@ use super::{
     layout::Page,
     live, metrics,
     page_error::PageError,
+    page_work::PageWork,
     protection::HostNames,
     route_table::{RouteTable, RouteUse, Routes},
     run_list_page,
@@ -80,9 +79,9 @@ pub(super) fn all_routes() -> (Router<Arc<Hub>>, RouteTable) {
     api::add_routes(computed_pages::add_routes(routes)).finish()
 }
 
-async fn fleet(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Page> {
+async fn fleet(work: PageWork, RawQuery(query): RawQuery) -> Answer<Page> {
     let query = fleet_query(query)?;
-    blocking(hub, move |hub| {
+    work.quick(move |hub| {
         hub.read(|reader| {
             let pieces = reader.render(&View::Fleet(query.clone()))?;
             let mut labels: Vec<String> = Vec::new();
@@ -97,17 +96,17 @@ async fn fleet(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer
     .await
 }
 
-async fn live_fleet(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Response> {
+async fn live_fleet(work: PageWork, RawQuery(query): RawQuery) -> Answer<Response> {
     let view = View::Fleet(fleet_query(query)?);
-    watched(hub, view).await
+    watched(&work, view).await
 }
 
 async fn device(
-    State(hub): State<Arc<Hub>>,
+    work: PageWork,
     Extension(visitor): Extension<Visitor>,
     Path(device): Path<String>,
 ) -> Answer<Page> {
-    blocking(hub, move |hub| {
+    work.quick(move |hub| {
         hub.read(|reader| {
             let snapshot = DeviceSnapshot::read(&device, reader.store())?;
             let snapshot = snapshot.ok_or_else(PageError::no_device)?;
@@ -117,18 +116,16 @@ async fn device(
     .await
 }
 
-async fn live_device(State(hub): State<Arc<Hub>>, Path(device): Path<String>) -> Answer<Response> {
+async fn live_device(work: PageWork, Path(device): Path<String>) -> Answer<Response> {
     let known = device.clone();
-    let found = blocking(Arc::clone(&hub), move |hub| {
-        Ok(hub.read(|reader| DeviceSnapshot::read(&known, reader.store()))?)
-    });
+    let found = work.quick(move |hub| Ok(hub.read(|reader| DeviceSnapshot::read(&known, reader.store()))?));
     let id = found.await?.ok_or_else(PageError::no_device)?.row.id;
-    watched(hub, View::Device(id)).await
+    watched(&work, View::Device(id)).await
 }
 
-async fn runs(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Page> {
+async fn runs(work: PageWork, RawQuery(query): RawQuery) -> Answer<Page> {
     let query = run_list_query(query)?;
-    blocking(hub, move |hub| {
+    work.quick(move |hub| {
         hub.read(|reader| {
             let pieces = reader.render(&View::Runs(query.clone()))?;
             let benchmarks = reader.store().benchmarks_with_runs()?;
@@ -138,14 +135,15 @@ async fn runs(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<
     .await
 }
 
-async fn live_runs(State(hub): State<Arc<Hub>>, RawQuery(query): RawQuery) -> Answer<Response> {
+async fn live_runs(work: PageWork, RawQuery(query): RawQuery) -> Answer<Response> {
     let view = View::Runs(run_list_query(query)?);
-    watched(hub, view).await
+    watched(&work, view).await
 }
 
-async fn run(State(hub): State<Arc<Hub>>, Path(run): Path<String>) -> Answer<Page> {
+async fn run(work: PageWork, Path(run): Path<String>) -> Answer<Page> {
     let run = run_id(&run)?;
-    blocking(hub, move |hub| {
+    read_charts(&work, run).await?;
+    work.quick(move |hub| {
         hub.read(|reader| {
             let row = reader.store().run(run)?.ok_or_else(no_run)?;
             let pieces = reader.render_run(&row)?;
@@ -155,40 +153,48 @@ async fn run(State(hub): State<Arc<Hub>>, Path(run): Path<String>) -> Answer<Pag
     .await
 }
 
-async fn live_run(State(hub): State<Arc<Hub>>, Path(run): Path<String>) -> Answer<Response> {
-    let view = View::Run(run_id(&run)?);
-    watched(hub, view).await
+async fn live_run(work: PageWork, Path(run): Path<String>) -> Answer<Response> {
+    let run = run_id(&run)?;
+    read_charts(&work, run).await?;
+    let view = View::Run(run);
+    watched(&work, view).await
 }
 
-async fn run_file(
-    State(hub): State<Arc<Hub>>,
-    Path((run, name)): Path<(String, String)>,
-) -> Answer<Response> {
+/// Reads the data of a recorded run's plots, unless it is kept.
+async fn read_charts(work: &PageWork, run: RunId) -> Answer<()> {
+    let is_kept = work.quick(move |hub| Ok(hub.read(|reader| reader.run_without_charts(run))?.is_none()));
+    match is_kept.await? {
+        true => Ok(()),
+        false => work.slow(move |hub| Ok(hub.read_charts(run)?)).await,
+    }
+}
+
+async fn run_file(work: PageWork, Path((run, name)): Path<(String, String)>) -> Answer<Response> {
     let run = run_id(&run)?;
-    let file = blocking(hub, move |hub| {
+    let file = work.quick(move |hub| {
         hub.read(|reader| run_page::run_file(run, &name, reader.store(), reader.workspace()))
     });
     Ok(file.await?.into_response())
 }
 
-async fn campaigns(State(hub): State<Arc<Hub>>) -> Answer<Page> {
-    blocking(hub, |hub| {
+async fn campaigns(work: PageWork) -> Answer<Page> {
+    work.quick(|hub| {
         let pieces = hub.read(|reader| reader.render(&View::Campaigns))?;
         Ok(campaign_list_page::page(&pieces))
     })
     .await
 }
 
-async fn live_campaigns(State(hub): State<Arc<Hub>>) -> Answer<Response> {
-    watched(hub, View::Campaigns).await
+async fn live_campaigns(work: PageWork) -> Answer<Response> {
+    watched(&work, View::Campaigns).await
 }
 
 async fn campaign(
-    State(hub): State<Arc<Hub>>,
+    work: PageWork,
     Extension(visitor): Extension<Visitor>,
     Path(name): Path<String>,
 ) -> Answer<Page> {
-    blocking(hub, move |hub| {
+    work.quick(move |hub| {
         hub.read(|reader| {
             let store = reader.store();
             let row = store.campaign(&name)?.ok_or_else(PageError::no_campaign)?;
@@ -200,13 +206,11 @@ async fn campaign(
     .await
 }
 
-async fn live_campaign(State(hub): State<Arc<Hub>>, Path(name): Path<String>) -> Answer<Response> {
+async fn live_campaign(work: PageWork, Path(name): Path<String>) -> Answer<Response> {
     let known = name.clone();
-    let found = blocking(Arc::clone(&hub), move |hub| {
-        Ok(hub.read(|reader| reader.store().campaign(&known))?.is_some())
-    });
+    let found = work.quick(move |hub| Ok(hub.read(|reader| reader.store().campaign(&known))?.is_some()));
     match found.await? {
-        true => watched(hub, View::Campaign(name)).await,
+        true => watched(&work, View::Campaign(name)).await,
         false => Err(PageError::no_campaign()),
     }
 }
@@ -223,26 +227,28 @@ fn run_list_query(query: Option<String>) -> Answer<RunListQuery> {
     RunListQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)
 }
 
-async fn submission(State(hub): State<Arc<Hub>>) -> Answer<Page> {
-    blocking(hub, |hub| {
+async fn submission(work: PageWork) -> Answer<Page> {
+    work.slow(|hub| {
         let workspace = hub.read(|reader| reader.workspace().clone());
-        Ok(submission_page::page(&*Readiness::of(&workspace)?))
+        let readiness = Readiness::of(&workspace);
+        let readiness = (*readiness).as_ref().map_err(PageError::of_files)?;
+        Ok(submission_page::page(readiness))
     })
     .await
 }
 
-async fn staged_tree(State(hub): State<Arc<Hub>>, Path(tree): Path<String>) -> Answer<Page> {
-    blocking(hub, move |hub| {
+async fn staged_tree(work: PageWork, Path(tree): Path<String>) -> Answer<Page> {
+    work.slow(move |hub| {
         let workspace = hub.read(|reader| reader.workspace().clone());
         let report = TreeReport::of(&tree, &workspace)?;
-        let report = report.ok_or_else(|| PageError::not_found("there is no such staged tree"))?;
-        Ok(submission_page::tree_page(&report))
+        let report = (*report).as_ref().map_err(PageError::of_files)?;
+        Ok(submission_page::tree_page(report))
     })
     .await
 }
 
-async fn lab_metrics(State(hub): State<Arc<Hub>>) -> Answer<Response> {
-    let text = blocking(hub, |hub| {
+async fn lab_metrics(work: PageWork) -> Answer<Response> {
+    let text = work.quick(|hub| {
         hub.read(|reader| {
             let fleet = reader.fleet()?;
             Ok(metrics::metrics(&fleet, reader.store(), reader.workspace())?)
@@ -269,7 +275,7 @@ fn fleet_query(query: Option<String>) -> Answer<FleetQuery> {
 }
 
 /// Streams a view.
-async fn watched(hub: Arc<Hub>, view: View) -> Answer<Response> {
-    let receiver = blocking(hub, move |hub| Ok(hub.watch(&view)?)).await?;
-    receiver.map(live::events).ok_or_else(PageError::too_busy)
+async fn watched(work: &PageWork, view: View) -> Answer<Response> {
+    let receiver = work.quick(move |hub| Ok(hub.watch(&view)?)).await?;
+    receiver.map(live::events).ok_or_else(PageError::too_many_views)
 }

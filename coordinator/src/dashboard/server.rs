@@ -45,7 +45,7 @@ pub(crate) struct PageServer {
     lacks_tokens: bool,
     /// The program that has the default port, if the page is at another one.
     displaced: Option<PortHolder>,
-    tasks: [JoinHandle<()>; 3],
+    tasks: [JoinHandle<()>; 2],
 }
 
 impl PageServer {
@@ -82,12 +82,13 @@ impl PageServer {
         let lacks_tokens = tls.is_some() && store.page_tokens()?.is_empty();
         let hub = Hub::new(Reader::new(store, workspace.clone()));
         let access = Access::new(open()?, tls.is_some())?;
-        let router = routes(Arc::clone(&hub), hosts, Arc::clone(&access));
+        let router = routes(Arc::clone(&hub), hosts, access);
         let accepting = match tls {
             Some(tls) => tokio::spawn(connections::accept_tls(
                 listener,
                 tls.config,
                 router,
+                url.clone(),
                 budget.page_connections,
             )),
             None => tokio::spawn(connections::accept_plain(
@@ -96,11 +97,7 @@ impl PageServer {
                 budget.page_connections,
             )),
         };
-        let tasks = [
-            accepting,
-            tokio::spawn(hub.follow()),
-            tokio::spawn(access.follow()),
-        ];
+        let tasks = [accepting, tokio::spawn(hub.follow())];
         Ok(Some(Self {
             url,
             lacks_tokens,

@@ -17,8 +17,12 @@ pub(super) use self::{readiness::Readiness, tree_report::TreeReport};
 use super::{
     layout::{self, Page},
     outside_text::{NAME, SENTENCE, shown},
+    run_list_page::badge,
 };
-use crate::tables;
+use crate::{
+    store::RunRow,
+    tables::{self, run_text},
+};
 
 /// The number of different findings that are listed.
 const MOST_FINDINGS: usize = 300;
@@ -46,28 +50,48 @@ pub(super) fn page(readiness: &Readiness) -> Page {
         }
         h2 { "Staged trees" }
         @if readiness.trees.is_empty() { p { "None." } } @else { (trees(readiness)) }
-        p .note { "Read at " (tables::time(&readiness.read)) ", at most every ten seconds." }
+        p .note { "Read at " (tables::time(&readiness.read)) ". A lab with many runs is read less often." }
     };
     layout::page("Submission", Some("/submission"), None, &content)
 }
 
 fn results(readiness: &Readiness) -> Markup {
-    let run = |run: RunId| html! { a href={ "/run/" (run) } { (tables::short_id(run)) } };
+    let run = |run: RunId, value: fn(&RunRow) -> Option<String>| {
+        let row = readiness.rows.get(&run);
+        html! {
+            @if let Some(row) = row { (badge(row)) " " strong { (shown(&value(row).unwrap_or_default(), NAME)) } }
+            span .detail { "run " a href={ "/run/" (run) } { (tables::short_id(run)) } }
+        }
+    };
     html! {
-        (table("Results", &["System", "Benchmark", "Scenario", "Performance run", "Accuracy run", "Audits"], &html! {
+        (table("Results", &["System", "Benchmark", "Scenario", "Performance", "Accuracy", "Audits"], &html! {
             @for result in &readiness.results {
                 tr role="row" {
                     th role="rowheader" scope="row" data-title="System" { (shown(&result.system, NAME)) }
                     td role="cell" data-title="Benchmark" { (shown(&result.model, NAME)) }
                     td role="cell" data-title="Scenario" { (result.scenario) }
-                    td role="cell" data-title="Performance run" { (run(result.performance)) }
-                    td role="cell" data-title="Accuracy run" { (run(result.accuracy)) }
+                    td role="cell" data-title="Performance" { (run(result.performance, run_text::figure)) }
+                    td role="cell" data-title="Accuracy" { (run(result.accuracy, run_text::accuracy)) }
                     td role="cell" data-title="Audits" {
-                        @for (name, id) in &result.audits { (shown(name, NAME)) " " (run(*id)) " " }
+                        @if result.audits.is_empty() { "none" }
+                        ul .plain { @for (name, id) in &result.audits { li { (audit(name, *id, readiness)) } } }
                     }
                 }
             }
         }))
+    }
+}
+
+/// Renders an audit with the verdict of its record, which leads to its run.
+fn audit(name: &str, run: RunId, readiness: &Readiness) -> Markup {
+    let outcome = readiness.rows.get(&run).and_then(|row| row.outcome.as_ref());
+    let (class, verdict) = match outcome.and_then(|outcome| outcome.audit.as_ref()) {
+        Some(audit) if audit.passed => ("good", "PASS"),
+        Some(_) => ("bad", "FAIL"),
+        None => ("warn", "not verified"),
+    };
+    html! {
+        a class={ "badge v-" (class) } href={ "/run/" (run) } { (shown(name, NAME)) " " (verdict) }
     }
 }
 
@@ -149,7 +173,7 @@ pub(super) fn tree_page(report: &TreeReport) -> Page {
         }))
         h2 { "Findings" }
         @if report.report.findings.is_empty() { p { "None." } } @else { (findings(&report.report.findings)) }
-        p .note { "The same with " code { "regatta submission check " (path) " --round " (report.round) } "." }
+        p .note { "Checked at " (tables::time(&report.checked)) ". The same with " code { "regatta submission check " (path) " --round " (report.round) } "." }
     };
     layout::page("Submission", Some("/submission"), None, &content)
 }

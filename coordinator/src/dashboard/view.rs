@@ -131,9 +131,23 @@ impl Reader {
         if let Some((_, charts)) = self.charts.iter().find(|(run, _)| *run == row.id) {
             return Some(Arc::clone(charts));
         }
-        let charts = Arc::new(RunCharts::read(row, &self.workspace));
+        Some(self.keep_charts(row.id, RunCharts::read(row, &self.workspace)))
+    }
+
+    /// Returns a recorded run whose plots are not kept. Its logs may be long: read them without the hub's lock, and keep the plots then.
+    pub(super) fn run_without_charts(&self, run: RunId) -> store::Result<Option<RunRow>> {
+        if self.charts.iter().any(|(known, _)| *known == run) {
+            return Ok(None);
+        }
+        Ok(self.store.run(run)?.filter(RunRow::is_over))
+    }
+
+    /// Keeps the data of a run's plots.
+    pub(super) fn keep_charts(&mut self, run: RunId, charts: RunCharts) -> Arc<RunCharts> {
+        let charts = Arc::new(charts);
+        self.charts.retain(|(known, _)| *known != run);
         self.charts.truncate(MOST_CHARTS - 1);
-        self.charts.push_front((row.id, Arc::clone(&charts)));
-        Some(charts)
+        self.charts.push_front((run, Arc::clone(&charts)));
+        charts
     }
 }

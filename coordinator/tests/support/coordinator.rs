@@ -113,9 +113,12 @@ impl Coordinator {
 
     /// A client of the live page.
     pub fn page(&self) -> PageClient {
-        let status = self.regatta(&["status", "--format", "json"]).output().unwrap();
-        let status: Value = serde_json::from_slice(&status.stdout).unwrap();
-        let url = status["coordinator"]["page"].as_str().unwrap().to_owned();
+        // The coordinator serves its broker before its page.
+        let url = eventually("the live page", 30, || {
+            let status = self.regatta(&["status", "--format", "json"]).output().unwrap();
+            let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+            status["coordinator"]["page"].as_str().map(str::to_owned)
+        });
         PageClient::new(&url, &self.path("keys/page-ca.pem"))
     }
 

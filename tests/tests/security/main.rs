@@ -7,6 +7,7 @@
 mod admission;
 mod enrollment;
 mod hostile;
+mod page_readers;
 mod resources;
 mod rights;
 mod tls;

@@ -1,5 +1,5 @@
 //! Decides about every request before a handler sees it: its host, its sender, its route, and for a form its origin, its token and the
-//! sender's role. After the handler it ends live streams whose reader may no longer read.
+//! sender's role. After the handler it checks the right to read again, and ends live views and downloads of those who lose it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::{
     form::Form,
     guesses::Peer,
     login::{login_page, unauthorized},
-    permissions::{Access, TokenRefusal},
+    permissions::{Access, LiveView, TokenRefusal},
     visitor::{Operator, Visitor},
 };
 use crate::{
@@ -82,10 +82,18 @@ impl Gate {
             Ok(visitor) => self.pass(visitor, request).await,
             Err(refusal) => Err(Denial::Token(refusal)),
         };
-        let response = match passed {
-            Ok((visitor, request)) => self.while_admitted(visitor, next.run(request).await),
-            Err(denial) => denied(denial, &path, target.as_deref().unwrap_or("/")),
+        let answered = match passed {
+            Ok((visitor, request)) => {
+                let live_view = is_live(&path)
+                    .then(|| self.access.open_live_view(&visitor))
+                    .flatten();
+                let response = next.run(request).await;
+                self.while_admitted(visitor, &path, live_view, response)
+            }
+            Err(denial) => Err(denial),
         };
+        let response =
+            answered.unwrap_or_else(|denial| denied(denial, &path, target.as_deref().unwrap_or("/")));
         layout::finish(response, account.as_ref().and_then(Visitor::account))
     }
 
@@ -171,16 +179,50 @@ impl Gate {
         }
     }
 
-    /// Ends a live stream when its reader may no longer read.
-    fn while_admitted(&self, visitor: Visitor, response: Response) -> Response {
-        let media_type = response.headers().get(header::CONTENT_TYPE);
-        let is_stream = media_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
-        if !is_stream || matches!(visitor, Visitor::Local) {
-            return response;
+    /// Lets an answer through if its reader still may read: the request may have waited. Ends a live view or download when its reader
+    /// loses that right, and a live view also when its token has newer ones.
+    fn while_admitted(
+        &self,
+        visitor: Visitor,
+        path: &str,
+        live_view: Option<LiveView>,
+        response: Response,
+    ) -> Result<Response, Denial> {
+        if matches!(visitor, Visitor::Local | Visitor::Unknown) {
+            return Ok(response);
         }
-        let ended = Box::pin(Arc::clone(&self.access).ended(visitor));
-        response.map(|body| Body::from_stream(body.into_data_stream().take_until(ended)))
+        if !self.access.admits(&visitor) && !is_account(path) {
+            return Err(Denial::Login);
+        }
+        let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
+            let value = value.as_bytes();
+            value.starts_with(b"text/event-stream") || value.starts_with(b"application/octet-stream")
+        });
+        if !is_stream {
+            return Ok(response);
+        }
+        let ended = Arc::clone(&self.access).ended(visitor);
+        let ended = Box::pin(async move {
+            match live_view {
+                None => ended.await,
+                Some((_slot, mut eviction)) => tokio::select! {
+                    () = ended => {}
+                    () = eviction.wait() => {}
+                },
+            }
+        });
+        Ok(response.map(|body| Body::from_stream(body.into_data_stream().take_until(ended))))
     }
+}
+
+/// Returns whether a path is a live view's.
+fn is_live(path: &str) -> bool {
+    path.starts_with("/live/")
+}
+
+/// Returns whether a path is of the login itself, which may end the right to read.
+fn is_account(path: &str) -> bool {
+    ["/login", "/logout"].contains(&path)
 }
 
 /// Returns the answer to a request that does not pass.

@@ -1,5 +1,5 @@
-//! Limits wrong tokens per address and overall. A token has 256 bits, so that this only bounds work and logs. Other addresses than the
-//! guessing one keep their login: the overall limit is that of more than 200 guessing addresses.
+//! Limits wrong tokens per address and overall, and ended ones per token. A token has 256 bits, so that this only bounds work and logs. Right
+//! tokens are not limited. A new token that is sent at once is, but the overall limit is that of more than 200 guessing addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,6 +14,8 @@ const PER_ADDRESS: Rate = Rate {
     burst: 10,
     per_second: 1.0 / TOKEN_PAUSE_S as f64,
 };
+/// Attempts with one token that has expired or was revoked.
+const PER_ENDED_TOKEN: Rate = PER_ADDRESS;
 /// Wrong tokens of all addresses.
 const OVERALL: Rate = Rate {
     burst: 2_048,
@@ -27,6 +29,7 @@ pub(in crate::dashboard) struct Peer(pub(in crate::dashboard) SocketAddr);
 /// The wrong tokens of the last minutes.
 pub(super) struct Guesses {
     addresses: TokenBuckets<IpAddr>,
+    ended_tokens: TokenBuckets<i64>,
     overall: TokenBuckets<()>,
 }
 
@@ -34,6 +37,7 @@ impl Guesses {
     pub(super) fn new() -> Self {
         Self {
             addresses: TokenBuckets::new(PER_ADDRESS),
+            ended_tokens: TokenBuckets::new(PER_ENDED_TOKEN),
             overall: TokenBuckets::new(OVERALL),
         }
     }
@@ -41,6 +45,11 @@ impl Guesses {
     /// Lets an address try a token, and counts the attempt. Returns `false` when it had too many.
     pub(super) fn try_one(&self, from: Peer) -> bool {
         self.addresses.try_take(network(from.0.ip())) && self.overall.try_take(())
+    }
+
+    /// Lets somebody try a token that has ended, and counts the attempt. Returns `false` when there were too many.
+    pub(super) fn try_ended_token(&self, number: i64) -> bool {
+        self.ended_tokens.try_take(number)
     }
 
     /// Forgets an attempt, because its token was not wrong.

@@ -18,6 +18,7 @@ mod login;
 mod permissions;
 mod secret;
 mod sessions;
+mod token_follower;
 mod token_list;
 mod tokens;
 mod visitor;
@@ -29,5 +30,5 @@ pub(super) use self::{
     guesses::Peer,
     login::{log_in, log_out, show_login},
     permissions::Access,
-    visitor::{Controls, Operator, Visitor},
+    visitor::{Controls, Operator, ReaderKey, Visitor},
 };

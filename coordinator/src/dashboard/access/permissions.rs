@@ -1,6 +1,6 @@
 //! The tokens, sessions and attempts of one listener, and the visitors' right to read. It does not see requests.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tokio::{
@@ -12,24 +12,38 @@ use super::{
     guesses::{Guesses, Peer},
     secret::Secret,
     sessions::{Session, Sessions},
+    token_follower::TokenFollower,
     token_list::TokenList,
     visitor::Visitor,
 };
-use crate::store::{PageToken, Store};
+use crate::{
+    fair_slots::{Eviction, FairSlots, Slot},
+    store::{PageToken, Store},
+};
 
-/// The interval at which new and revoked tokens are read from the store.
-const REFRESH: Duration = Duration::from_millis(500);
+/// The interval at which the end of a right to read is checked where nothing else shows it.
+const CHECK: Duration = Duration::from_millis(500);
+/// The largest number of live views of readers with tokens. It is less than the number of connections, and less than the hub's views.
+const MAX_LIVE_VIEWS: usize = 48;
+/// The largest number of live views of one token. The oldest ends when there is one more.
+const MAX_LIVE_VIEWS_OF_TOKEN: usize = 16;
 
 /// The tokens, sessions and attempts of one listener.
 pub(in crate::dashboard) struct Access {
     /// Whether readers log in.
     pub(super) requires_login: bool,
-    tokens: TokenList,
-    pub(super) sessions: Sessions,
+    tokens: Arc<TokenList>,
+    follower: TokenFollower,
+    pub(super) sessions: Arc<Sessions>,
     guesses: Guesses,
+    /// The open live views by token.
+    live_views: Arc<FairSlots<i64>>,
     /// Notified when a token or session may have ended.
     changes: watch::Sender<()>,
 }
+
+/// The right to an open live view, and the notice of its end.
+pub(super) type LiveView = (Slot<i64>, Eviction);
 
 /// The reason why a token is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,80 +57,75 @@ pub(super) enum TokenRefusal {
 }
 
 impl Access {
-    /// Reads the tokens. It blocks.
+    /// Reads the tokens and follows them, so that a revoked token ends its sessions. It blocks.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub(in crate::dashboard) fn new(store: Store, requires_login: bool) -> crate::store::Result<Arc<Self>> {
+    pub(in crate::dashboard) fn new(store: Store, requires_login: bool) -> anyhow::Result<Arc<Self>> {
+        let tokens = Arc::new(TokenList::new(store.page_tokens()?));
+        let (sessions, changes) = (Arc::new(Sessions::default()), watch::Sender::new(()));
+        let changed = {
+            let (tokens, sessions, changes) = (Arc::clone(&tokens), Arc::clone(&sessions), changes.clone());
+            move || {
+                sessions.keep_those_of(|token| tokens.is_valid(token));
+                changes.send_replace(());
+            }
+        };
         Ok(Arc::new(Self {
             requires_login,
-            tokens: TokenList::read(store)?,
-            sessions: Sessions::default(),
+            follower: TokenFollower::start(store, Arc::clone(&tokens), changed)?,
+            tokens,
+            sessions,
             guesses: Guesses::new(),
-            changes: watch::Sender::new(()),
+            live_views: FairSlots::new(MAX_LIVE_VIEWS, MAX_LIVE_VIEWS_OF_TOKEN),
+            changes,
         }))
     }
 
-    /// Follows the store, for ever, so that a revoked token ends its sessions.
-    pub(in crate::dashboard) async fn follow(self: Arc<Self>) {
-        let mut ticks = tokio::time::interval(REFRESH);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            self.refresh().await;
-        }
-    }
-
-    /// Reads the tokens again if the store has changed. Returns whether the store could be read.
-    async fn refresh(self: &Arc<Self>) -> bool {
-        let access = Arc::clone(self);
-        let refreshed = tokio::task::spawn_blocking(move || access.tokens.refresh()).await;
-        match refreshed {
-            Ok(Ok(false)) => true,
-            Ok(Ok(true)) => {
-                self.sessions.keep_those_of(|token| self.tokens.is_valid(token));
-                self.changes.send_replace(());
-                true
-            }
-            Ok(Err(error)) => {
-                let error = anyhow::Error::from(error);
-                tracing::error!("the live page's tokens cannot be read: {error:#}");
-                false
-            }
-            Err(error) => {
-                tracing::error!("the live page's tokens cannot be read: {error}");
-                false
-            }
-        }
-    }
-
     /// Returns the valid token that a text is. A wrong one counts against its address.
-    pub(super) async fn verify(self: &Arc<Self>, text: &str, from: Peer) -> Result<PageToken, TokenRefusal> {
-        if !self.guesses.try_one(from) {
-            return Err(TokenRefusal::TooManyAttempts);
-        }
+    pub(super) async fn verify(&self, text: &str, from: Peer) -> Result<PageToken, TokenRefusal> {
         let secret = Secret::parse_token(text);
-        let known = |secret: &Secret| self.tokens.find(secret);
-        let found = match &secret {
-            None => None,
-            Some(secret) => match known(secret) {
-                Some(found) => Some(found),
-                // It may be newer than the last look at the store.
-                None if self.refresh().await => known(secret),
-                None => {
-                    self.guesses.forget_one(from);
-                    return Err(TokenRefusal::Internal);
-                }
-            },
-        };
+        let known = || secret.as_ref().and_then(|secret| self.tokens.find(secret));
+        let mut found = known();
+        if found.is_none() {
+            if !self.guesses.try_one(from) {
+                return Err(TokenRefusal::TooManyAttempts);
+            }
+            // It may be newer than the last look at the store.
+            if secret.is_some() && !self.follower.refresh().await {
+                self.guesses.forget_one(from);
+                return Err(TokenRefusal::Internal);
+            }
+            found = known();
+            if found.is_some() {
+                self.guesses.forget_one(from);
+            }
+        }
+        let from = from.0.ip();
         let Some(token) = found else {
-            tracing::warn!(from = %from.0.ip(), "a wrong token for the live page");
+            tracing::warn!(%from, "a wrong token for the live page");
             return Err(TokenRefusal::Unknown);
         };
-        self.guesses.forget_one(from);
-        let (access, number) = (Arc::clone(self), token.number);
-        tokio::task::spawn_blocking(move || access.tokens.note_use(number));
-        Ok(token)
+        self.valid(token, from)
+    }
+
+    /// Returns a token if it is valid. An ended one is no guess: it has attempts of its own, so that a program that still sends it keeps
+    /// nobody else at its address out.
+    fn valid(&self, token: PageToken, from: IpAddr) -> Result<PageToken, TokenRefusal> {
+        if token.is_valid(Timestamp::now()) {
+            self.follower.note_use(token.number);
+            return Ok(token);
+        }
+        if !self.guesses.try_ended_token(token.number) {
+            return Err(TokenRefusal::TooManyAttempts);
+        }
+        tracing::warn!(%from, "the token of {} for the live page has ended", token.name);
+        Err(TokenRefusal::Unknown)
+    }
+
+    /// Opens a live view of a reader with a token, which ends the token's oldest one when it has too many.
+    pub(super) fn open_live_view(&self, visitor: &Visitor) -> Option<LiveView> {
+        visitor.token().map(|token| self.live_views.take(token))
     }
 
     /// Ends a session.
@@ -129,7 +138,7 @@ impl Access {
     pub(super) async fn ended(self: Arc<Self>, visitor: Visitor) {
         let mut changes = self.changes.subscribe();
         while self.admits(&visitor) {
-            let end = visitor.ends().unwrap_or_else(|| Instant::now() + REFRESH);
+            let end = visitor.ends().unwrap_or_else(|| Instant::now() + CHECK);
             // The end of the time limit is seen by the condition, and the sender lives as long as this.
             let _ = timeout_at(end, changes.changed()).await;
         }

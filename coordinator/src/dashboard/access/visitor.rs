@@ -38,7 +38,34 @@ pub(in crate::dashboard) enum Controls {
     None,
 }
 
+/// The reader whose requests count together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::dashboard) enum ReaderKey {
+    /// Everybody on this machine, without a login.
+    Local,
+    /// The sessions and programs of a token, by its number.
+    Token(i64),
+}
+
 impl Visitor {
+    /// Returns the reader. `None` before the login.
+    pub(in crate::dashboard) fn reader_key(&self) -> Option<ReaderKey> {
+        match self {
+            Self::Local => Some(ReaderKey::Local),
+            Self::User(_) | Self::Program(_) => self.token().map(ReaderKey::Token),
+            Self::Unknown => None,
+        }
+    }
+
+    /// Returns the number of the token that the visitor used.
+    pub(super) fn token(&self) -> Option<i64> {
+        match self {
+            Self::User(session) => Some(session.token),
+            Self::Program(token) => Some(token.number),
+            Self::Local | Self::Unknown => None,
+        }
+    }
+
     /// Returns the name and the form token of a visitor who has logged in.
     pub(in crate::dashboard) fn account(&self) -> Option<(&str, &str)> {
         match self {

@@ -1,5 +1,6 @@
 //! The operations that compute from many runs: comparisons and histories, by the same code as their pages and commands.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::operation::{ApiRequest, DocumentReader, Operation, Parameter, value};
@@ -8,6 +9,7 @@ use crate::{
         compare_page, compare_query::CompareQuery, history_page, history_query::HistoryQuery,
         page_error::PageError,
     },
+    exit::Failure,
     workspace::Workspace,
 };
 
@@ -59,10 +61,14 @@ pub(super) const OPERATIONS: [Operation; 2] = [
 
 fn comparison(workspace: &Workspace, request: &ApiRequest) -> Result<Value, PageError> {
     let query = CompareQuery::parse(&request.query).map_err(PageError::bad_request)?;
-    value(&*compare_page::compared(&query, workspace)?)
+    document(&compare_page::compared(&query, workspace))
 }
 
 fn histories(workspace: &Workspace, request: &ApiRequest) -> Result<Value, PageError> {
     let query = HistoryQuery::parse(&request.query).map_err(PageError::bad_request)?;
-    value(&*history_page::computed(&query, workspace)?)
+    document(&history_page::computed(&query, workspace))
+}
+
+fn document(result: &Result<impl Serialize, Failure>) -> Result<Value, PageError> {
+    value(result.as_ref()?)
 }

@@ -98,6 +98,14 @@ impl CampaignSnapshot {
             .or_else(|| attempt.map(|attempt| &attempt.device))
     }
 
+    /// Returns the name of the device that failed a cell, or of the one that it is for. `None` for a cell that no device tried.
+    pub(super) fn device_name_of(&self, cell: u64) -> Option<String> {
+        let cell = self.cells.iter().find(|row| row.number == cell)?;
+        let attempt = self.newest.get(&cell.number).map(|attempt| &attempt.device);
+        let device = attempt.or(cell.device.as_ref())?;
+        Some(device_name(device, &self.names))
+    }
+
     /// Returns the state of a cell.
     pub(super) fn state(&self, cell: &CellRow) -> ShownState {
         let is_open = self

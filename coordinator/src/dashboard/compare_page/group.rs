@@ -46,6 +46,12 @@ pub(super) fn render(rows: &[ComparisonRow], is_different_only: bool) -> Markup 
                 (plot(&listed, &title).render())
                 p .note { "Point: median of B / A over the pairs. Line: its 95 % interval. Band: the A/A floor, what the device differs from itself." }
                 (table(&listed, &title))
+                @if listed.iter().any(|row| is_one_run_each(row)) {
+                    p .note {
+                        @if !listed.iter().all(|row| is_one_run_each(row)) { "Of the rows with one run on each side: a" } @else { "A" }
+                        " ratio of two single runs says nothing about the next run: repeat both sides, interleaved."
+                    }
+                }
             }
             @if listed.len() < rows.len() {
                 p .note { (rows.len() - listed.len()) " of " (rows.len()) " rows are not shown; the command below prints them." }
@@ -53,6 +59,11 @@ pub(super) fn render(rows: &[ComparisonRow], is_different_only: bool) -> Markup 
             @if rows.len() <= MOST_ROWS_WITH_PAIRS { @for row in &listed { (pairs(row)) } }
         }
     }
+}
+
+/// Returns whether a row compares two single runs.
+const fn is_one_run_each(row: &ComparisonRow) -> bool {
+    row.runs_a == 1 && row.runs_b == 1
 }
 
 /// Selects the rows to show: that of all devices, then the worst ones first where there are too many.

@@ -18,6 +18,9 @@ const NAME: usize = 64;
 const BOARD: usize = 80;
 const CAUSE: usize = 240;
 const WORD: usize = 40;
+/// The temperature from which a device is marked. Jetsons slow themselves down from 95 °C on, and within ten minutes a run warms its board
+/// up by about ten degrees.
+const HOT_MILLICELSIUS: i64 = 85_000;
 
 /// Renders a device.
 pub(super) fn device_row(id: &str, device: &FleetDevice, now: Timestamp) -> Markup {
@@ -44,7 +47,10 @@ pub(super) fn device_row(id: &str, device: &FleetDevice, now: Timestamp) -> Mark
             td .number role="cell" data-title="Waiting" { (device.queued) }
             td .number role="cell" data-title="Temperature*" {
                 @match temperature {
-                    Some(value) => { (format!("{:.1} °C", value as f64 / 1e3)) }
+                    Some(value) if value >= HOT_MILLICELSIUS => {
+                        span .badge .v-bad title="Boards slow themselves down when they get hotter." { (degrees(value)) " hot" }
+                    }
+                    Some(value) => { (degrees(value)) }
                     None => { (UNKNOWN) }
                 }
             }
@@ -61,6 +67,10 @@ pub(super) fn device_row(id: &str, device: &FleetDevice, now: Timestamp) -> Mark
             }
         }
     }
+}
+
+fn degrees(millicelsius: i64) -> String {
+    format!("{:.1} °C", millicelsius as f64 / 1e3)
 }
 
 /// The text of a device without a run.

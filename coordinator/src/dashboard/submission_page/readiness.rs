@@ -1,27 +1,25 @@
 //! The readiness of the lab's runs for a submission: a preview of staging, without answers and without writing a tree.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    sync::Arc,
 };
 
 use regatta_config::catalogue::RoundCatalogue;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_submission::stage::{self, Answers, Kind, Request, StagedResult, StagingFinding};
-use regatta_types::Division;
+use regatta_types::{Division, RunId};
 
 use crate::{
+    dashboard::recent_results::RecentResults,
     runs::is_offered_for_staging,
-    store::{self, Store},
+    store::{self, RunRow, Store},
     workspace::Workspace,
 };
 
-/// The greatest age of a preview. It reads the documents of every finished run.
-const FRESH: Duration = Duration::from_secs(10);
-
-/// The newest preview. Its lock lets one reader at a time make one.
-static NEWEST: Mutex<Option<(PathBuf, Instant, Arc<Readiness>)>> = Mutex::new(None);
+/// The newest preview. It reads the documents of every finished run.
+static NEWEST: RecentResults<(), Readiness, anyhow::Error> = RecentResults::new();
 
 /// The readiness of the lab.
 pub(in crate::dashboard) struct Readiness {
@@ -31,6 +29,8 @@ pub(in crate::dashboard) struct Readiness {
     pub(super) runs: usize,
     /// The results that a tree would have.
     pub(super) results: Vec<StagedResult>,
+    /// The runs of the results.
+    pub(super) rows: BTreeMap<RunId, RunRow>,
     /// The findings: what is missing or not allowed.
     pub(super) findings: Vec<StagingFinding>,
     /// The trees that were staged and still exist.
@@ -52,18 +52,9 @@ pub(in crate::dashboard) struct StagedTree {
 }
 
 impl Readiness {
-    /// Returns the readiness of the lab, at most ten seconds old. It blocks.
-    pub(in crate::dashboard) fn of(workspace: &Workspace) -> anyhow::Result<Arc<Self>> {
-        let mut newest = NEWEST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((root, read, found)) = &*newest
-            && root == workspace.root()
-            && read.elapsed() < FRESH
-        {
-            return Ok(Arc::clone(found));
-        }
-        let found = Arc::new(Self::read(workspace)?);
-        *newest = Some((workspace.root().to_owned(), Instant::now(), Arc::clone(&found)));
-        Ok(found)
+    /// Returns the readiness of the lab, read now or a moment ago. It blocks.
+    pub(in crate::dashboard) fn of(workspace: &Workspace) -> Arc<anyhow::Result<Self>> {
+        NEWEST.of(&(), workspace.root(), || Self::read(workspace))
     }
 
     fn read(workspace: &Workspace) -> anyhow::Result<Self> {
@@ -90,10 +81,19 @@ impl Readiness {
             output: Path::new(""),
         })?;
         let trees = store.staged_trees()?.into_iter();
+        let runs_of_results = preview.results.iter().flat_map(|result| {
+            let audits = result.audits.values().copied();
+            [result.performance, result.accuracy].into_iter().chain(audits)
+        });
+        let mut known: BTreeMap<RunId, RunRow> = rows.into_iter().map(|row| (row.id, row)).collect();
+        let rows = runs_of_results
+            .filter_map(|run| known.remove_entry(&run))
+            .collect();
         Ok(Self {
             round: round.name.clone(),
             runs: runs.len(),
             results: preview.results,
+            rows,
             findings: preview.findings,
             trees: trees
                 .filter(|(path, ..)| path.is_dir())

@@ -1,8 +1,8 @@
 //! The strict check of a staged tree.
 
 use std::{
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use regatta_config::catalogue::RoundCatalogue;
@@ -12,10 +12,14 @@ use regatta_submission::{
 };
 
 use super::readiness::key;
-use crate::{store::Store, workspace::Workspace};
+use crate::{
+    dashboard::{page_error::PageError, recent_results::RecentResults},
+    store::{self, Store},
+    workspace::Workspace,
+};
 
-/// A check reads every log of a tree, so one runs at a time.
-static CHECKING: Mutex<()> = Mutex::new(());
+/// The newest checks, by the tree and the time when it was staged. A check reads every log of a tree.
+static NEWEST: RecentResults<(PathBuf, String), TreeReport, anyhow::Error> = RecentResults::new();
 
 /// The strict check of a tree.
 pub(in crate::dashboard) struct TreeReport {
@@ -25,23 +29,35 @@ pub(in crate::dashboard) struct TreeReport {
     pub(super) round: String,
     /// The report.
     pub(super) report: Report,
+    /// The time when it was checked, RFC 3339 UTC.
+    pub(super) checked: String,
 }
 
 impl TreeReport {
-    /// Checks a tree that was staged from this workspace. `None` when no tree has this name. It blocks.
-    pub(in crate::dashboard) fn of(name: &str, workspace: &Workspace) -> anyhow::Result<Option<Self>> {
-        let _one_at_a_time = CHECKING.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Returns the check of a tree that was staged from this workspace, made now or a moment ago. It blocks.
+    ///
+    /// # Errors
+    /// Returns an error when no tree has this name, or it cannot be read.
+    pub(in crate::dashboard) fn of(
+        name: &str,
+        workspace: &Workspace,
+    ) -> Result<Arc<anyhow::Result<Self>>, PageError> {
+        let trees = Store::open(&workspace.database())?.staged_trees()?;
+        let mut trees = trees.into_iter().map(|(path, staged, _)| (path, staged));
+        let tree = trees.find(|(path, _)| key(path) == name && path.is_dir());
+        let tree = tree.ok_or_else(|| PageError::not_found("there is no such staged tree"))?;
+        Ok(NEWEST.of(&tree, workspace.root(), || Self::check(&tree.0, workspace)))
+    }
+
+    fn check(path: &Path, workspace: &Workspace) -> anyhow::Result<Self> {
         let store = Store::open(&workspace.database())?;
-        let mut trees = store.staged_trees()?.into_iter().map(|(path, ..)| path);
-        let Some(path) = trees.find(|path| key(path) == name && path.is_dir()) else {
-            return Ok(None);
-        };
         let rounds = RoundCatalogue::read(Some(&workspace.configs()))?;
-        let round = rounds.named(store.round_of_tree(&path)?.as_deref())?;
-        Ok(Some(Self {
-            report: strict(&Tree::scan(&path)?, round),
+        let round = rounds.named(store.round_of_tree(path)?.as_deref())?;
+        Ok(Self {
+            report: strict(&Tree::scan(path)?, round),
             round: round.name.clone(),
-            path,
-        }))
+            path: path.to_owned(),
+            checked: store::now(),
+        })
     }
 }

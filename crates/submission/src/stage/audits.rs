@@ -78,6 +78,7 @@ impl<'a> Staging<'a> {
                 continue;
             };
             self.judge(run);
+            self.recorded_failure(run, test);
             taken.insert(name.to_owned(), run.id());
             self.audits.push(PlannedAudit {
                 test,
@@ -87,6 +88,28 @@ impl<'a> Staging<'a> {
             });
         }
         taken
+    }
+
+    /// Reports an audit that failed when the coordinator verified it, so that it is known before everything else is in order. Where part
+    /// III has its files, [`write`] decides.
+    fn recorded_failure(&mut self, run: &Run, test: Test) {
+        let failed = run.record.audit.as_ref().filter(|audit| !audit.passed);
+        let (Some(failed), false) = (failed, has_part_three(run)) else {
+            return;
+        };
+        if self.request.kind == Kind::Rehearsal {
+            // `write` notes it.
+            return;
+        }
+        let reason = failed.fault.as_ref().or(failed.mismatch.as_ref());
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        let what = format!("the audit {} fails{reason}", test.name());
+        let fix = format!(
+            "repeat it with `regatta audit run {}`; `regatta runs show {}` says why it fails",
+            test.name(),
+            run.id()
+        );
+        self.findings.push(StagingFinding::new(run.called(), what, fix));
     }
 }
 
@@ -155,18 +178,25 @@ fn proven(run: &Run) -> Result<(), StageError> {
     Ok(())
 }
 
+/// Returns the path of one of part III's files of a run.
+fn part_three_file(run: &Run, name: &str) -> PathBuf {
+    let verified = run.directory.join("audit").join(Test::Test01.name());
+    verified.join("accuracy").join(name)
+}
+
+/// Returns whether a run has part III's files.
+fn has_part_three(run: &Run) -> bool {
+    PART_THREE.iter().all(|name| part_three_file(run, name).is_file())
+}
+
 /// Copies part III's files if the run has them. Returns whether the two accuracies are close enough.
 fn part_three(round: &Round, run: &Run, directory: &Path) -> Result<bool, StageError> {
-    let from = |name: &str| -> PathBuf {
-        let verified = run.directory.join("audit").join(Test::Test01.name());
-        verified.join("accuracy").join(name)
-    };
-    if !PART_THREE.iter().all(|name| from(name).is_file()) {
+    if !has_part_three(run) {
         return Ok(false);
     }
     let mut texts = PART_THREE.map(|_| String::new());
     for (name, text) in PART_THREE.iter().zip(&mut texts) {
-        let (from, to) = (from(name), directory.join("accuracy").join(name));
+        let (from, to) = (part_three_file(run, name), directory.join("accuracy").join(name));
         *text = regular_file::read_text(&from).at("read", &from)?;
         replace(&to, text.as_bytes())?;
     }

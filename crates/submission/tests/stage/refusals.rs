@@ -237,6 +237,35 @@ fn an_audit_that_fails_or_is_of_another_run_is_refused() {
 }
 
 #[test]
+fn an_audit_that_is_recorded_as_failed_is_listed_beside_everything_else_that_is_missing() {
+    let fixture = StagingFixture::new("v6.1");
+    let mut runs = fixture.all_runs();
+    let spec = fs::read_to_string(runs[2].join("spec.json")).unwrap();
+    runs[2] = fixture.run(3, Mode::PerformanceOnly, |parts| {
+        parts.spec = serde_json::from_str(&spec).unwrap();
+        let mut audit = serde_json::to_value(&parts.spec.audit).unwrap();
+        audit["passed"] = false.into();
+        audit["mismatch"] = "the target latency is 15 ms here and 20 ms there".into();
+        parts.record["audit"] = audit;
+    });
+    let answers = fixture.answers(|text| text.replace("submitter = \"ACME\"\n", ""));
+    let findings = refused(&fixture, Division::Closed, &answers, &runs);
+    let of_audit = findings
+        .iter()
+        .find(|finding| finding.what.contains("TEST01 fails"));
+    let of_audit = of_audit.unwrap_or_else(|| panic!("{findings:#?}"));
+    assert!(of_audit.what.contains("20 ms there"), "{of_audit}");
+    assert!(of_audit.fix.contains("regatta audit run TEST01"), "{of_audit}");
+    assert!(
+        findings.len() > 1,
+        "the submitter is missing as well: {findings:#?}"
+    );
+    // A rehearsal has its verdict from the tree.
+    let staged = fixture.stage(Division::Closed, Kind::Rehearsal, &answers, &runs);
+    assert!(staged.is_ok(), "{staged:?}");
+}
+
+#[test]
 fn what_no_submission_may_hold_is_found_before_anything_is_written() {
     let fixture = StagingFixture::new("v6.1");
     let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
