@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::File,
     io::{self, BufRead as _, Write as _},
     process::{Child, Command, Stdio},
 };

@@ -142,7 +142,7 @@ impl Finisher {
     }
 
     /// Judges a run, unless that has ended the process too often. Such a run is given up, and recorded in the next round.
-    fn judge_or_set_aside<'a>(&self, run: &'a RunRow) -> anyhow::Result<Option<PendingRecord<'a>>> {
+    fn judge_or_set_aside<'a>(&mut self, run: &'a RunRow) -> anyhow::Result<Option<PendingRecord<'a>>> {
         if let Some(reason) = run.abandoned.as_deref().filter(|why| is_set_aside(why)) {
             return self.record_without_judging(run, reason).map(Some);
         }
