@@ -130,10 +130,10 @@ fn samples(
         // The comparison is false for NaN.
         let is_copied = |copy: &f64| (copy - sample.watts).abs() <= MAX_DIFFERENCE;
         changed +=
-            u64::from(copy.is_some_and(|copy| !is_copied(copy) && !(copy.is_nan() && sample.watts.is_nan())));
+            u64::from(copy.is_some_and(|copy| !(is_copied(copy) || copy.is_nan() && sample.watts.is_nan())));
         // Ranging sets ranges, after which the meter has no value for a moment.
-        let is_powerless = !(sample.watts.is_finite() && sample.watts > 0.0);
-        powerless += u64::from(phase == "testing" && is_powerless);
+        let has_power = sample.watts.is_finite() && sample.watts > 0.0;
+        powerless += u64::from(phase == "testing" && !has_power);
     }
     let in_window = copies.range(begin + 1..end.max(begin + 1));
     let missing = in_window.filter(|(time, _)| !seen.contains(time)).count();
