@@ -56,7 +56,7 @@ fn the_published_figures_have_no_findings() {
     assert_eq!(found.findings, []);
     assert!(found.passes() && found.results.iter().all(|row| row.accepted));
     let result = found.results.first().and_then(|row| row.result).unwrap();
-    assert!((result - 1466.007_675_7).abs() < 1e-6, "{result}");
+    assert!((result - 1_466.007_675_7).abs() < 1e-6, "{result}");
 }
 
 #[test]
