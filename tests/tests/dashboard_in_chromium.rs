@@ -149,7 +149,7 @@ fn fail_a_campaign(lab: &Lab) {
     });
 }
 
-/// Returns the words in tables that are broken across lines: short ones, and names of devices at a hyphen.
+/// Returns the words in tables that are broken across lines: short ones that are neither a file nor an id, and names of devices at a hyphen.
 const BROKEN_WORDS: &str = "(() => {
     const broken = new Set();
     const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
@@ -162,7 +162,8 @@ const BROKEN_WORDS: &str = "(() => {
             range.setStart(text, word.index);
             range.setEnd(text, word.index + word[0].length);
             const lines = new Set([...range.getClientRects()].map((part) => Math.round(part.top)));
-            if (word[0].length <= 20 && lines.size > 1) broken.add(word[0]);
+            const isFileOrId = !isName && /[._0-9]/.test(word[0]);
+            if (word[0].length <= 20 && !isFileOrId && lines.size > 1) broken.add(word[0]);
         }
     }
     return [...broken];
