@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     documents::{self, campaign_summary, run_document},
     store::{CampaignRow, DeviceRow, RunRow, Store},
-    tables::{self, run_text},
+    wording::{self, run_text},
 };
 
 /// The changed thing.
@@ -103,7 +103,7 @@ impl<'a> EventSource<'a> {
         for row in &rows {
             let document = device(row);
             if self.devices.insert(row.id.clone(), document.clone()).as_ref() != Some(&document) {
-                events.push(event(Subject::Device, document, tables::device_in_words(row)));
+                events.push(event(Subject::Device, document, wording::device_in_words(row)));
             }
         }
         let is_known = |id: &DeviceId| rows.iter().any(|row| row.id == *id);
@@ -164,7 +164,7 @@ impl<'a> EventSource<'a> {
             }
             let document = documents::power_session(&row);
             if last.as_ref() != Some(&document) {
-                let text = tables::power_session_in_words(&row);
+                let text = wording::power_session_in_words(&row);
                 events.push(event(Subject::PowerSession, document.clone(), text));
             }
             if row.ended.is_none() {
@@ -185,7 +185,7 @@ impl<'a> EventSource<'a> {
             let summary = campaign_summary(&row, self.store)?;
             let document = serde_json::to_value(&summary)?;
             if last != Some(&document) {
-                let counts = tables::campaign_counts(&summary);
+                let counts = wording::campaign_counts(&summary);
                 let text = format!("campaign {} {}: {counts}", summary.campaign, summary.state);
                 events.push(event(Subject::Campaign, document.clone(), text));
                 self.campaigns.insert(row.name, document);

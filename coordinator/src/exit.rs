@@ -6,7 +6,11 @@ use std::fmt;
 
 use regatta_text::{ErrorChain, escape_lines};
 
-use crate::{command_output::FAILURE, suggested_commands::complete};
+use crate::{
+    command_output::FAILURE,
+    lab_error::{LabError, LabErrorKind},
+    suggested_commands::complete,
+};
 
 /// Success.
 pub(crate) const OK: u8 = 0;
@@ -102,19 +106,20 @@ impl Failure {
     pub(crate) fn sentence(&self) -> String {
         ErrorChain(self.error.as_ref()).to_string()
     }
-
-    /// Returns the hint for the user.
-    pub(crate) fn advice(&self) -> Option<&str> {
-        self.hint.as_deref()
-    }
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
+    /// A [`LabError`] keeps its hint, and its kind decides the exit code. Any other error is a failure of the command.
     fn from(error: E) -> Self {
+        let error = error.into();
+        let lab = error.downcast_ref::<LabError>();
         Self {
-            code: COULD_NOT,
-            error: error.into(),
-            hint: None,
+            code: match lab.map(LabError::kind) {
+                Some(LabErrorKind::Usage) => USAGE,
+                Some(LabErrorKind::Internal) | None => COULD_NOT,
+            },
+            hint: lab.and_then(LabError::advice).map(str::to_owned),
+            error,
             workspace_option: None,
         }
     }

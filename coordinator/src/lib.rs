@@ -22,6 +22,7 @@ mod fleet;
 mod handshake_limiter;
 mod ingest;
 mod keys;
+mod lab_error;
 mod link;
 mod lookup;
 mod operations;
@@ -32,6 +33,7 @@ mod store;
 mod suggested_commands;
 mod tables;
 mod token_bucket;
+mod wording;
 mod workspace;
 
 pub use cli::run;

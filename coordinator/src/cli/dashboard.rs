@@ -10,7 +10,7 @@ use crate::{
     dashboard::{PageTokenError, issue_page_token},
     exit::{self, CommandResult, Failure},
     store::{PageRole, PageToken, Store},
-    tables,
+    tables, wording,
     workspace::Workspace,
 };
 
@@ -97,7 +97,7 @@ fn add(
         };
         format!(
             "token of {name}, {role} until {}; it is not shown again:\n  {}{note}",
-            tables::time(&expires),
+            wording::time(&expires),
             made.token
         )
     })?;

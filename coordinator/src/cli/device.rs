@@ -12,7 +12,7 @@ use crate::{
     exit::{self, CommandResult, Failure},
     lookup,
     store::{DeviceRow, Store},
-    tables,
+    tables, wording,
     workspace::Workspace,
 };
 
@@ -120,7 +120,7 @@ pub(super) fn listen(
 ) -> Result<(), Failure> {
     if workspace.is_served() {
         if let Some(since) = store.service()?.broker_lost {
-            let since = tables::ago(&since, Timestamp::now());
+            let since = wording::ago(&since, Timestamp::now());
             tell(&format!(
                 "the coordinator lost the broker {since}, so no messages of devices arrive"
             ));

@@ -9,7 +9,7 @@ use super::health_text::{described, remedy};
 use crate::{
     exit::Failure,
     store::{DeviceRow, RunRow, Store},
-    tables,
+    wording,
 };
 
 /// The presence of a device: whether the coordinator receives its messages.
@@ -46,7 +46,7 @@ impl DeviceWatch {
         if let Some(since) = &lost
             && !self.has_reported_broker
         {
-            let since = tables::ago(since, Timestamp::now());
+            let since = wording::ago(since, Timestamp::now());
             report.changes.push(format!(
                 "the coordinator lost the broker {since}: no messages of devices arrive until it is back; runs continue"
             ));
@@ -98,13 +98,13 @@ impl DeviceWatch {
         report: &mut DeviceReport,
     ) {
         let now = Timestamp::now();
-        let silence = tables::age(&device.last_seen, now).unwrap_or(0);
+        let silence = wording::age(&device.last_seen, now).unwrap_or(0);
         let presence = match device.online {
             false => Presence::Offline,
             true if silence >= device.silent_after_s() => Presence::Silent,
             true => Presence::Heard,
         };
-        let ago = tables::ago(&device.last_seen, now);
+        let ago = wording::ago(&device.last_seen, now);
         match presence {
             Presence::Heard => {}
             Presence::Silent => {

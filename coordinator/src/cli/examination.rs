@@ -14,7 +14,7 @@ use crate::{
     lookup,
     power::PreflightLine,
     store::{DeviceRow, Examination, Store},
-    tables,
+    tables, wording,
     workspace::Workspace,
 };
 
@@ -122,7 +122,7 @@ fn examine(device: &DeviceRow, longest: Duration, store: &Store) -> Result<Devic
         return Err(
             Failure::could_not(format!("{} is offline", device.name)).hint(format!(
                 "it was last seen at {}; `regatta-agent doctor` on the device needs no coordinator",
-                tables::time(&device.last_seen)
+                wording::time(&device.last_seen)
             )),
         );
     }

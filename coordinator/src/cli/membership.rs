@@ -12,7 +12,7 @@ use crate::{
     exit::Failure,
     keys::Keys,
     store::Store,
-    tables,
+    wording,
     workspace::{CONFIG_FILE, Config, Workspace},
 };
 
@@ -88,7 +88,7 @@ pub(super) fn add(
         };
         format!(
             "on the device, once, until {}:\n  regatta-agent enroll {}{note}",
-            tables::time(&made.expires),
+            wording::time(&made.expires),
             document.token
         )
     })?;
@@ -245,7 +245,7 @@ fn consequences(device: &DeviceId, name: &str, store: &Store) -> Result<String, 
         facts.push(if row.online {
             "online".to_owned()
         } else {
-            format!("last seen {}", tables::ago(&row.last_seen, Timestamp::now()))
+            format!("last seen {}", wording::ago(&row.last_seen, Timestamp::now()))
         });
     }
     let last = store.runs()?.into_iter().find(|run| run.device == *device);

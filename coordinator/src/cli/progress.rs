@@ -17,7 +17,7 @@ use crate::{
     exit::Failure,
     runs::least_seconds,
     store::{RunRow, Store},
-    tables::{self, run_text},
+    wording::{self, run_text},
 };
 
 /// The interval between two lines of a log about a waiting run.
@@ -168,7 +168,7 @@ fn news(
             )
         }
         RunPhase::Draining | RunPhase::Failed | RunPhase::Aborted => {
-            format!("{phase}, {} delivered", tables::bytes(bytes))
+            format!("{phase}, {} delivered", wording::bytes(bytes))
         }
         RunPhase::Preparing => {
             let waits = run_text::waits_for(row).map_or_else(String::new, |why| format!(": {why}"));

@@ -10,7 +10,8 @@ use super::{
 use crate::{
     documents::run_document,
     store::RunRow,
-    tables::{self, run_text},
+    tables,
+    wording::{self, run_text},
 };
 
 /// Prints the runs, and returns whether all are good. `replaced` are earlier attempts, which only the JSON form has.
@@ -23,7 +24,7 @@ pub(super) fn report(rows: &[RunRow], replaced: &[RunRow], context: &Context) ->
     let printed = serde_json::json!({ "runs": documents, "replaced": replaced });
     let is_text = context.format == Format::Text;
     for row in rows.iter().filter(|row| is_text && !run_text::has_result(row)) {
-        say(&tables::why_not(row))?;
+        say(&wording::why_not(row))?;
     }
     let with_result: Vec<RunRow> = rows
         .iter()
@@ -34,7 +35,7 @@ pub(super) fn report(rows: &[RunRow], replaced: &[RunRow], context: &Context) ->
         context.print(&printed, || tables::runs(&with_result))?;
     }
     for row in with_result.iter().filter(|_| is_text) {
-        let audit = tables::audit(row);
+        let audit = wording::audit(row);
         if let Some(audit) = &audit {
             say(audit)?;
         }
@@ -44,7 +45,7 @@ pub(super) fn report(rows: &[RunRow], replaced: &[RunRow], context: &Context) ->
             .as_ref()
             .is_some_and(|outcome| outcome.valid == Some(false));
         if !row.is_good() && (audit.is_none() || is_invalid) {
-            say(&tables::why_not(row))?;
+            say(&wording::why_not(row))?;
         }
     }
     Ok(rows.iter().all(RunRow::is_good))

@@ -24,7 +24,7 @@ use crate::{
     exit::{self, CommandResult, Failure},
     runs::{GateWords, Plan, StateWords, Words, repetitions},
     store::{RunDraft, Store},
-    tables,
+    tables, wording,
     workspace::Workspace,
 };
 use drafts::DraftRequest;
@@ -261,7 +261,7 @@ pub(super) fn finish(
         }
         for (place, _) in &repeated {
             if let Some(row) = rows.get(*place) {
-                tell(&tables::why_repeated(row));
+                tell(&wording::why_repeated(row));
             }
         }
         store.all_or_nothing(|store| {

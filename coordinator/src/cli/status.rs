@@ -17,9 +17,8 @@ use crate::{
     keys::Keys,
     runs::count_runs_not_in_store,
     store::{DeviceRow, RunRow, Store},
-    tables::{
-        self, BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus, run_text,
-    },
+    tables::{self, BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus},
+    wording::run_text,
     workspace::{BrokerChoice, Workspace, kept_free_bytes},
 };
 
@@ -164,13 +163,13 @@ fn attention(
         found.push(format!(
             "the coordinator lost the broker {} {}: is it running?",
             status.broker.address,
-            tables::ago(since, now)
+            wording::ago(since, now)
         ));
     }
     if status.disk.free_bytes < status.disk.kept_free_bytes {
         found.push(format!(
             "only {} of the disk are free, so no log is accepted: make room, or {}",
-            tables::bytes(status.disk.free_bytes),
+            wording::bytes(status.disk.free_bytes),
             context.command("runs prune --older-than 30d")
         ));
     }
@@ -180,7 +179,7 @@ fn attention(
             found.push(format!(
                 "{} is offline, last seen {}, with open runs: {waiting}",
                 device.name,
-                tables::ago(&device.last_seen, now)
+                wording::ago(&device.last_seen, now)
             ));
         }
         let end = device
@@ -191,7 +190,7 @@ fn attention(
             found.push(format!(
                 "the certificate of {} ends at {}",
                 device.name,
-                tables::time(&end.to_string())
+                wording::time(&end.to_string())
             ));
         }
     }
@@ -202,7 +201,7 @@ fn attention(
     if let Some(end) = authority.filter(|end| end.duration_since(now) < ENDS_SOON) {
         found.push(format!(
             "the certificate of the lab's authority ends at {}: make a new lab with `regatta init`, and enroll every device there",
-            tables::time(&end.to_string())
+            wording::time(&end.to_string())
         ));
     }
     for row in rows.iter().filter(|row| !row.health.can_take_runs()) {
@@ -262,7 +261,7 @@ fn unknown_runs(device: &str, runs: &[RunId]) -> String {
     format!(
         "{device} holds {} that this workspace does not know ({}{more}), as after a restore of an older copy: copy \
          runs/ID/spec.json from the device's state directory into the workspace, and run `regatta runs rebuild`",
-        tables::count_of_runs(runs.len()),
+        wording::count_of_runs(runs.len()),
         named.join(", ")
     )
 }

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     exit::Failure,
     store::{RunRow, Store},
-    tables::run_text,
+    wording::run_text,
     workspace::Workspace,
 };
 

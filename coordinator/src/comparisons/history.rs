@@ -15,9 +15,10 @@ use super::{
     selection::{self, Runs, evidence},
 };
 use crate::{
-    exit::Failure,
+    comparisons::{Combination, History, HistoryChange, HistoryPoint, HistoryReport},
+    lab_error::LabError,
     store::RunRow,
-    tables::{self, Combination, History, HistoryChange, HistoryPoint, HistoryReport},
+    wording,
     workspace::Workspace,
 };
 
@@ -32,7 +33,7 @@ pub(crate) fn histories(
     words: Option<&str>,
     conditions: &RunConditions,
     all: &Runs<'_>,
-) -> Result<HistoryReport, Failure> {
+) -> Result<HistoryReport, LabError> {
     let is_selected = conditions.filter.selection(all.workspace, all.store, &all.rows)?;
     let mut rows: Vec<&RunRow> = match words {
         Some(words) => selection::find(words, all)?,
@@ -41,9 +42,9 @@ pub(crate) fn histories(
     rows.retain(|row| is_selected(row));
     let (runs, excluded) = measured::measured(&rows, &BTreeSet::new(), &conditions.include);
     if runs.is_empty() {
-        let excluded = tables::excluded_runs(&excluded);
+        let excluded = wording::excluded_runs(&excluded);
         return Err(
-            Failure::misuse("no run has a figure that counts").hint(if excluded.is_empty() {
+            LabError::misuse("no run has a figure that counts").hint(if excluded.is_empty() {
                 "`regatta runs list` shows the runs".to_owned()
             } else {
                 format!("left out: {excluded}")

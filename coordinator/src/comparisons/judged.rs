@@ -13,9 +13,10 @@ use super::{
     selection::{self, Runs},
 };
 use crate::{
-    exit::Failure,
+    comparisons::{Combination, ComparisonReport, ComparisonRow, FloorOrigin},
+    lab_error::LabError,
     store::RunRow,
-    tables::{Combination, ComparisonReport, ComparisonRow, FloorOrigin, count_of_runs},
+    wording::count_of_runs,
 };
 
 /// Compares the second side with the first.
@@ -26,9 +27,9 @@ pub(crate) fn report(
     sides: Vec<Selected>,
     all: &Runs<'_>,
     least_floor: Option<f64>,
-) -> Result<ComparisonReport, Failure> {
+) -> Result<ComparisonReport, LabError> {
     let [a, b] =
-        <[Selected; 2]>::try_from(sides).map_err(|_| Failure::misuse("a comparison has two sides"))?;
+        <[Selected; 2]>::try_from(sides).map_err(|_| LabError::misuse("a comparison has two sides"))?;
     let mut floors = Floors {
         all,
         sides: [&a, &b].map(|side| side.runs.iter().map(|run| run.run).collect()),
@@ -71,12 +72,12 @@ pub(crate) fn report(
             format!(
                 "{name}: {} runs count{}",
                 side.runs.len(),
-                crate::tables::excluded(&side.summary)
+                crate::wording::excluded(&side.summary)
             )
         };
         let mut reasons = vec![why("A", &a), why("B", &b)];
         reasons.extend(not_compared);
-        return Err(Failure::misuse("there is nothing to compare").hint(reasons.join("\n")));
+        return Err(LabError::misuse("there is nothing to compare").hint(reasons.join("\n")));
     }
     Ok(ComparisonReport {
         a: a.summary,

@@ -12,9 +12,10 @@ use regatta_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    comparisons::{AS_FOUND, Combination, ComparedSide, ExcludedRuns, FULL_LENGTH},
     runs::markers,
     store::{Metric, RunRow},
-    tables::{AS_FOUND, Combination, ComparedSide, ExcludedRuns, FULL_LENGTH, run_text},
+    wording::run_text,
 };
 
 /// Runs that a comparison leaves out unless a user includes them.

@@ -8,7 +8,7 @@ use super::{
     measured::{self, Inclusion, Selected},
     selection::{self, Runs},
 };
-use crate::{exit::Failure, lookup::RunFilter, store::RunRow, tables::ComparedSide};
+use crate::{comparisons::ComparedSide, lab_error::LabError, lookup::RunFilter, store::RunRow};
 
 /// The conditions that hold for every side.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub(crate) fn select(
     conditions: &RunConditions,
     baseline: Option<&Selected>,
     all: &Runs<'_>,
-) -> Result<Vec<Selected>, Failure> {
+) -> Result<Vec<Selected>, LabError> {
     let is_filtered = conditions.filter.selection(all.workspace, all.store, &all.rows)?;
     let found = sides
         .iter()
@@ -51,7 +51,7 @@ pub(crate) fn select(
             rows.retain(|row| is_filtered(row));
             Ok(rows)
         })
-        .collect::<Result<Vec<Vec<&RunRow>>, Failure>>()?;
+        .collect::<Result<Vec<Vec<&RunRow>>, LabError>>()?;
     let ids = |rows: &[&RunRow]| rows.iter().map(|row| row.id).collect::<BTreeSet<RunId>>();
     let common: BTreeSet<RunId> = match (found.as_slice(), baseline) {
         ([a, b], _) => ids(a).intersection(&ids(b)).copied().collect(),

@@ -8,7 +8,7 @@ use regatta_types::{
 };
 
 use crate::{
-    exit::Failure,
+    lab_error::LabError,
     lookup,
     store::{RunRow, Store},
     workspace::{RunDir, Workspace},
@@ -30,7 +30,7 @@ pub(crate) struct Runs<'a> {
 type Condition<'a> = Box<dyn Fn(&RunRow) -> bool + 'a>;
 
 /// Returns the runs that a selection names, the oldest first.
-pub(super) fn find<'a>(words: &str, runs: &'a Runs<'_>) -> Result<Vec<&'a RunRow>, Failure> {
+pub(super) fn find<'a>(words: &str, runs: &'a Runs<'_>) -> Result<Vec<&'a RunRow>, LabError> {
     let conditions = words
         .split('+')
         .map(|word| condition(word, runs))
@@ -38,13 +38,13 @@ pub(super) fn find<'a>(words: &str, runs: &'a Runs<'_>) -> Result<Vec<&'a RunRow
     let is_selected = |row: &&RunRow| conditions.iter().all(|holds| holds(row));
     let found: Vec<&RunRow> = runs.rows.iter().rev().filter(is_selected).collect();
     if found.is_empty() {
-        return Err(Failure::misuse(format!("no run is selected by `{words}`"))
+        return Err(LabError::misuse(format!("no run is selected by `{words}`"))
             .hint("`regatta runs list` shows the runs"));
     }
     Ok(found)
 }
 
-fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Failure> {
+fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, LabError> {
     let Some((kind, value)) = word.split_once(':') else {
         let names: Vec<String> = word.split(',').map(str::to_owned).collect();
         let ids: BTreeSet<RunId> = lookup::runs(runs.store, &names)?
@@ -62,7 +62,7 @@ fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Failur
         "campaign" => of_campaign(value, runs),
         "set" => {
             let Some((key, setting)) = value.split_once('=') else {
-                return Err(Failure::misuse(format!("`{word}` has no value")).hint(format!(
+                return Err(LabError::misuse(format!("`{word}` has no value")).hint(format!(
                     "write `set:{value}=VALUE`; `set:{value}=` are the runs without the setting"
                 )));
             };
@@ -73,7 +73,7 @@ fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Failur
             }))
         }
         "engine" => {
-            let engine: EngineKind = value.parse().map_err(Failure::usage)?;
+            let engine: EngineKind = value.parse().map_err(LabError::usage)?;
             Ok(Box::new(move |row| row.draft.spec.engine.kind == engine))
         }
         "agent" => {
@@ -83,7 +83,7 @@ fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Failur
             }))
         }
         _ => Err(
-            Failure::misuse(format!("`{kind}` is not a kind of selection")).hint(
+            LabError::misuse(format!("`{kind}` is not a kind of selection")).hint(
                 "known are device, label, campaign, set, engine and agent; runs are named by their ids alone",
             ),
         ),
@@ -95,7 +95,7 @@ fn on_devices<'a>(devices: BTreeSet<DeviceId>) -> Condition<'a> {
 }
 
 /// Selects the attempts of a campaign, or of one variant of its settings.
-fn of_campaign<'a>(value: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Failure> {
+fn of_campaign<'a>(value: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, LabError> {
     let store = runs.store;
     let (name, variant) = match value.split_once('/') {
         Some((name, variant)) => (name, Some(variant)),
@@ -103,7 +103,7 @@ fn of_campaign<'a>(value: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Fai
     };
     if store.campaign(name)?.is_none() {
         let known: Vec<String> = store.campaigns()?.into_iter().map(|row| row.name).collect();
-        return Err(Failure::misuse(format!(
+        return Err(LabError::misuse(format!(
             "unknown campaign `{name}`; known are {}",
             known.join(", ")
         ))
@@ -119,7 +119,7 @@ fn of_campaign<'a>(value: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Fai
     {
         let known: BTreeSet<&str> = variants.values().flatten().map(String::as_str).collect();
         let known: Vec<&str> = known.into_iter().collect();
-        return Err(Failure::misuse(match known.as_slice() {
+        return Err(LabError::misuse(match known.as_slice() {
             [] => format!("campaign {name} has no variants of settings"),
             known => format!(
                 "campaign {name} has no variant `{variant}`; it has {}",

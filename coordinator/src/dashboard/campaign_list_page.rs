@@ -8,9 +8,9 @@ use super::{
     pieces::Pieces,
 };
 use crate::{
-    documents::campaign_summary,
+    documents::{CampaignSummary, campaign_summary},
     store::Store,
-    tables::{self, CampaignSummary},
+    wording,
 };
 
 /// Reads the campaigns, newest first.
@@ -37,7 +37,7 @@ pub(super) fn pieces(summaries: &[CampaignSummary]) -> Pieces {
                     a .name href={ "/campaign/" (path_segment(&summary.campaign)) } { (shown(&summary.campaign, NAME)) }
                 }
                 td role="cell" data-title="State" { (badge(summary.state)) }
-                td role="cell" data-title="Started" { (tables::time(&summary.started)) }
+                td role="cell" data-title="Started" { (wording::time(&summary.started)) }
                 td role="cell" data-title="Cells" { (progress(summary)) }
             }
         };
@@ -74,7 +74,7 @@ pub(super) fn badge(state: &str) -> Markup {
 
 /// Renders the cells by their state as a bar, and in words.
 pub(super) fn progress(summary: &CampaignSummary) -> Markup {
-    let counts = tables::campaign_counts(summary);
+    let counts = wording::campaign_counts(summary);
     let parts = [
         (summary.good, "good"),
         (summary.failed, "failed"),

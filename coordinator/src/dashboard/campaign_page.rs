@@ -16,7 +16,7 @@ use super::{
     outside_text::{NAME, SENTENCE, path_segment, shown},
     pieces::Pieces,
 };
-use crate::tables::{self, CampaignStatus};
+use crate::{documents::CampaignStatus, wording};
 
 /// The number of failed cells that are listed.
 const MOST_FAILED: usize = 50;
@@ -67,11 +67,11 @@ fn summary(status: &CampaignStatus) -> Markup {
             @for what in &status.attention { p .alarm { (shown(what, SENTENCE)) } }
             p .headline { (badge(summary.state)) " " (progress(summary)) }
             dl .facts {
-                dt { "Started" } dd { (tables::time(&summary.started)) }
-                @if let Some(ended) = &summary.ended { dt { "Ended" } dd { (tables::time(ended)) } }
-                @if let Some(deadline) = &summary.deadline { dt { "Deadline" } dd { (tables::time(deadline)) } }
+                dt { "Started" } dd { (wording::time(&summary.started)) }
+                @if let Some(ended) = &summary.ended { dt { "Ended" } dd { (wording::time(ended)) } }
+                @if let Some(deadline) = &summary.deadline { dt { "Deadline" } dd { (wording::time(deadline)) } }
                 dt { "Attempts" } dd { (status.attempts) }
-                @if summary.ended.is_none() { dt { "Time left" } dd { (tables::campaign_time_left(status)) } }
+                @if summary.ended.is_none() { dt { "Time left" } dd { (wording::campaign_time_left(status)) } }
                 @if !status.causes.is_empty() {
                     dt { "Failed by" }
                     dd { @for (number, (cause, count)) in status.causes.iter().enumerate() { @if number > 0 { ", " } (cause) ": " (count) } }

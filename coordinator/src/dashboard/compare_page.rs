@@ -15,9 +15,7 @@ use super::{
     recent_results::RecentResults,
 };
 use crate::{
-    exit::Failure,
-    tables::{ComparisonReport, comparison_notes},
-    workspace::Workspace,
+    comparisons::ComparisonReport, lab_error::LabError, wording::comparison_notes, workspace::Workspace,
 };
 
 /// The newest comparisons.
@@ -27,7 +25,7 @@ static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::ne
 const VERDICTS: [&str; 4] = ["worse", "better", "cannot tell", "same"];
 
 /// A comparison, or the reason why there is none: a selection is unknown, or there is nothing to compare.
-pub(super) type Compared = Arc<Result<ComparisonReport, Failure>>;
+pub(super) type Compared = Arc<Result<ComparisonReport, LabError>>;
 
 /// Compares the sides of a query. It blocks.
 pub(super) fn compared(query: &CompareQuery, workspace: &Workspace) -> Compared {

@@ -8,9 +8,8 @@ use super::{
     query_words::{InvalidQuery, short},
 };
 use crate::{
-    comparisons::{Runs, least_floor, report, select},
-    exit::Failure,
-    tables::ComparisonReport,
+    comparisons::{ComparisonReport, Runs, least_floor, report, select},
+    lab_error::LabError,
 };
 
 /// The query of the page of comparisons. The default compares nothing.
@@ -72,15 +71,15 @@ impl CompareQuery {
     ///
     /// # Errors
     /// Returns an error when a selection is unknown, or there is nothing to compare.
-    pub(super) fn report(&self, all: &Runs<'_>) -> Result<ComparisonReport, Failure> {
+    pub(super) fn report(&self, all: &Runs<'_>) -> Result<ComparisonReport, LabError> {
         let sides = [selection(&self.a)?, selection(&self.b)?];
         if sides.iter().any(String::is_empty) {
-            return Err(Failure::misuse("one selection is nothing to compare with")
+            return Err(LabError::misuse("one selection is nothing to compare with")
                 .hint("name the base in A, and what is compared with it in B"));
         }
         let floor = match self.floor.as_str() {
             "" => None,
-            text => Some(least_floor(text).map_err(|what| Failure::misuse(format!("Floor: {what}")))?),
+            text => Some(least_floor(text).map_err(|what| LabError::misuse(format!("Floor: {what}")))?),
         };
         let selected = select(&sides, &self.conditions.conditions()?, None, all)?;
         report(selected, all, floor)

@@ -10,7 +10,7 @@ use super::{
     query_words::LONGEST_TEXT,
 };
 use crate::{
-    exit::Failure,
+    lab_error::LabError,
     store::{self, Store},
 };
 
@@ -124,16 +124,16 @@ pub(super) fn grammar() -> Markup {
 }
 
 /// Renders the failure in place of a result.
-pub(super) fn refusal(failure: &Failure) -> Markup {
+pub(super) fn refusal(failure: &LabError) -> Markup {
     html! { div .alarm role="alert" { (sentences(failure)) } }
 }
 
 /// Renders the reason why there is no result yet, although the reader has selected nothing wrong.
-pub(super) fn nothing_yet(failure: &Failure) -> Markup {
+pub(super) fn nothing_yet(failure: &LabError) -> Markup {
     html! { div .note role="status" { (sentences(failure)) } }
 }
 
-fn sentences(failure: &Failure) -> Markup {
+fn sentences(failure: &LabError) -> Markup {
     /// The longest message in characters.
     const MESSAGE: usize = 400;
     html! {

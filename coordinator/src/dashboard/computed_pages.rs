@@ -22,7 +22,7 @@ use super::{
     route_table::Routes,
 };
 use crate::{
-    exit::{self, Failure},
+    lab_error::{LabError, LabErrorKind},
     store::Store,
     workspace::Workspace,
 };
@@ -103,8 +103,8 @@ fn suggestions(hub: &Hub) -> Result<(Suggestions, Workspace), PageError> {
 }
 
 /// Returns the status of a page that shows a failure: the reader's words, or the coordinator.
-fn status(failure: &Failure) -> StatusCode {
-    if failure.code() == exit::USAGE {
+fn status(failure: &LabError) -> StatusCode {
+    if failure.kind() == LabErrorKind::Usage {
         return StatusCode::BAD_REQUEST;
     }
     tracing::error!("the live page cannot compute: {}", failure.sentence());

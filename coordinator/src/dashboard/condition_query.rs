@@ -7,7 +7,7 @@ use regatta_types::Scenario;
 use super::query_words::{InvalidQuery, one_of, short};
 use crate::{
     comparisons::{Inclusion, RunConditions},
-    exit::Failure,
+    lab_error::LabError,
     lookup::{RunFilter, since},
 };
 
@@ -83,16 +83,16 @@ impl ConditionQuery {
     ///
     /// # Errors
     /// Returns an error when the scenario or the time is invalid.
-    pub(super) fn conditions(&self) -> Result<RunConditions, Failure> {
+    pub(super) fn conditions(&self) -> Result<RunConditions, LabError> {
         let mut filter = RunFilter::default();
         filter
             .benchmark
             .extend(Some(self.benchmark.clone()).filter(|name| !name.is_empty()));
         if let Some(scenario) = self.scenario {
-            filter.scenario.push(scenario.parse().map_err(Failure::usage)?);
+            filter.scenario.push(scenario.parse().map_err(LabError::usage)?);
         }
         if !self.since.is_empty() {
-            let parsed = since(&self.since).map_err(|what| Failure::misuse(format!("Since: {what}")))?;
+            let parsed = since(&self.since).map_err(|what| LabError::misuse(format!("Since: {what}")))?;
             filter.since = Some(parsed);
         }
         let included = [
@@ -135,11 +135,11 @@ impl ConditionQuery {
 ///
 /// # Errors
 /// Returns an error when they are longer than a selection may be.
-pub(super) fn selection(words: &str) -> Result<String, Failure> {
+pub(super) fn selection(words: &str) -> Result<String, LabError> {
     let words = words.trim();
     if words.chars().count() > LONGEST_SELECTION {
         return Err(
-            Failure::misuse(format!("a selection has at most {LONGEST_SELECTION} characters"))
+            LabError::misuse(format!("a selection has at most {LONGEST_SELECTION} characters"))
                 .hint("select by campaign, label or device"),
         );
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     store::{self, DeviceRow, HealthLogEntry, Store},
-    tables,
+    wording,
 };
 
 /// The longest reason of an operator, in characters.
@@ -135,7 +135,7 @@ fn log(snapshot: &DeviceSnapshot) -> Markup {
 fn row(entry: &HealthLogEntry) -> Markup {
     html! {
         tr role="row" {
-            th role="rowheader" scope="row" data-title="Time" { (tables::time(&entry.at)) }
+            th role="rowheader" scope="row" data-title="Time" { (wording::time(&entry.at)) }
             td role="cell" data-title="Change" { (entry.change) }
             td role="cell" data-title="Health" { (entry.health) }
             td role="cell" data-title="By" { (shown(&entry.by, NAME)) }

@@ -15,9 +15,9 @@ use super::{
     recent_results::RecentResults,
 };
 use crate::{
-    comparisons::LEAST_RUNS,
-    exit::Failure,
-    tables::{History, HistoryReport, excluded_runs},
+    comparisons::{History, HistoryReport, LEAST_RUNS},
+    lab_error::LabError,
+    wording::excluded_runs,
     workspace::Workspace,
 };
 
@@ -29,7 +29,7 @@ const MOST_LISTED: usize = 200;
 const MOST_DRAWN: usize = 4;
 
 /// Histories, or the reason why there are none: the selection is unknown, or no run counts.
-pub(super) type Histories = Arc<Result<HistoryReport, Failure>>;
+pub(super) type Histories = Arc<Result<HistoryReport, LabError>>;
 
 /// Computes the histories of a query. It blocks.
 pub(super) fn computed(query: &HistoryQuery, workspace: &Workspace) -> Histories {

@@ -8,9 +8,8 @@ use super::{
     query_words::InvalidQuery,
 };
 use crate::{
-    comparisons::{Runs, histories},
-    exit::Failure,
-    tables::HistoryReport,
+    comparisons::{HistoryReport, Runs, histories},
+    lab_error::LabError,
 };
 
 /// The query of the page of histories. The default shows every history.
@@ -51,7 +50,7 @@ impl HistoryQuery {
     ///
     /// # Errors
     /// Returns an error when the selection is unknown, or no run counts.
-    pub(super) fn report(&self, all: &Runs<'_>) -> Result<HistoryReport, Failure> {
+    pub(super) fn report(&self, all: &Runs<'_>) -> Result<HistoryReport, LabError> {
         let words = selection(&self.runs)?;
         let words = Some(words.as_str()).filter(|words| !words.is_empty());
         histories(words, &self.conditions.conditions()?, all)

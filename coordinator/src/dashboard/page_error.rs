@@ -8,7 +8,7 @@ use maud::html;
 
 use super::{layout, outside_text::shown};
 use crate::{
-    exit::{self, Failure},
+    lab_error::{LabError, LabErrorKind},
     store::StoreError,
 };
 
@@ -106,10 +106,10 @@ impl PageError {
     }
 }
 
-impl From<&Failure> for PageError {
+impl From<&LabError> for PageError {
     /// Converts the failure of an invalid request or of the coordinator. The sentence includes the hint.
-    fn from(failure: &Failure) -> Self {
-        if failure.code() != exit::USAGE {
+    fn from(failure: &LabError) -> Self {
+        if failure.kind() != LabErrorKind::Usage {
             tracing::error!("the live page cannot compute: {}", failure.sentence());
             return Self::internal();
         }

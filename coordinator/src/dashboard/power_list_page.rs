@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     store::{PowerSessionRow, PowerVerdict},
-    tables,
+    wording,
 };
 
 /// The number of sessions that are listed.
@@ -44,7 +44,7 @@ fn session(row: &PowerSessionRow) -> Markup {
             th role="rowheader" scope="row" data-title="Session" { a .name href={ "/power/" (row.id) } { code { (row.id) } } }
             td role="cell" data-title="Meter" { (shown(&row.meter, NAME)) }
             td role="cell" data-title="Run" { (shown(&row.benchmark, NAME)) " " (shown(&row.scenario, NAME)) }
-            td role="cell" data-title="Began (UTC)" { (tables::time(&row.begun)) }
+            td role="cell" data-title="Began (UTC)" { (wording::time(&row.begun)) }
             td role="cell" data-title="Result" { (badge(row)) }
             td role="cell" data-title="Reason" { (shown(reason, SENTENCE)) }
         }

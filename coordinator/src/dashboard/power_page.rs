@@ -21,7 +21,7 @@ use super::{
 use crate::{
     power::SessionRecord,
     store::{PowerSessionRow, Store},
-    tables,
+    wording,
     workspace::Workspace,
 };
 
@@ -89,7 +89,7 @@ fn verdict(view: &SessionView) -> Markup {
     let row = &view.row;
     let energy = view.record.as_ref().and_then(SessionRecord::energy);
     html! {
-        p .headline { (badge(row)) @if let Some(energy) = energy { " " strong { (tables::energy(energy)) } } }
+        p .headline { (badge(row)) @if let Some(energy) = energy { " " strong { (wording::energy(energy)) } } }
         @if row.simulated == Some(true) {
             p .alarm { "Rehearsal: PTDaemon is simulated (FAKEPTD). Nothing here is a measurement." }
         }
@@ -118,7 +118,7 @@ fn facts(view: &SessionView) -> Markup {
     };
     let run = |run: Option<RunId>| {
         html! {
-            @match run { Some(run) => { a href={ "/run/" (run) } { (tables::short_id(run)) } } None => { (UNKNOWN) } }
+            @match run { Some(run) => { a href={ "/run/" (run) } { (wording::short_id(run)) } } None => { (UNKNOWN) } }
         }
     };
     html! {
@@ -128,8 +128,8 @@ fn facts(view: &SessionView) -> Markup {
             @for (name, path) in [("Machine of the client", "/machine"), ("Round", "/round"), ("Device state", "/state/name")] {
                 @if let Some(text) = text(path) { dt { (name) } dd { (text) } }
             }
-            dt { "Began" } dd { (tables::time(&row.begun)) }
-            @if let Some(ended) = &row.ended { dt { "Ended" } dd { (tables::time(ended)) } }
+            dt { "Began" } dd { (wording::time(&row.begun)) }
+            @if let Some(ended) = &row.ended { dt { "Ended" } dd { (wording::time(ended)) } }
             dt { "Runs" } dd { "ranging " (run(row.ranging)) ", testing " (run(row.testing)) }
         }
     }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{comparisons::Runs, exit::Failure, store::Store, workspace::Workspace};
+use crate::{comparisons::Runs, lab_error::LabError, store::Store, workspace::Workspace};
 
 /// The greatest age of a result, unless it took longer than a tenth of that to compute.
 const FRESH: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ struct Computed<R, E> {
 }
 
 /// The newest results of one kind, by their query.
-pub(super) struct RecentResults<Q, R, E = Failure>(Mutex<VecDeque<KeptResult<Q, R, E>>>);
+pub(super) struct RecentResults<Q, R, E = LabError>(Mutex<VecDeque<KeptResult<Q, R, E>>>);
 
 impl<Q: PartialEq + Clone, R, E> RecentResults<Q, R, E> {
     /// Creates a store without results.
@@ -91,8 +91,8 @@ impl<Q: PartialEq + Clone, R> RecentResults<Q, R> {
         &self,
         query: &Q,
         workspace: &Workspace,
-        compute: impl FnOnce(&Runs<'_>) -> Result<R, Failure>,
-    ) -> Arc<Result<R, Failure>> {
+        compute: impl FnOnce(&Runs<'_>) -> Result<R, LabError>,
+    ) -> Arc<Result<R, LabError>> {
         self.of(query, workspace.root(), || {
             let store = Store::open(&workspace.database())?;
             compute(&Runs {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     store::{self, RunRow, RunSelection, Store},
-    tables::{self, run_text},
+    wording::{self, run_text},
 };
 
 /// The number of runs of a page.
@@ -160,7 +160,7 @@ fn run_row(id: &str, row: &RunRow, now: Timestamp) -> Markup {
                 a .name href={ "/run/" (row.id) } {
                     (shown(&row.benchmark, WORD)) " " (row.scenario) " " (shown(&run_text::mode(row), WORD))
                 }
-                span .detail { code { (tables::short_id(row.id)) } }
+                span .detail { code { (wording::short_id(row.id)) } }
             }
             td role="cell" data-title="Device" { (shown(&device, WORD)) }
             td role="cell" data-title="Engine" { (row.draft.spec.engine.kind) }

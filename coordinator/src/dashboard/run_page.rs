@@ -19,7 +19,7 @@ use super::{
 use crate::{
     runs::{marker_reasons, repeat_command},
     store::{RunRow, StreamRow},
-    tables::{self, run_text},
+    wording::{self, run_text},
 };
 
 /// The sections of the page: the piece's id, and the title.
@@ -94,13 +94,13 @@ fn verdict(row: &RunRow) -> Markup {
     let reasons = if !has_result {
         row.state.reason.iter().cloned().collect()
     } else if row.outcome.is_some() && !row.is_good() {
-        tables::run_problems(row)
+        wording::run_problems(row)
     } else {
         Vec::new()
     };
     let waits = run_text::waits_for(row);
     let figures = [run_text::figure(row), run_text::accuracy(row)];
-    let audit = tables::audit(row);
+    let audit = wording::audit(row);
     let markers = marker_reasons(row);
     html! {
         div #verdict {

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     store::RunRow,
-    tables::{self, run_text},
+    wording::{self, run_text},
 };
 
 /// The number of different findings that are listed.
@@ -50,7 +50,7 @@ pub(super) fn page(readiness: &Readiness) -> Page {
         }
         h2 { "Staged trees" }
         @if readiness.trees.is_empty() { p { "None." } } @else { (trees(readiness)) }
-        p .note { "Read at " (tables::time(&readiness.read)) ". A lab with many runs is read less often." }
+        p .note { "Read at " (wording::time(&readiness.read)) ". A lab with many runs is read less often." }
     };
     layout::page("Submission", Some("/submission"), None, &content)
 }
@@ -60,7 +60,7 @@ fn results(readiness: &Readiness) -> Markup {
         let row = readiness.rows.get(&run);
         html! {
             @if let Some(row) = row { (badge(row)) " " strong { (shown(&value(row).unwrap_or_default(), NAME)) } }
-            span .detail { "run " a href={ "/run/" (run) } { (tables::short_id(run)) } }
+            span .detail { "run " a href={ "/run/" (run) } { (wording::short_id(run)) } }
         }
     };
     html! {
@@ -135,7 +135,7 @@ fn trees(readiness: &Readiness) -> Markup {
                     th role="rowheader" scope="row" data-title="Tree" {
                         a href={ "/submission/" (tree.key) } { (shown(&tree.path.to_string_lossy(), SENTENCE)) }
                     }
-                    td role="cell" data-title="Staged" { (tables::time(&tree.staged)) }
+                    td role="cell" data-title="Staged" { (wording::time(&tree.staged)) }
                     td .number role="cell" data-title="Runs" { (tree.runs) }
                 }
             }
@@ -173,7 +173,7 @@ pub(super) fn tree_page(report: &TreeReport) -> Page {
         }))
         h2 { "Findings" }
         @if report.report.findings.is_empty() { p { "None." } } @else { (findings(&report.report.findings)) }
-        p .note { "Checked at " (tables::time(&report.checked)) ". The same with " code { "regatta submission check " (path) " --round " (report.round) } "." }
+        p .note { "Checked at " (wording::time(&report.checked)) ". The same with " code { "regatta submission check " (path) " --round " (report.round) } "." }
     };
     layout::page("Submission", Some("/submission"), None, &content)
 }

@@ -10,11 +10,11 @@ use regatta_types::{
 
 use crate::{
     campaigns::time_left,
+    documents::{CampaignDevice, CampaignStatus, CampaignSummary, CellSubject, FailedCell},
     runs::{StateWords, Words},
     store::{
         AttemptRow, CampaignRow, CampaignState, CellRow, CellState, Combination, DeviceRow, RunRow, Store,
     },
-    tables::{CampaignDevice, CampaignStatus, CampaignSummary, CellSubject, FailedCell},
 };
 
 /// Returns a campaign in one line.

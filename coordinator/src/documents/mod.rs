@@ -4,12 +4,17 @@
 //! [`crate::tables`] formats the same facts for people.
 
 mod campaign;
+mod campaign_progress;
 mod device;
 mod health;
 mod power;
 mod run;
 
 pub(crate) use campaign::{campaign_status, campaign_summary, cell_subject, device_name, subject_of_cell};
+pub(crate) use campaign_progress::{
+    CampaignDevice, CampaignPlanDocument, CampaignStatus, CampaignSummary, CellSubject, FailedCell,
+    PlannedCombination,
+};
 pub(crate) use device::{DeviceDocument, DeviceList, ShownDevice};
 pub(crate) use health::HealthDocument;
 pub(crate) use power::{power_session, power_sessions, shown_power_session};

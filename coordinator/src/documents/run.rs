@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     runs::{RunEnd, cause_of_end, markers},
     store::{RunRow, StreamRow},
-    tables::run_text,
+    wording::run_text,
     workspace::RunDir,
 };
 

@@ -10,13 +10,13 @@ use regatta_types::{DeviceId, RunId};
 pub(crate) use self::run_filter::{RunDevices, RunFilter, since};
 
 use crate::{
-    exit::Failure,
+    lab_error::LabError,
     store::{DeviceLabel, DeviceRow, RunRow, Store},
-    tables::run_text,
+    wording::run_text,
 };
 
 /// Returns the device with a name or id. Without one, returns the only device.
-pub(crate) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRow, Failure> {
+pub(crate) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRow, LabError> {
     if let Some(id) = name_or_id.and_then(|word| word.parse::<DeviceId>().ok())
         && let Some(row) = store.device(&id)?
         && store.member(&id)?.is_none_or(|member| member.removed.is_none())
@@ -29,7 +29,7 @@ pub(crate) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRo
         names.into_iter().collect::<Vec<_>>().join(", ")
     };
     if devices.is_empty() {
-        return Err(Failure::misuse("no device has connected yet")
+        return Err(LabError::misuse("no device has connected yet")
             .hint("start `regatta serve` here and `regatta-agent serve` on the device"));
     }
     let mut meant = devices.iter().filter(|device| {
@@ -37,15 +37,15 @@ pub(crate) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRo
     });
     match (meant.next(), meant.next(), name_or_id) {
         (Some(device), None, _) => Ok(device.clone()),
-        (Some(_), Some(_), Some(name_or_id)) => Err(Failure::misuse(format!(
+        (Some(_), Some(_), Some(name_or_id)) => Err(LabError::misuse(format!(
             "more than one device is called `{name_or_id}`: name it by its id"
         ))
         .hint("`regatta device list` shows the ids")),
-        (Some(_), Some(_), None) => Err(Failure::misuse(format!(
+        (Some(_), Some(_), None) => Err(LabError::misuse(format!(
             "which device? name one with --device; known are {}",
             known()
         ))),
-        (None, _, name_or_id) => Err(Failure::misuse(format!(
+        (None, _, name_or_id) => Err(LabError::misuse(format!(
             "unknown device `{}`; known are {}",
             name_or_id.unwrap_or_default(),
             known()
@@ -64,7 +64,7 @@ pub(crate) fn add(found: &mut Vec<DeviceRow>, row: DeviceRow) {
 }
 
 /// Returns the devices with these names or ids, each once. `all` names every device.
-pub(crate) fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>, Failure> {
+pub(crate) fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>, LabError> {
     let mut found: Vec<DeviceRow> = Vec::new();
     for name in names {
         let named = match store.devices()? {
@@ -77,7 +77,7 @@ pub(crate) fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>,
 }
 
 /// Returns the devices that have one of these labels, each once. A label of no device is an error.
-pub(crate) fn labelled_devices(store: &Store, labels: &[String]) -> Result<Vec<DeviceRow>, Failure> {
+pub(crate) fn labelled_devices(store: &Store, labels: &[String]) -> Result<Vec<DeviceRow>, LabError> {
     if labels.is_empty() {
         return Ok(Vec::new());
     }
@@ -105,15 +105,15 @@ pub(crate) type LabelledDevices = BTreeMap<DeviceLabel, BTreeSet<DeviceId>>;
 pub(crate) fn devices_of<'a>(
     word: &str,
     known: &'a LabelledDevices,
-) -> Result<&'a BTreeSet<DeviceId>, Failure> {
-    let label: DeviceLabel = word.parse().map_err(Failure::usage)?;
+) -> Result<&'a BTreeSet<DeviceId>, LabError> {
+    let label: DeviceLabel = word.parse().map_err(LabError::usage)?;
     known.get(&label).ok_or_else(|| {
         let labels: Vec<String> = known.keys().map(ToString::to_string).collect();
         if labels.is_empty() {
-            return Failure::misuse(format!("no device has the label `{label}`, or any other label"))
+            return LabError::misuse(format!("no device has the label `{label}`, or any other label"))
                 .hint(format!("`regatta device label NAME +{label}` gives it to one"));
         }
-        Failure::misuse(format!(
+        LabError::misuse(format!(
             "no device has the label `{label}`; known are {}",
             labels.join(", ")
         ))
@@ -124,7 +124,7 @@ pub(crate) fn devices_of<'a>(
 const LAST: &str = "last";
 
 /// Returns the run with an id, with a unique beginning or end of it, or the last one by the name `last`.
-pub(crate) fn run(store: &Store, name: &str) -> Result<RunRow, Failure> {
+pub(crate) fn run(store: &Store, name: &str) -> Result<RunRow, LabError> {
     if let Ok(id) = name.parse::<RunId>()
         && let Some(row) = store.run(id)?
     {
@@ -133,7 +133,7 @@ pub(crate) fn run(store: &Store, name: &str) -> Result<RunRow, Failure> {
     if name == LAST {
         return store
             .newest_run()?
-            .ok_or_else(|| Failure::misuse("there is no run yet").hint("request one with `regatta run`"));
+            .ok_or_else(|| LabError::misuse("there is no run yet").hint("request one with `regatta run`"));
     }
     let mut meant = store.runs()?;
     meant.retain(|row| {
@@ -143,13 +143,13 @@ pub(crate) fn run(store: &Store, name: &str) -> Result<RunRow, Failure> {
     match meant.as_slice() {
         [row] => Ok(row.clone()),
         [_, _, ..] => Err(ambiguous(name, &meant)),
-        [] => Err(Failure::misuse(format!("unknown run `{name}`"))
+        [] => Err(LabError::misuse(format!("unknown run `{name}`"))
             .hint("`regatta runs list` shows the newest; `last` names the last one")),
     }
 }
 
 /// Returns the error for a part of several runs' ids, with the newest of them.
-fn ambiguous(name: &str, meant: &[RunRow]) -> Failure {
+fn ambiguous(name: &str, meant: &[RunRow]) -> LabError {
     /// The runs that are named.
     const SHOWN: usize = 5;
     let count = meant.len();
@@ -160,11 +160,11 @@ fn ambiguous(name: &str, meant: &[RunRow]) -> Failure {
     if count > SHOWN {
         lines.push(format!("and {} older runs", count - SHOWN));
     }
-    Failure::misuse(format!("`{name}` is part of the ids of {count} runs")).hint(lines.join("\n"))
+    LabError::misuse(format!("`{name}` is part of the ids of {count} runs")).hint(lines.join("\n"))
 }
 
 /// Returns the runs with these names, each once, in their order.
-pub(crate) fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, Failure> {
+pub(crate) fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, LabError> {
     let mut found: Vec<RunRow> = Vec::with_capacity(names.len());
     for name in names {
         let row = run(store, name)?;
@@ -176,7 +176,7 @@ pub(crate) fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, Failu
 }
 
 /// Returns the devices with these names or ids. Removed devices are known too, because their runs are kept.
-pub(crate) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, Failure> {
+pub(crate) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, LabError> {
     let known = store.device_names()?;
     let mut devices = BTreeSet::new();
     for requested in names {
@@ -189,7 +189,7 @@ pub(crate) fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<De
             // Removed devices may have the names of present ones.
             let names: BTreeSet<&str> = known.values().map(String::as_str).collect();
             let names: Vec<&str> = names.into_iter().collect();
-            return Err(Failure::misuse(format!(
+            return Err(LabError::misuse(format!(
                 "unknown device `{requested}`; known are {}",
                 names.join(", ")
             )));

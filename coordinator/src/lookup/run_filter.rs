@@ -9,7 +9,7 @@ use regatta_types::{DeviceId, Scenario};
 
 use super::{any_devices, devices_of};
 use crate::{
-    exit::Failure,
+    lab_error::LabError,
     store::{RunRow, Store},
     workspace::Workspace,
 };
@@ -27,7 +27,7 @@ pub(crate) struct RunDevices {
 
 impl RunDevices {
     /// Returns the selected devices, removed ones too, because their runs are kept. Empty when no flag is used.
-    pub(crate) fn find(&self, store: &Store) -> Result<BTreeSet<DeviceId>, Failure> {
+    pub(crate) fn find(&self, store: &Store) -> Result<BTreeSet<DeviceId>, LabError> {
         let mut found = any_devices(store, &self.device)?;
         let known = store.labels()?;
         for label in &self.device_label {
@@ -86,17 +86,17 @@ impl RunFilter {
         workspace: &Workspace,
         store: &Store,
         all: &[RunRow],
-    ) -> Result<impl Fn(&RunRow) -> bool + use<'a>, Failure> {
+    ) -> Result<impl Fn(&RunRow) -> bool + use<'a>, LabError> {
         let devices = self.devices.find(store)?;
         let mut benchmarks = BTreeSet::new();
         if !self.benchmark.is_empty() {
-            let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+            let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(LabError::usage)?;
             for name in &self.benchmark {
                 // A benchmark whose file was removed still has runs.
                 let benchmark = match catalogue.benchmark(name) {
                     Ok(benchmark) => benchmark.name.clone(),
                     Err(_) if all.iter().any(|row| row.benchmark == *name) => name.clone(),
-                    Err(error) => return Err(Failure::usage(error)),
+                    Err(error) => return Err(LabError::usage(error)),
                 };
                 benchmarks.insert(benchmark);
             }

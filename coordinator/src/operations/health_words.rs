@@ -2,7 +2,7 @@
 
 use crate::{
     store::{DeviceHealth, DeviceRow, HealthRow},
-    tables,
+    wording,
 };
 
 /// Returns the health with its time and cause, such as `quarantined since ...: 3 failures in a row`.
@@ -13,7 +13,7 @@ pub(crate) fn described(health: &HealthRow) -> String {
         other => other.as_str().to_owned(),
     };
     if let Some(since) = since {
-        text.push_str(&format!(" since {}", tables::time(since)));
+        text.push_str(&format!(" since {}", wording::time(since)));
     }
     if let Some(by) = by {
         text.push_str(&format!(" by {by}"));

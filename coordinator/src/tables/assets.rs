@@ -1,7 +1,7 @@
 //! Tables of assets.
 
-use super::{plain, words};
-use crate::store::AssetRow;
+use super::plain;
+use crate::{store::AssetRow, wording};
 
 /// Formats assets, one line each.
 pub(crate) fn assets(rows: &[AssetRow]) -> String {
@@ -13,9 +13,9 @@ pub(crate) fn assets(rows: &[AssetRow]) -> String {
             row.asset.path.clone(),
             row.asset.kind.as_str().to_owned(),
             row.files.to_string(),
-            words::bytes(row.asset.bytes),
+            wording::bytes(row.asset.bytes),
             row.asset.sha256.chars().take(16).collect(),
-            words::time(&row.added),
+            wording::time(&row.added),
         ]
     });
     plain(["path", "kind", "files", "size", "SHA-256", "added"], lines)

@@ -1,7 +1,7 @@
 //! The table of the users' requests to a campaign.
 
-use super::{plain, words};
-use crate::store::CampaignLogEntry;
+use super::plain;
+use crate::{store::CampaignLogEntry, wording};
 
 /// Formats the log of a campaign's requests, oldest first.
 pub(crate) fn campaign_log(name: &str, log: &[CampaignLogEntry]) -> String {
@@ -10,10 +10,10 @@ pub(crate) fn campaign_log(name: &str, log: &[CampaignLogEntry]) -> String {
     }
     let lines = log.iter().map(|entry| {
         [
-            words::time(&entry.at),
+            wording::time(&entry.at),
             entry.deadline.as_ref().map_or_else(
                 || entry.change.clone(),
-                |until| format!("{} to {}", entry.change, words::time(until)),
+                |until| format!("{} to {}", entry.change, wording::time(until)),
             ),
             entry
                 .cause

@@ -1,189 +1,19 @@
-//! Formats campaigns: their plan, list, status and report. The structures are also their JSON form.
-
-use std::collections::BTreeMap;
+//! Formats campaigns: their plan, list, status and report.
 
 use jiff::Timestamp;
 use regatta_text::escape;
-use regatta_types::{RunId, documents::EndCause};
-use serde::Serialize;
+use regatta_types::documents::EndCause;
 
-use super::{ago, figure, plain, run_text, time};
+use super::plain;
 use crate::{
-    campaigns::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft},
-    store::{AttemptRow, Placement, RunRow},
+    campaigns::{PlanEstimate, RunEstimate, TimeBasis},
+    documents::{CampaignDevice, CampaignPlanDocument, CampaignStatus, CampaignSummary, CellSubject},
+    store::{AttemptRow, RunRow},
+    wording::{ago, campaign_counts, campaign_time_left, figure, rough_duration, run_text, short_id, time},
 };
 
 /// The most failed cells that the status lists.
 const MOST_FAILED: usize = 8;
-
-/// The subject of a combination's runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct CellSubject {
-    /// The combination's number.
-    pub(crate) combination: u64,
-    /// The benchmark.
-    pub(crate) benchmark: String,
-    /// The scenario.
-    pub(crate) scenario: String,
-    /// The mode.
-    pub(crate) mode: String,
-    /// The engine.
-    pub(crate) engine: String,
-    /// The device's state: a preset, or `own`.
-    pub(crate) state: Option<String>,
-    /// The variant of the settings.
-    pub(crate) variant: Option<String>,
-    /// The compliance test, if it is an audit.
-    pub(crate) audit: Option<String>,
-}
-
-impl CellSubject {
-    /// Formats it in one line.
-    pub(crate) fn words(&self) -> String {
-        let mut text = format!(
-            "{} {} {}, {}",
-            self.benchmark,
-            self.scenario,
-            self.audit.as_ref().unwrap_or(&self.mode),
-            self.engine
-        );
-        for more in [&self.state, &self.variant].into_iter().flatten() {
-            text.push_str(", ");
-            text.push_str(more);
-        }
-        text
-    }
-}
-
-/// The runs that a plan would request.
-#[derive(Debug, Serialize)]
-pub(crate) struct CampaignPlanDocument {
-    /// The campaign's name.
-    pub(crate) campaign: String,
-    /// SHA-256 of the plan.
-    pub(crate) plan_sha256: String,
-    /// The seed of the order.
-    pub(crate) seed: u64,
-    /// The time after which no attempt begins, for a start now.
-    pub(crate) deadline: Option<String>,
-    /// The number of cells.
-    pub(crate) cells: usize,
-    /// The combinations.
-    pub(crate) combinations: Vec<PlannedCombination>,
-    /// The expected time of the campaign.
-    pub(crate) estimate: PlanEstimate,
-    /// The conditions that are missing now.
-    pub(crate) missing: Vec<String>,
-}
-
-/// A combination of a plan.
-#[derive(Debug, Serialize)]
-pub(crate) struct PlannedCombination {
-    /// The subject of its runs.
-    #[serde(flatten)]
-    pub(crate) subject: CellSubject,
-    /// The choice of the device that takes its cells.
-    pub(crate) placement: Placement,
-    /// The devices that may take it, by name.
-    pub(crate) devices: Vec<String>,
-    /// The number of times that it is run, on each of its devices if it is placed on each.
-    pub(crate) repeat: u64,
-    /// The number of its cells.
-    pub(crate) cells: usize,
-    /// The expected time of one run.
-    #[serde(flatten)]
-    pub(crate) time: RunEstimate,
-}
-
-/// A campaign in one line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct CampaignSummary {
-    /// Its name.
-    pub(crate) campaign: String,
-    /// `running`, `paused`, `aborting`, `aborted` or `ended`.
-    pub(crate) state: &'static str,
-    /// The time when it was started.
-    pub(crate) started: String,
-    /// The time when it ended.
-    pub(crate) ended: Option<String>,
-    /// The time after which no attempt begins.
-    pub(crate) deadline: Option<String>,
-    /// The number of cells.
-    pub(crate) cells: u64,
-    /// Cells with a good run.
-    pub(crate) good: u64,
-    /// Cells with an open attempt.
-    pub(crate) running: u64,
-    /// Cells that need an attempt.
-    pub(crate) waiting: u64,
-    /// Failed cells.
-    pub(crate) failed: u64,
-    /// Skipped cells.
-    pub(crate) skipped: u64,
-}
-
-/// The progress of a campaign.
-#[derive(Debug, Serialize)]
-pub(crate) struct CampaignStatus {
-    /// The same in one line.
-    #[serde(flatten)]
-    pub(crate) summary: CampaignSummary,
-    /// The number of attempts so far.
-    pub(crate) attempts: usize,
-    /// Failed cells by cause.
-    pub(crate) causes: BTreeMap<EndCause, u64>,
-    /// The reason why cells were skipped.
-    pub(crate) skipped_because: Option<String>,
-    /// The time that it still takes. `None` when it does not run, and before the first good attempt.
-    pub(crate) time_left: Option<TimeLeft>,
-    /// Its devices, by name.
-    pub(crate) devices: Vec<CampaignDevice>,
-    /// Its failed cells, in the campaign's order.
-    pub(crate) failed_cells: Vec<FailedCell>,
-    /// The things that need attention.
-    pub(crate) attention: Vec<String>,
-}
-
-/// A device of a campaign.
-#[derive(Debug, Serialize)]
-pub(crate) struct CampaignDevice {
-    /// Its id.
-    pub(crate) device: String,
-    /// Its name.
-    pub(crate) name: String,
-    /// `busy`, `idle`, `offline` or `duplicated`.
-    pub(crate) state: &'static str,
-    /// The cell of its open attempt.
-    pub(crate) cell: Option<u64>,
-    /// The subject of that cell's runs.
-    pub(crate) subject: Option<CellSubject>,
-    /// The run of its open attempt.
-    pub(crate) run: Option<RunId>,
-    /// The time when that attempt was requested.
-    pub(crate) since: Option<String>,
-    /// The condition that that run waits for before it starts: its gate, or its assets.
-    pub(crate) waits_for: Option<String>,
-    /// Its good attempts.
-    pub(crate) good: usize,
-    /// Its failed attempts.
-    pub(crate) failed: usize,
-}
-
-/// A failed cell.
-#[derive(Debug, Serialize)]
-pub(crate) struct FailedCell {
-    /// Its number.
-    pub(crate) cell: u64,
-    /// The subject of its runs.
-    #[serde(flatten)]
-    pub(crate) subject: CellSubject,
-    /// Its repetition.
-    pub(crate) repetition: u64,
-    /// The cause of its failure.
-    pub(crate) cause: EndCause,
-    /// The same as a sentence.
-    pub(crate) reason: String,
-}
 
 /// An attempt of a report, or the end of a cell that no attempt explains.
 pub(crate) struct ReportLine {
@@ -251,7 +81,7 @@ fn short_list(names: &[String]) -> String {
 fn run_time(time: &RunEstimate) -> String {
     match (time.seconds, time.basis) {
         (Some(seconds), TimeBasis::PastRuns) => format!("{} (past runs)", figure::duration(seconds)),
-        (Some(seconds), _) => format!("at least {}", rough(seconds)),
+        (Some(seconds), _) => format!("at least {}", rough_duration(seconds)),
         (None, _) => "unknown".to_owned(),
     }
 }
@@ -259,7 +89,7 @@ fn run_time(time: &RunEstimate) -> String {
 fn plan_time(estimate: &PlanEstimate) -> Vec<String> {
     let mut lines = vec![format!(
         "takes at least {}, with all devices at work; preparation, delivery and retries come on top",
-        rough(estimate.least_seconds)
+        rough_duration(estimate.least_seconds)
     )];
     let bases: Vec<String> = [
         (estimate.cells_by_past_runs, "by past runs on these devices"),
@@ -291,20 +121,6 @@ pub(crate) fn campaigns(summaries: &[CampaignSummary]) -> String {
         ]
     });
     plain(["campaign", "state", "started", "cells"], lines)
-}
-
-/// Formats the number of cells by state.
-pub(crate) fn campaign_counts(summary: &CampaignSummary) -> String {
-    let counts = [
-        (summary.good, "good"),
-        (summary.running, "running"),
-        (summary.waiting, "waiting"),
-        (summary.failed, "failed"),
-        (summary.skipped, "skipped"),
-    ];
-    let parts = counts.into_iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts.map(|(count, word)| format!("{count} {word}")).collect();
-    format!("{}: {}", summary.cells, parts.join(", "))
 }
 
 /// Formats the progress of a campaign for one screen.
@@ -367,38 +183,6 @@ fn campaign_status_at(status: &CampaignStatus, now: Timestamp) -> String {
     lines.join("\n")
 }
 
-/// Formats the time that a campaign still takes.
-pub(crate) fn campaign_time_left(status: &CampaignStatus) -> String {
-    let Some(left) = &status.time_left else {
-        return "unknown".to_owned();
-    };
-    let mut text = format!(
-        "about {} ({} to {}), from {} good attempt{}",
-        rough(left.seconds),
-        rough(left.low_seconds),
-        rough(left.high_seconds),
-        left.from_attempts,
-        if left.from_attempts == 1 { "" } else { "s" }
-    );
-    if left.cells_without_basis > 0 {
-        text.push_str(&format!(
-            "; cells of kinds without one, which are not counted: {}",
-            left.cells_without_basis
-        ));
-    }
-    text
-}
-
-/// Formats an expected time, which is not known to the second.
-fn rough(seconds: f64) -> String {
-    let whole = seconds.round().max(0.0) as u64;
-    match whole {
-        0..120 => format!("{whole} s"),
-        120..7_200 => format!("{} min", whole.div_ceil(60)),
-        _ => format!("{} h {} min", whole / 3_600, whole % 3_600 / 60),
-    }
-}
-
 fn devices(devices: &[CampaignDevice], now: Timestamp) -> String {
     let lines = devices.iter().map(|device| {
         let cell = match (device.cell, &device.subject) {
@@ -457,7 +241,7 @@ pub(crate) fn campaign_report(summary: &CampaignSummary, lines: &[ReportLine]) -
             attempt.map_or_else(String::new, |attempt| attempt.number.to_string()),
             attempt
                 .and_then(|attempt| attempt.run)
-                .map_or_else(String::new, super::runs::short_id),
+                .map_or_else(String::new, short_id),
             result(line),
         ]
     });

@@ -5,10 +5,11 @@ use regatta_text::escape;
 use regatta_types::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
-use super::{cell, fits, keep_whole, table, words};
+use super::{cell, fits, keep_whole, table};
 use crate::{
     fleet::{engine_obstacle, unavailable_engines},
-    store::{DeviceActivity, DeviceLabel, DeviceRow, OtherVersion, WallRatio},
+    store::{DeviceLabel, DeviceRow, OtherVersion, WallRatio},
+    wording::{self, device_state, state_and_health},
 };
 
 /// Formats devices, one line each, and the devices whose hello could not be read.
@@ -64,7 +65,7 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
         ];
         let behind = [
             escape(version(device)).into_owned(),
-            words::time(&device.last_seen),
+            wording::time(&device.last_seen),
         ];
         table.add_row(
             before
@@ -96,7 +97,7 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
                 state_and_health(device),
                 engines(device),
                 escape(version(device)),
-                words::time(&device.last_seen)
+                wording::time(&device.last_seen)
             ),
         ]);
     }
@@ -109,13 +110,13 @@ pub(crate) fn device(device: &DeviceRow, ratios: [Option<&WallRatio>; 2]) -> Str
     let mut table = table(["name", &escape(&device.name)]);
     let rows = [
         ("device", device.id.to_string()),
-        ("state", state(device).to_owned()),
+        ("state", device_state(device).to_owned()),
         ("health", health(device)),
         ("labels", labels(&device.labels)),
         ("engines", engines(device)),
         ("agent", device.agent.clone()),
-        ("first seen", words::time(&device.first_seen)),
-        ("last seen", words::time(&device.last_seen)),
+        ("first seen", wording::time(&device.first_seen)),
+        ("last seen", wording::time(&device.last_seen)),
     ];
     for (name, value) in rows {
         table.add_row([cell(name), cell(value)]);
@@ -167,7 +168,7 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
             format!("{} ({}, kernel {})", facts.os, facts.arch, facts.kernel),
         ),
         ("CPUs", facts.cpus.to_string()),
-        ("memory", words::bytes(facts.memory_bytes)),
+        ("memory", wording::bytes(facts.memory_bytes)),
     ];
     for (name, value) in rows {
         table.add_row([cell(name), cell(value)]);
@@ -195,7 +196,7 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
     table.add_row([cell("LoadGens"), cell(loadgens.collect::<Vec<_>>().join(", "))]);
     for (number, gpu) in facts.gpus.iter().enumerate() {
         let whose = if gpu.integrated { "shared" } else { "its own" };
-        let memory = words::bytes(gpu.memory_bytes);
+        let memory = wording::bytes(gpu.memory_bytes);
         let text = format!(
             "{}, {} SMs, compute capability {}, {memory} of {whose} memory",
             gpu.name, gpu.multiprocessors, gpu.compute_capability
@@ -227,26 +228,10 @@ fn version(device: &DeviceRow) -> &str {
     agent.strip_prefix("regatta-agent ").unwrap_or(agent)
 }
 
-const fn state(device: &DeviceRow) -> &'static str {
-    match device.activity() {
-        DeviceActivity::Duplicated => "duplicated: two agents use its identity",
-        activity => activity.as_str(),
-    }
-}
-
-/// Formats a device's name, state and health in one line.
-pub(crate) fn device_in_words(device: &DeviceRow) -> String {
-    format!("{}: {}", escape(&device.name), state_and_health(device))
-}
-
-fn state_and_health(device: &DeviceRow) -> String {
-    format!("{}, {}", state(device), device.health.health().as_str())
-}
-
 /// Formats a device's health with its time and cause.
 fn health(device: &DeviceRow) -> String {
     let (since, _, cause) = device.health.shown();
-    let since = since.map_or_else(String::new, |since| format!(" since {}", words::time(since)));
+    let since = since.map_or_else(String::new, |since| format!(" since {}", wording::time(since)));
     let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
     format!("{}{since}{cause}", device.health.health().as_str())
 }

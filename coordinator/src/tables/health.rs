@@ -1,7 +1,10 @@
 //! Tables of devices' health.
 
-use super::{plain, words};
-use crate::store::{DeviceRow, HealthLogEntry};
+use super::plain;
+use crate::{
+    store::{DeviceRow, HealthLogEntry},
+    wording,
+};
 
 /// Formats the health of devices, one line each.
 pub(crate) fn health(devices: &[DeviceRow]) -> String {
@@ -13,7 +16,7 @@ pub(crate) fn health(devices: &[DeviceRow]) -> String {
         [
             device.name.clone(),
             device.health.health().as_str().to_owned(),
-            since.map_or_else(String::new, words::time),
+            since.map_or_else(String::new, wording::time),
             by.unwrap_or_default().to_owned(),
             cause.unwrap_or_default().to_owned(),
         ]
@@ -28,7 +31,7 @@ pub(crate) fn health_log(name: &str, log: &[HealthLogEntry]) -> String {
     }
     let lines = log.iter().map(|entry| {
         [
-            words::time(&entry.at),
+            wording::time(&entry.at),
             entry.change.clone(),
             entry.health.clone(),
             entry.by.clone(),

@@ -1,64 +1,46 @@
 //! Formats results for people as aligned tables. Programs get JSON from the commands themselves.
 
 mod assets;
-mod audits;
 mod campaign_log;
 mod campaigns;
-mod combination;
 mod comparisons;
 mod device_state;
 mod devices;
-pub(crate) mod figure;
 mod health;
 mod history;
 mod meters;
 mod page_tokens;
 mod power;
 mod quickstart;
-pub(crate) mod run_text;
 mod runs;
 mod settings;
 mod sparkline;
 mod status;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::io;
 
 pub(crate) use assets::assets;
-pub(crate) use audits::{accuracy_delta, audit, compared_scores};
 pub(crate) use campaign_log::campaign_log;
-pub(crate) use campaigns::{
-    CampaignDevice, CampaignPlanDocument, CampaignStatus, CampaignSummary, CellSubject, FailedCell,
-    PlannedCombination, ReportLine, campaign_counts, campaign_plan, campaign_report, campaign_status,
-    campaign_time_left, campaigns,
-};
-pub(crate) use combination::{AS_FOUND, Combination, FULL_LENGTH};
+pub(crate) use campaigns::{ReportLine, campaign_plan, campaign_report, campaign_status, campaigns};
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
-pub(crate) use comparisons::{
-    ComparedSide, ComparisonReport, ComparisonRow, ExcludedRuns, FloorOrigin, comparison_interval,
-    comparison_notes, comparisons, count_of_runs, excluded, excluded_runs,
-};
-pub(crate) use device_state::device_state_facts;
-pub(crate) use devices::{device, device_in_words, devices, labels};
+pub(crate) use comparisons::comparisons;
+pub(crate) use devices::{device, devices, labels};
 pub(crate) use health::{health, health_log};
-pub(crate) use history::{History, HistoryChange, HistoryPoint, HistoryReport, histories};
+pub(crate) use history::histories;
 pub(crate) use meters::meters;
 pub(crate) use page_tokens::page_tokens;
-pub(crate) use power::{energy, power_session, power_session_in_words, power_sessions, preflight};
+pub(crate) use power::{power_session, power_sessions, preflight};
 pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};
 use regatta_text::escape;
-pub(crate) use runs::{
-    listed_runs, run, run_figures, run_problems, runs, short_id, stream_state, why_not, why_repeated,
-};
+pub(crate) use runs::{listed_runs, run, runs};
 pub(crate) use settings::settings;
 pub(crate) use status::{
     BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus, status,
 };
-pub(crate) use words::{age, ago, bytes, time, window};
 
 /// A header, a rule below it, and aligned columns.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));

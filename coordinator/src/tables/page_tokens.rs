@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::{plain, words};
-use crate::store::PageToken;
+use super::plain;
+use crate::{store::PageToken, wording};
 
 /// Formats tokens, one line each.
 pub(crate) fn page_tokens(tokens: &[PageToken], now: Timestamp) -> String {
@@ -15,11 +15,11 @@ pub(crate) fn page_tokens(tokens: &[PageToken], now: Timestamp) -> String {
             token.name.clone(),
             token.role.to_string(),
             token.state(now).to_owned(),
-            words::time(&token.expires.to_string()),
+            wording::time(&token.expires.to_string()),
             token
                 .last_used
                 .as_deref()
-                .map_or_else(|| "never".to_owned(), words::time),
+                .map_or_else(|| "never".to_owned(), wording::time),
         ]
     });
     plain(["name", "role", "state", "expires", "last used"], lines)

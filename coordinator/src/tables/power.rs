@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use regatta_submission::check::power::SessionEnergy;
 use regatta_text::{escape, escape_lines};
 use serde_json::Value;
 
@@ -10,7 +9,8 @@ use super::{cell, table};
 use crate::{
     command_output::FAILED_CHECK,
     power::{PreflightLine, SessionRecord},
-    store::{PowerSessionRow, PowerVerdict},
+    store::PowerSessionRow,
+    wording::{self, power_result},
 };
 
 /// Formats the checks before a session, one line each, with a hint below a failed one.
@@ -31,24 +31,6 @@ pub(crate) fn preflight(lines: &[PreflightLine]) -> String {
     lines.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Formats the energy of a session's testing run in one line.
-pub(crate) fn energy(energy: &SessionEnergy) -> String {
-    let SessionEnergy {
-        watts,
-        seconds,
-        joules,
-        ..
-    } = energy;
-    let mut text = format!("testing run: {watts:.3} W over {seconds:.1} s, {joules:.1} J");
-    if let Some(energy) = energy.millijoules_per_query {
-        text.push_str(&format!(", {energy:.4} mJ per query"));
-    }
-    if let Some(samples) = energy.samples_per_joule {
-        text.push_str(&format!(", {samples:.3} samples per joule"));
-    }
-    text
-}
-
 /// Formats the record of a session.
 pub(crate) fn power_session(record: &SessionRecord) -> String {
     let text_of = |key: &str| {
@@ -61,7 +43,7 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     let mut text = format!(
         "session {}: {}",
         text_of("session"),
-        result(record.verdict(), record.simulated())
+        power_result(record.verdict(), record.simulated())
     );
     // Writing to a String cannot fail.
     let mut line = |words: String| {
@@ -77,7 +59,7 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
         line(escape(&finding).into_owned());
     }
     if let Some(energy) = record.energy() {
-        line(self::energy(energy));
+        line(wording::energy(energy));
     }
     if let Some((watts, ratio)) = record.rails() {
         line(format!(
@@ -100,35 +82,6 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     text
 }
 
-/// Formats a session's news in one line: the newest observation beside its step, or its end.
-pub(crate) fn power_session_in_words(row: &PowerSessionRow) -> String {
-    let mut text = format!("power session {} of {} {}: ", row.id, row.benchmark, row.scenario);
-    if row.ended.is_some() {
-        text.push_str(&result(row.verdict, row.simulated));
-        if let Some(reason) = row.reason.as_ref().and_then(|reason| reason.lines().next()) {
-            text.push_str(&format!(": {}", escape(reason)));
-        }
-        return text;
-    }
-    text.push_str(row.step.as_deref().unwrap_or("begins"));
-    if let Some(watts) = row.watts {
-        text.push_str(&format!(", {watts:.2} W"));
-    }
-    if let Some(observation) = &row.observation {
-        text.push_str(&format!("; observed: {}", escape(observation)));
-    }
-    text
-}
-
-/// Returns the result of a session in a word, with a remark when PTDaemon was a simulated one.
-fn result(verdict: Option<PowerVerdict>, simulated: Option<bool>) -> String {
-    let word = verdict.map_or("failed", PowerVerdict::as_str);
-    match simulated {
-        Some(true) if !verdict.is_some_and(PowerVerdict::is_accepted) => format!("{word} (rehearsal)"),
-        _ => word.to_owned(),
-    }
-}
-
 /// Formats sessions, one line each.
 pub(crate) fn power_sessions(rows: &[PowerSessionRow]) -> String {
     if rows.is_empty() {
@@ -140,7 +93,7 @@ pub(crate) fn power_sessions(rows: &[PowerSessionRow]) -> String {
         let result = match (&row.verdict, &row.reason, &row.ended) {
             (None, None, None) => "not ended".to_owned(),
             (verdict, reason, _) => {
-                let word = result(*verdict, row.simulated);
+                let word = power_result(*verdict, row.simulated);
                 match reason.as_ref().and_then(|reason| reason.lines().next()) {
                     Some(reason) => format!("{word}: {}", escape(reason)),
                     None => word,

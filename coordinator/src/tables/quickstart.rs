@@ -3,8 +3,8 @@
 use regatta_types::Mode;
 use serde::Serialize;
 
-use super::{cell, right, run_text, table};
-use crate::store::RunRow;
+use super::{cell, right, table};
+use crate::{store::RunRow, wording::run_text};
 
 /// The comparison of a run's files on both disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use regatta_text::escape;
 use regatta_types::RunId;
 use serde::Serialize;
 
-use super::{ago, cell, right, table, words};
+use super::{cell, right, table};
+use crate::wording::{self, ago};
 
 /// The status of a lab.
 #[derive(Debug, Serialize)]
@@ -112,7 +113,7 @@ pub(crate) fn status(lab: &LabStatus) -> String {
 
 pub(super) fn status_at(lab: &LabStatus, now: Timestamp) -> String {
     let running = match &lab.coordinator.since {
-        Some(since) => format!("running since {}", words::time(since)),
+        Some(since) => format!("running since {}", wording::time(since)),
         None if lab.coordinator.running => "running".to_owned(),
         None => "not running".to_owned(),
     };
@@ -133,7 +134,7 @@ pub(super) fn status_at(lab: &LabStatus, now: Timestamp) -> String {
     let tokens: Vec<String> = lab
         .tokens
         .iter()
-        .map(|token| format!("{} until {}", escape(&token.name), words::time(&token.expires)))
+        .map(|token| format!("{} until {}", escape(&token.name), wording::time(&token.expires)))
         .collect();
     let mut lines = vec![
         ("workspace", lab.coordinator.workspace.clone()),
@@ -147,9 +148,9 @@ pub(super) fn status_at(lab: &LabStatus, now: Timestamp) -> String {
             "disk",
             format!(
                 "{} of {} free, {} in runs",
-                words::bytes(lab.disk.free_bytes),
-                words::bytes(lab.disk.total_bytes),
-                words::bytes(lab.disk.run_bytes)
+                wording::bytes(lab.disk.free_bytes),
+                wording::bytes(lab.disk.total_bytes),
+                wording::bytes(lab.disk.run_bytes)
             ),
         ),
         (
@@ -158,12 +159,12 @@ pub(super) fn status_at(lab: &LabStatus, now: Timestamp) -> String {
         ),
     ];
     if let Some(end) = &lab.authority_until {
-        let mut text = format!("lab until {}", words::day(end));
+        let mut text = format!("lab until {}", wording::day(end));
         if let Some((end, name)) = certificates.min() {
             text.push_str(&format!(
                 ", first device ({}) until {}",
                 escape(name),
-                words::day(end)
+                wording::day(end)
             ));
         }
         lines.push(("certificates", text));

@@ -13,13 +13,13 @@ use regatta_types::{
 };
 
 use super::{
-    Comparison, devices, quickstart, run_text,
+    Comparison, devices, quickstart,
     runs::{a_line_each, two_lines_each},
-    why_not,
 };
 use crate::{
     runs::Request,
     store::{DeviceRow, HealthRow, Metric, RunOutcome, RunRow, RunTiming},
+    wording::{run_text, why_not},
     workspace::Workspace,
 };
 
@@ -279,7 +279,7 @@ fn a_failed_run_says_why_once_and_first() {
     let why = "the run process was killed by signal 9";
     let result = run_text::result_and_time(&failed, now());
     assert_eq!(result, "failed", "while it is waited for");
-    let report = super::why_not(&failed);
+    let report = why_not(&failed);
     assert!(
         report.contains("PerformanceOnly") && report.ends_with(&format!("failed: {why}")),
         "{report}"

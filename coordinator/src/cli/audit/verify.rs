@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{super::Context, accuracies, verification_input::VerificationInput, verify_args::Args};
 use crate::{
     exit::{self, CommandResult, Failure},
-    tables,
+    wording,
     workspace::Workspace,
 };
 
@@ -104,11 +104,11 @@ fn text(args: &Args, round: &str, report: &Report, explanation: Option<&str>) ->
     }
     for delta in &report.accuracies {
         let verdict = if delta.passed { "PASS" } else { "FAIL" };
-        let _ = writeln!(text, "part III {verdict}: {}", tables::accuracy_delta(delta));
+        let _ = writeln!(text, "part III {verdict}: {}", wording::accuracy_delta(delta));
     }
     text.push_str(&report.performance.printed);
     if let Some(scores) = &report.performance.scores {
-        let _ = writeln!(text, "{}", tables::compared_scores(scores, round));
+        let _ = writeln!(text, "{}", wording::compared_scores(scores, round));
     }
     if let Some(refusal) = &report.performance.refusal {
         let _ = writeln!(text, "{}", escape(refusal));

@@ -12,7 +12,7 @@ use crate::{
     exit::Failure,
     runs::RunFiles,
     store::{DeviceRow, Store},
-    tables,
+    wording,
     workspace::Workspace,
 };
 
@@ -45,7 +45,7 @@ pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result
         let problem = PlanProblem::new(format!(
             "a campaign `{}` was started {} already",
             plan.name,
-            tables::ago(&known.started, Timestamp::now())
+            wording::ago(&known.started, Timestamp::now())
         ));
         return Err(located(problem.hint("give the plan another name")));
     }

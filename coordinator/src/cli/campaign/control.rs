@@ -14,7 +14,7 @@ use crate::{
     exit::{self, CommandResult, Failure},
     operations::{change_campaign, move_deadline, retry_cells, retry_skipped_cells},
     store::{CampaignRow, CampaignState, CellState, Store},
-    tables,
+    wording,
     workspace::Workspace,
 };
 
@@ -142,7 +142,7 @@ pub(super) fn deadline(args: &DeadlineArgs, context: &Context) -> CommandResult 
             Some(until) => format!(
                 "no attempt of campaign {} begins after {}",
                 row.name,
-                tables::time(until)
+                wording::time(until)
             ),
             None => format!("campaign {} has no deadline", row.name),
         };

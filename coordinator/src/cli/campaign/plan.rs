@@ -7,10 +7,10 @@ use super::{
     checked_plan::{CheckedPlan, check},
 };
 use crate::{
-    documents::{cell_subject, device_name},
+    documents::{CampaignPlanDocument, PlannedCombination, cell_subject, device_name},
     exit::{self, CommandResult, Failure},
     store::Store,
-    tables::{self, CampaignPlanDocument, PlannedCombination},
+    tables,
 };
 
 /// Flags of `campaign plan`.

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     exit::{self, CommandResult, Failure},
     store::NewCampaign,
-    tables,
+    wording,
 };
 
 /// Flags of `campaign start`.
@@ -53,7 +53,7 @@ pub(super) fn run(args: &StartArgs, context: &Context) -> CommandResult {
         "plan_sha256": plan.sha256,
     });
     context.print(&document, || {
-        let until = deadline.map_or_else(String::new, |at| format!(", until {}", tables::time(at)));
+        let until = deadline.map_or_else(String::new, |at| format!(", until {}", wording::time(at)));
         format!(
             "campaign {} has started: {} cells{until}\nfollow it: `regatta campaign status {} --watch`",
             plan.name,

@@ -10,10 +10,10 @@ use super::{
     serve_command,
 };
 use crate::{
-    documents::campaign_status,
+    documents::{CampaignSummary, campaign_status},
     exit::Failure,
     store::Store,
-    tables::{self, CampaignSummary},
+    tables, wording,
     workspace::Workspace,
 };
 
@@ -70,6 +70,6 @@ fn line(summary: &CampaignSummary) -> String {
         "{} {}: {}",
         summary.campaign,
         summary.state,
-        tables::campaign_counts(summary)
+        wording::campaign_counts(summary)
     )
 }

@@ -7,9 +7,8 @@ use regatta_fsutil::{atomic_file::AtomicFile, regular_file};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    comparisons::{MeasuredRun, Selected},
+    comparisons::{ComparedSide, MeasuredRun, Selected},
     exit::Failure,
-    tables::ComparedSide,
 };
 
 /// The number of this form.

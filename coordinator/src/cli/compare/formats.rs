@@ -6,8 +6,9 @@ use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_text::escape;
 
 use crate::{
+    comparisons::{ComparisonReport, ComparisonRow},
     exit::Failure,
-    tables::{ComparisonReport, ComparisonRow, comparison_interval, comparison_notes},
+    wording::{comparison_interval, comparison_notes},
 };
 
 /// The columns of the CSV form: a name, and where the row's document has the value.

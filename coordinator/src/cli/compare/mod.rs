@@ -13,10 +13,10 @@ use super::{
     csv::csv,
 };
 use crate::{
-    comparisons::{Inclusion, RunConditions, Runs, least_floor, report, select},
+    comparisons::{ComparedSide, Inclusion, RunConditions, Runs, least_floor, report, select},
     exit::{self, CommandResult, Failure},
     lookup::RunFilter,
-    tables::{self, ComparedSide},
+    tables, wording,
 };
 
 /// Flags of `compare`.
@@ -128,11 +128,11 @@ fn print_baseline(file: &Path, written: &ComparedSide, context: &Context) -> Res
     let document =
         serde_json::json!({ "baseline": file, "runs": written.runs, "excluded": written.excluded });
     context.print(&document, || {
-        let excluded = tables::excluded(written);
+        let excluded = wording::excluded(written);
         format!(
             "{}: {}{excluded}",
             file.display(),
-            tables::count_of_runs(written.runs)
+            wording::count_of_runs(written.runs)
         )
     })?;
     Ok(())

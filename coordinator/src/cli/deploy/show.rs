@@ -15,7 +15,7 @@ use super::board_error::BoardError;
 use crate::{
     cli::context::tell,
     deploy::{DeployOutcome, ProgressReporter},
-    tables,
+    tables, wording,
 };
 
 /// The display of all boards.
@@ -117,7 +117,7 @@ impl ProgressReporter for Board<'_> {
 
     fn copied(&self, bytes: u64, total: u64) {
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{} of {}", tables::bytes(bytes), tables::bytes(total)));
+            bar.set_message(format!("{} of {}", wording::bytes(bytes), wording::bytes(total)));
         }
     }
 }

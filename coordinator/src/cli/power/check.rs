@@ -12,7 +12,7 @@ use serde_json::json;
 use super::super::{Context, submission::inputs::rounds};
 use crate::{
     exit::{self, CommandResult, Failure},
-    tables,
+    wording,
 };
 
 /// Flags of `power check`.
@@ -59,7 +59,7 @@ pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
     context.print(&document, || {
         let mut text = text(&report, &findings);
         if let Some(energy) = energy.filter(|_| !args.as_official) {
-            text.push_str(&format!("\n{}", tables::energy(&energy)));
+            text.push_str(&format!("\n{}", wording::energy(&energy)));
         }
         if simulated {
             text.push_str("\nREHEARSAL: made with a simulated PTDaemon (FAKEPTD), which measures nothing; not a valid session");

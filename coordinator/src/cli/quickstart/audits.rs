@@ -8,7 +8,7 @@ use crate::{
     exit::Failure,
     runs::audit::{drafts, find},
     store::{RunRow, Store},
-    tables,
+    wording,
 };
 
 /// The number of further attempts for a failed audit, because speeds vary on a machine with other work.
@@ -40,7 +40,7 @@ impl Session<'_> {
             let failed: Vec<usize> = (0..rows.len()).filter(|&at| !rows[at].is_good()).collect();
             let mut again = Vec::new();
             for &at in &failed {
-                (self.tell)(&format!("again: {}", tables::why_not(&rows[at])));
+                (self.tell)(&format!("again: {}", wording::why_not(&rows[at])));
                 again.push(rows[at].draft.repeated());
             }
             if again.is_empty() {

@@ -27,7 +27,7 @@ use crate::{
     exit::{self, CommandResult, Failure},
     runs::{Words, repetitions},
     store::{RunDraft, RunRow, Store},
-    tables,
+    wording,
     workspace::Workspace,
 };
 
@@ -220,7 +220,7 @@ impl Session<'_> {
             return Ok(());
         }
         for row in places.iter().filter_map(|place| rows.get(*place)) {
-            (self.tell)(&tables::why_repeated(row));
+            (self.tell)(&wording::why_repeated(row));
         }
         for (place, newer) in places.into_iter().zip(self.run_all(store, agent, &drafts)?) {
             if let Some(row) = rows.get_mut(place) {

@@ -14,6 +14,7 @@ use crate::{
     exit::Failure,
     store::RunRow,
     tables::{self, Comparison},
+    wording,
     workspace::Workspace,
 };
 
@@ -101,7 +102,7 @@ impl<'a> Report<'a> {
         let mut text = format!("\n{}\n\n", tables::quickstart(&self.runs));
         // Writing to a `String` cannot fail, here and below.
         for (row, _) in self.runs.iter().filter(|run| !good(run)) {
-            let _ = writeln!(text, "problem: {}", tables::why_not(row));
+            let _ = writeln!(text, "problem: {}", wording::why_not(row));
         }
         match &self.rehearsal {
             Ok(rehearsal) => tell_rehearsal(&mut text, rehearsal),

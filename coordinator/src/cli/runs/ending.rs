@@ -12,7 +12,7 @@ use crate::{
     exit::{self, CommandResult, Failure},
     lookup,
     store::{RunRow, Store},
-    tables::{self, run_text},
+    wording::{self, run_text},
     workspace::Workspace,
 };
 
@@ -150,7 +150,7 @@ fn note_of_abort(
     let device = run_text::device(row);
     let why = match (store.service()?.broker_lost, store.device(&row.device)?) {
         _ if !workspace.is_served() => "no coordinator serves this workspace".to_owned(),
-        (Some(since), _) => format!("the coordinator lost the broker {}", tables::ago(&since, now)),
+        (Some(since), _) => format!("the coordinator lost the broker {}", wording::ago(&since, now)),
         (None, Some(known)) if known.online && is_forced => {
             return Ok(format!(
                 "{device} is online and has not ended the run: it is told to abort the run, and the record does not wait for that."
@@ -172,7 +172,7 @@ fn note_of_abort(
                 context.command(&format!("runs watch {}", row.id))
             )));
         }
-        (None, Some(known)) => format!("it was last seen {}", tables::ago(&known.last_seen, now)),
+        (None, Some(known)) => format!("it was last seen {}", wording::ago(&known.last_seen, now)),
         (None, None) => "it is not known here".to_owned(),
     };
     Ok(format!(

@@ -17,7 +17,7 @@ use crate::{
     lookup::{self, RunDevices},
     runs,
     store::{RunRemoval, RunRow, Store},
-    tables,
+    tables, wording,
     workspace::Workspace,
 };
 
@@ -85,7 +85,7 @@ pub(super) fn remove(
         return Err(Failure::misuse(format!(
             "run {} may still execute on {}, which aborts it when it reconnects",
             row.id,
-            tables::run_text::device(row)
+            wording::run_text::device(row)
         ))
         .hint(format!(
             "remove it then; `device remove` ends all that the device does here: {}",
@@ -202,7 +202,7 @@ impl Selection {
             .filter_map(|row| row.outcome.as_ref())
             .map(|outcome| outcome.bytes)
             .sum();
-        let what = format!("{} ({})", count(removed.len()), tables::bytes(bytes));
+        let what = format!("{} ({})", count(removed.len()), wording::bytes(bytes));
         let staying = removed.iter().filter(|row| row.stays_on_device());
         let mut left: Vec<RunId> = staying.map(|row| row.id).collect();
         let places = places(left.len(), removed.len());

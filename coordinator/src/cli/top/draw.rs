@@ -19,7 +19,7 @@ use super::{
 use crate::{
     dashboard::FleetDevice,
     store::{DeviceActivity, DeviceHealth},
-    tables,
+    wording,
 };
 
 const KEYS: &str = "q quit  ↑↓ move  s sort  r reverse  f state  h health  / find  a all";
@@ -106,7 +106,7 @@ fn summary(view: &TopView, palette: &Palette) -> Line<'static> {
     if let Some(since) = &fleet.snapshot.broker_lost {
         let text = format!(
             "the coordinator lost the broker {}: no messages of devices arrive",
-            tables::ago(since, now)
+            wording::ago(since, now)
         );
         return Line::styled(text, palette.colour(Color::Red));
     }
@@ -252,7 +252,7 @@ fn selected_line(view: &TopView, times: &RunTimes, now: Timestamp) -> Line<'stat
             .map(|reason| format!("its run waits: {}", escape(reason))),
     );
     if row.activity() == DeviceActivity::Offline {
-        parts.push(format!("last seen {}", tables::ago(&row.last_seen, now)));
+        parts.push(format!("last seen {}", wording::ago(&row.last_seen, now)));
     }
     if let Some(run) = device.run.as_ref().filter(|run| run.phase != RunPhase::Preparing) {
         parts.push(format!("run {}", run.id));

@@ -10,7 +10,7 @@ use super::view::TopView;
 use crate::{
     runs::least_seconds,
     store::{self, CurrentRun, Store},
-    tables,
+    wording,
 };
 
 /// The times of the shown runs.
@@ -60,7 +60,7 @@ impl RunTimes {
     /// Returns the progress of a run in its timed window, if it has a least time.
     pub(super) fn progress(&self, run: &CurrentRun, now: Timestamp) -> Option<RunProgress> {
         let least = self.least.get(&run.id).copied().flatten()?;
-        let elapsed = u64::try_from(tables::age(run.started.as_deref()?, now)?).unwrap_or(0);
+        let elapsed = u64::try_from(wording::age(run.started.as_deref()?, now)?).unwrap_or(0);
         Some(RunProgress {
             percent: (elapsed * 100).checked_div(least).unwrap_or(100).min(100),
             left_s: least.saturating_sub(elapsed),

@@ -9,7 +9,7 @@ use crate::{
         compare_page, compare_query::CompareQuery, history_page, history_query::HistoryQuery,
         page_error::PageError,
     },
-    exit::Failure,
+    lab_error::LabError,
     workspace::Workspace,
 };
 
@@ -69,6 +69,6 @@ fn histories(workspace: &Workspace, request: &ApiRequest) -> Result<Value, PageE
     document(&history_page::computed(&query, workspace))
 }
 
-fn document(result: &Result<impl Serialize, Failure>) -> Result<Value, PageError> {
+fn document(result: &Result<impl Serialize, LabError>) -> Result<Value, PageError> {
     value(result.as_ref()?)
 }

@@ -9,7 +9,7 @@ use crate::{
         action_forms,
         outside_text::{NAME, path_segment, shown},
     },
-    tables,
+    wording,
 };
 
 /// The number of log entries that are shown.
@@ -57,7 +57,7 @@ pub(super) fn log(snapshot: &CampaignSnapshot) -> Markup {
                     tbody role="rowgroup" {
                         @for entry in snapshot.log.iter().rev().take(MOST_ENTRIES) {
                             tr role="row" {
-                                th role="rowheader" scope="row" data-title="Time" { (tables::time(&entry.at)) }
+                                th role="rowheader" scope="row" data-title="Time" { (wording::time(&entry.at)) }
                                 td role="cell" data-title="Request" {
                                     (entry.change)
                                     @if let Some(cause) = entry.cause { ": cells that failed by " (cause) }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use regatta_types::{DeviceId, RunId};
 
 use crate::{
-    documents::{campaign_status, cell_subject, device_name},
+    documents::{CampaignStatus, CellSubject, campaign_status, cell_subject, device_name},
     store::{AttemptRow, CampaignLogEntry, CampaignRow, CampaignState, CellRow, CellState, Store},
-    tables::{CampaignStatus, CellSubject},
 };
 
 /// The state of a cell for people.

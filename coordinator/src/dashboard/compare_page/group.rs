@@ -4,11 +4,12 @@ use maud::{Markup, html};
 use regatta_types::RunId;
 
 use crate::{
+    comparisons::ComparisonRow,
     dashboard::{
         forest_plot::{ForestPlot, ForestRow},
         outside_text::{NAME, SENTENCE, shown},
     },
-    tables::{self, ComparisonRow, comparison_interval},
+    wording::{self, comparison_interval},
 };
 
 /// The number of rows that are drawn and listed. A fleet has more; then the conspicuous ones are shown.
@@ -151,7 +152,7 @@ fn table(rows: &[&ComparisonRow], title: &str) -> Markup {
 
 /// Returns the runs of each pair.
 fn pairs(row: &ComparisonRow) -> Markup {
-    let run = |run: RunId| html! { a href={ "/run/" (run) } { (tables::short_id(run)) } };
+    let run = |run: RunId| html! { a href={ "/run/" (run) } { (wording::short_id(run)) } };
     html! {
         @if !row.compared_runs.is_empty() {
             details {
@@ -166,7 +167,7 @@ fn pairs(row: &ComparisonRow) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::{AS_FOUND, Combination, FULL_LENGTH, FloorOrigin};
+    use crate::comparisons::{AS_FOUND, Combination, FULL_LENGTH, FloorOrigin};
 
     fn row(device: &str, verdict: &'static str, ratio: f64) -> ComparisonRow {
         ComparisonRow {

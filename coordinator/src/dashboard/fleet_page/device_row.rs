@@ -10,7 +10,7 @@ use crate::{
         outside_text::{UNKNOWN, elapsed, shown},
     },
     store::{CurrentRun, DeviceActivity},
-    tables,
+    wording,
 };
 
 /// Limits of texts in characters.
@@ -80,7 +80,7 @@ fn state(device: &FleetDevice, now: Timestamp) -> Markup {
     let row = &device.row;
     let activity = row.activity();
     let heard = elapsed(&row.last_seen, now);
-    let silence = tables::age(&row.last_seen, now).unwrap_or(0);
+    let silence = wording::age(&row.last_seen, now).unwrap_or(0);
     let note = match activity {
         DeviceActivity::Duplicated => Some("two agents use its identity".to_owned()),
         DeviceActivity::Offline => heard.map(|heard| format!("last heard {heard} ago")),

@@ -5,12 +5,13 @@ use maud::{Markup, html};
 use regatta_text::significant;
 
 use crate::{
+    comparisons::{History, HistoryChange, HistoryPoint},
     dashboard::{
         outside_text::{NAME, SENTENCE, shown},
         plot::{Axis, Line, Mark, Plot, Scale},
     },
     store::Metric,
-    tables::{self, History, HistoryChange, HistoryPoint, figure::value},
+    wording::{self, figure::value},
 };
 
 /// The number of the newest runs that are drawn, and of those that are listed.
@@ -176,7 +177,7 @@ fn level_table(history: &History, levels: &[Level<'_>], title: &str) -> Markup {
                         }
                         td role="cell" data-title="From" {
                             @if let Some(point) = history.points.get(level.runs[0]) {
-                                a href={ "/run/" (point.run) } { (tables::time(&point.started)) }
+                                a href={ "/run/" (point.run) } { (wording::time(&point.started)) }
                             }
                         }
                         td .number role="cell" data-title="Runs" { (level.runs[1] - level.runs[0]) }
@@ -222,8 +223,8 @@ fn run_table(history: &History, title: &str) -> Markup {
                 tbody role="rowgroup" {
                     @for point in newest {
                         tr role="row" {
-                            th role="rowheader" scope="row" data-title="Started (UTC)" { (tables::time(&point.started)) }
-                            td role="cell" data-title="Run" { a href={ "/run/" (point.run) } { (tables::short_id(point.run)) } }
+                            th role="rowheader" scope="row" data-title="Started (UTC)" { (wording::time(&point.started)) }
+                            td role="cell" data-title="Run" { a href={ "/run/" (point.run) } { (wording::short_id(point.run)) } }
                             td .number role="cell" data-title="Figure" { (significant(point.value / axis_unit(&history.combination.unit).0, 5)) }
                         }
                     }

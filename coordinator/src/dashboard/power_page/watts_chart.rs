@@ -7,7 +7,7 @@ use regatta_text::significant;
 
 use crate::{
     dashboard::plot::{Axis, Line, Mark, Plot, Scale, swatch},
-    tables,
+    wording,
 };
 
 /// The number of points of a run; more samples are averaged.
@@ -160,7 +160,7 @@ fn table(parts: &[&PowerTimeline]) -> Markup {
 
 fn row(name: &str, number: Option<usize>, [from, to]: [f64; 2], summary: Option<Summary>) -> Markup {
     let began = Timestamp::from_second(from as i64)
-        .map_or_else(|_| String::new(), |began| tables::time(&began.to_string()));
+        .map_or_else(|_| String::new(), |began| wording::time(&began.to_string()));
     let watts =
         |value: Option<f64>| value.map_or_else(String::new, |value| format!("{} W", significant(value, 4)));
     let of = |figure: fn(&Summary) -> f64| watts(summary.as_ref().map(figure));
@@ -168,7 +168,7 @@ fn row(name: &str, number: Option<usize>, [from, to]: [f64; 2], summary: Option<
         tr role="row" {
             th role="rowheader" scope="row" data-title="Part" { @if let Some(number) = number { (swatch(number)) " " } (name) }
             td role="cell" data-title="Began (UTC)" { (began) }
-            td .number role="cell" data-title="Took" { (tables::figure::duration(to - from)) }
+            td .number role="cell" data-title="Took" { (wording::figure::duration(to - from)) }
             td .number role="cell" data-title="Samples" { (summary.as_ref().map_or(0, |summary| summary.samples)) }
             td .number role="cell" data-title="Lowest" { (of(|summary| summary.lowest)) }
             td .number role="cell" data-title="Mean" { (of(|summary| summary.mean)) }

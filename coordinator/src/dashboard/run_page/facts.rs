@@ -6,7 +6,7 @@ use regatta_text::Escaped;
 use crate::{
     dashboard::outside_text::{NAME, SENTENCE, shown},
     store::RunRow,
-    tables::{self, run_text},
+    wording::{self, run_text},
 };
 
 /// Renders the facts of the run.
@@ -25,21 +25,21 @@ pub(super) fn facts(row: &RunRow) -> Markup {
             "Engine",
             format!("{}, LoadGen {}", spec.engine.kind, Escaped(&spec.loadgen)),
         ),
-        ("Requested", tables::time(&spec.created)),
+        ("Requested", wording::time(&spec.created)),
     ];
     if let Some(start) = run_text::start(row) {
         let took = run_text::took(row).map_or_else(String::new, |took| format!(", took {took}"));
         facts.push((
             "LoadGen started",
-            format!("{}{took}", tables::time(&start.to_string())),
+            format!("{}{took}", wording::time(&start.to_string())),
         ));
     }
     facts.push(("Phase", row.shown_phase().to_string()));
     facts.extend(spec.gate.iter().map(|gate| ("Gate", gate.to_string())));
-    facts.extend(tables::run_figures(row).map(|figures| ("Figures", figures)));
+    facts.extend(wording::run_figures(row).map(|figures| ("Figures", figures)));
     if let Some(outcome) = &row.outcome {
         facts.extend(outcome.samples.map(|samples| ("Samples", samples.to_string())));
-        let agent = outcome.window.as_ref().map(tables::window);
+        let agent = outcome.window.as_ref().map(wording::window);
         facts.extend(agent.map(|agent| ("Agent", format!("{agent} while LoadGen ran"))));
     }
     if let Some(of) = &spec.audit {
@@ -65,7 +65,7 @@ pub(super) fn facts(row: &RunRow) -> Markup {
 
 /// Renders the proof of the device's state.
 pub(super) fn device_state(row: &RunRow) -> Markup {
-    let facts = tables::device_state_facts(row);
+    let facts = wording::device_state_facts(row);
     let proof = row
         .outcome
         .as_ref()
@@ -123,7 +123,7 @@ pub(super) fn evidence(row: &RunRow) -> Markup {
         }
         @if let Some(recorded) = &row.recorded {
             p .note {
-                "Recorded " (tables::time(recorded)) ", " (tables::bytes(outcome.bytes)) ". Verify it again with "
+                "Recorded " (wording::time(recorded)) ", " (wording::bytes(outcome.bytes)) ". Verify it again with "
                 code { "regatta runs verify " (row.id) } "."
             }
         }

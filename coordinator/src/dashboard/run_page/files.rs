@@ -8,7 +8,7 @@ use regatta_types::{RunId, StreamName, documents::document_name};
 use crate::{
     dashboard::{download::Download, page_error::PageError},
     store::{RunRow, Store, StreamRow},
-    tables,
+    wording,
     workspace::Workspace,
 };
 
@@ -36,7 +36,7 @@ pub(super) fn list(row: &RunRow, streams: &[StreamRow]) -> Markup {
                             @if stream.whole { a href=(link(stream.name.as_str())) download { (stream.name) } } @else { (stream.name) }
                         }
                         td .number role="cell" data-title="Bytes" { (stream.committed) }
-                        td role="cell" data-title="State" { (tables::stream_state(stream)) }
+                        td role="cell" data-title="State" { (wording::stream_state(stream)) }
                     }
                 }
                 @if row.recorded.is_some() {

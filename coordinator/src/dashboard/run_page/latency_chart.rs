@@ -11,7 +11,7 @@ use crate::{
     },
     runs::LatencyDistribution,
     store::{Metric, RunRow},
-    tables::figure::value,
+    wording::figure::value,
 };
 
 /// The ratio of the longest and the shortest latency from which the axis is logarithmic.

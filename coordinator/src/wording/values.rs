@@ -1,4 +1,4 @@
-//! Formats single values: bytes, times, accuracies.
+//! Formats single values: bytes, times, accuracies, the cost of the agent.
 
 use jiff::Timestamp;
 use regatta_types::documents::WindowCost;

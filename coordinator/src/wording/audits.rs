@@ -129,7 +129,7 @@ pub(crate) fn compared_scores(scores: &AuditedScores, round: &str) -> String {
     };
     let difference = scores.difference_percent();
     // A difference just above the limit must not look like the limit.
-    let [percent, _] = super::words::distinct(difference.abs(), f64::from(scores.tolerance_percent));
+    let [percent, _] = super::values::distinct(difference.abs(), f64::from(scores.tolerance_percent));
     let difference = match difference {
         small if small.abs() < 0.005 => "no difference".to_owned(),
         lower if lower < 0.0 => format!("{percent} % lower"),

@@ -10,7 +10,7 @@ use regatta_types::documents::{AccuracyResult, RunMarker, RunPhase, RunTask};
 
 use super::{
     figure::{duration, value},
-    words,
+    values,
 };
 use crate::{runs::markers, store::RunRow};
 
@@ -28,7 +28,7 @@ pub(crate) fn mode(row: &RunRow) -> String {
 }
 
 /// Returns the mode, or the task of a run that measures nothing.
-pub(super) const fn task(row: &RunRow) -> &'static str {
+pub(crate) const fn task(row: &RunRow) -> &'static str {
     match row.draft.spec.task {
         RunTask::Measurement => row.mode.as_str(),
         task => task.in_words(),
@@ -105,10 +105,10 @@ pub(crate) fn accuracy(row: &RunRow) -> Option<String> {
 }
 
 /// Returns an accuracy and its target with enough digits to differ, and their unit.
-pub(super) fn with_target(found: &AccuracyResult, target: f64) -> [String; 3] {
+pub(crate) fn with_target(found: &AccuracyResult, target: f64) -> [String; 3] {
     // A fraction has two digits more before it is as exact as a percentage.
     let (least, unit) = if found.is_fraction() { (4, "") } else { (2, " %") };
-    let [value, target] = words::distinct_from(least, found.value, target);
+    let [value, target] = values::distinct_from(least, found.value, target);
     [value, target, unit.to_owned()]
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn notes(row: &RunRow) -> String {
 
 /// Returns [`notes`]. For a failed or aborted run it returns the first words of the reason instead, up to `longest` characters;
 /// `regatta runs show` prints all of it.
-pub(super) fn notes_or_reason(row: &RunRow, longest: usize) -> String {
+pub(crate) fn notes_or_reason(row: &RunRow, longest: usize) -> String {
     let reason = row.state.reason.as_deref().filter(|_| !has_result(row));
     let Some(reason) = reason else {
         return notes(row);
