@@ -102,6 +102,16 @@ impl Failure {
         self.code
     }
 
+    /// Returns the error chain as one sentence, and the hint on lines of its own.
+    pub(crate) fn reason(&self) -> String {
+        let mut text = self.sentence();
+        if let Some(hint) = &self.hint {
+            text.push_str("\n  ");
+            text.push_str(&escape_lines(hint).replace('\n', "\n  "));
+        }
+        text
+    }
+
     /// Returns the error chain as one sentence.
     pub(crate) fn sentence(&self) -> String {
         ErrorChain(self.error.as_ref()).to_string()
@@ -128,11 +138,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 impl fmt::Display for Failure {
     /// Prints the error chain as one sentence, and the hint on its own line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = format!("{FAILURE}{}", ErrorChain(self.error.as_ref()));
-        if let Some(hint) = &self.hint {
-            text.push_str("\n  ");
-            text.push_str(&escape_lines(hint).replace('\n', "\n  "));
-        }
+        let text = format!("{FAILURE}{}", self.reason());
         match &self.workspace_option {
             None => f.write_str(&text),
             Some(option) => f.write_str(&complete(&text, option)),

@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        exit::Failure,
+        command_output::FAILURE,
         store::{NewPowerSession, PowerSessionEnd, PowerVerdict},
     };
 
@@ -118,7 +118,7 @@ mod tests {
         let log = directory.path().join("log");
         let checks =
             format!("ok    clocks: 1 ms\n{FAILED_CHECK}  PTDaemon: it is gone\n      hint: start it");
-        let failure = Failure::could_not("the meter does not answer").hint("check its cable");
+        let failure = format!("{FAILURE}the meter does not answer\n  check its cable");
         fs::write(&log, format!("{checks}\n\nnothing was started\n{failure}\n")).unwrap();
         let end = |id: &str, requested| session_result(id, &log, requested, &store).unwrap().failure;
         assert_eq!(

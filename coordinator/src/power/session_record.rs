@@ -16,11 +16,7 @@ use super::{
     session_verdict::{SessionVerdict, is_simulated},
     session_watch::{self, Observation},
 };
-use crate::{
-    command_output::FAILURE,
-    exit::Failure,
-    store::{MeterRow, MeterSettings, PowerVerdict, RunDraft},
-};
+use crate::store::{MeterRow, MeterSettings, PowerVerdict, RunDraft};
 
 /// The largest file whose hash is recorded; the official programs' logs of a day are smaller.
 const LARGEST: u64 = 1 << 30;
@@ -64,6 +60,12 @@ pub(crate) struct SessionFacts<'a> {
     pub(crate) unfetched: Option<String>,
 }
 
+/// A session that did not end, or could not be judged.
+pub(crate) struct SessionFailure {
+    /// The error chain as a sentence, and the hint on lines of its own.
+    pub(crate) reason: String,
+}
+
 impl SessionRecord {
     /// Writes `session.json` into the session's directory. `judged` has the verdict on a complete session.
     ///
@@ -72,7 +74,7 @@ impl SessionRecord {
     pub(crate) fn write(
         directory: &Path,
         facts: &SessionFacts<'_>,
-        judged: Result<SessionVerdict, Failure>,
+        judged: Result<SessionVerdict, SessionFailure>,
     ) -> io::Result<Self> {
         let session = directory.join("session");
         let simulated = is_simulated(directory);
@@ -102,9 +104,8 @@ impl SessionRecord {
         });
         let energy = match judged {
             Ok(verdict) => add_verdict(&mut document, verdict),
-            Err(failure) => {
-                let reason = failure.to_string();
-                set(&mut document, "reason", json!(reason.trim_start_matches(FAILURE)));
+            Err(SessionFailure { reason }) => {
+                set(&mut document, "reason", json!(reason));
                 None
             }
         };
