@@ -88,7 +88,7 @@ mod tests {
     use regatta_types::documents::RunPhase;
 
     use super::*;
-    use crate::{runs::example_draft, store::Store};
+    use crate::store::{Store, examples::example_draft};
 
     #[test]
     fn every_ending_has_one_cause_and_a_reason() {

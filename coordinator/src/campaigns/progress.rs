@@ -285,9 +285,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        runs::{example_draft, example_record},
-        store::{AttemptEnd, AttemptWork, CampaignState, NewAttempt, NewCampaign, NewCell, RunOutcome},
+    use crate::store::{
+        AttemptEnd, AttemptWork, CampaignState, NewAttempt, NewCampaign, NewCell, RunOutcome,
+        examples::{example_draft, example_record},
     };
 
     const NAME: &str = "many";

@@ -95,7 +95,7 @@ mod tests {
     use regatta_types::Scenario;
 
     use super::*;
-    use crate::runs::example_draft;
+    use crate::store::examples::example_draft;
 
     fn line(key: &str, value: impl std::fmt::Display) -> String {
         format!(

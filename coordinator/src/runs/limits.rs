@@ -82,7 +82,7 @@ mod tests {
     use regatta_wire::message::Hello;
 
     use super::*;
-    use crate::{runs::example_draft, store::RunDraft};
+    use crate::store::{RunDraft, examples::example_draft};
 
     const LIMIT: u64 = 600;
 

@@ -23,8 +23,6 @@ mod device_state;
 mod dispatch;
 mod estimate;
 mod evidence;
-#[cfg(test)]
-mod example_draft;
 mod expected_time;
 mod export_manifest;
 mod figures;
@@ -62,8 +60,6 @@ pub(crate) use device_check::{CheckVerdict, judge_check, speed};
 pub(crate) use device_judgement::judge_device;
 pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
-#[cfg(test)]
-pub(crate) use example_draft::{example_draft, example_record};
 pub(crate) use expected_time::least_seconds;
 pub(crate) use export_manifest::MANIFEST;
 pub(crate) use finish::start as start_finish;

@@ -114,7 +114,7 @@ fn unusable(path: &Path, error: io::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runs::example_draft;
+    use crate::store::examples::example_draft;
 
     #[test]
     fn an_interrupted_removal_is_undone_while_the_run_is_in_the_store() {

@@ -74,7 +74,7 @@ fn differs(tried: Option<f64>, measured: Option<f64>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runs::example_draft;
+    use crate::store::examples::example_draft;
 
     #[test]
     fn a_rate_is_another_from_ten_percent_on() {

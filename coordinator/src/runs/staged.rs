@@ -86,7 +86,7 @@ fn read(dir: &RunDir) -> anyhow::Result<Vec<StagedIn>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runs::example_draft;
+    use crate::store::examples::example_draft;
 
     #[test]
     fn trees_of_a_run_are_known_after_the_store_was_lost() {

@@ -18,6 +18,8 @@ mod device_checks;
 mod devices;
 mod error;
 mod examinations;
+#[cfg(test)]
+pub(crate) mod examples;
 mod health;
 mod labels;
 mod leased_devices;

@@ -5,9 +5,11 @@ use regatta_types::{
     documents::{RunPhase, RunState},
 };
 
-use super::run_draft::{RunDraft, RunOutcome};
-use super::{RunChange, RunRemoval, Store, StoreError, StreamRow};
-use crate::runs::{example_draft, example_record};
+use super::{
+    RunChange, RunRemoval, Store, StoreError, StreamRow,
+    run_draft::{RunDraft, RunOutcome},
+};
+use crate::store::examples::{example_draft, example_record};
 
 fn draft(device: &str) -> RunDraft {
     example_draft(device.repeat(32).parse().unwrap())

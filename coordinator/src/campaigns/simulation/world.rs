@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     campaigns::{Lab, clock_steps::Now, expand, scheduler::Scheduler},
-    runs::{RunFiles, example_record, judge_device},
-    store::{AttemptRow, NewCampaign, RunOutcome, RunRow, Store},
+    runs::{RunFiles, judge_device},
+    store::{AttemptRow, NewCampaign, RunOutcome, RunRow, Store, examples::example_record},
     workspace::Workspace,
 };
 

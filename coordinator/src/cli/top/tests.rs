@@ -18,8 +18,7 @@ use super::{
 };
 use crate::{
     dashboard::FleetSnapshot,
-    runs::example_draft,
-    store::{HealthChange, Store},
+    store::{HealthChange, Store, examples::example_draft},
 };
 
 /// Adds a device with readings, and returns its id.

@@ -12,7 +12,10 @@ use regatta_wire::{
 use rusqlite::Connection;
 
 use super::{super::reject_counters::RejectKind, Bench, name};
-use crate::{link::Inbound, runs::example_draft, store::Store};
+use crate::{
+    link::Inbound,
+    store::{Store, examples::example_draft},
+};
 
 const EFFECTS: [&str; 3] = ["FAIL", "ABORT", "ROLLBACK"];
 

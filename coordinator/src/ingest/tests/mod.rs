@@ -28,8 +28,7 @@ use super::{batch::Ingest, flusher::Flusher};
 use crate::{
     fleet::Admission,
     link::{Inbound, Publisher},
-    runs::example_draft,
-    store::Store,
+    store::{Store, examples::example_draft},
     workspace::Workspace,
 };
 

@@ -6,10 +6,7 @@ use regatta_types::documents::{RunPhase, RunState};
 use regatta_wire::message::StreamVerdict;
 
 use super::{super::reject_counters::RejectKind, Bench, ack, name};
-use crate::{
-    runs::example_record,
-    store::{RunOutcome, RunRemoval, Store},
-};
+use crate::store::{RunOutcome, RunRemoval, Store, examples::example_record};
 
 #[test]
 fn what_was_written_and_not_recorded_is_cut_after_a_crash() {

@@ -9,11 +9,11 @@ use regatta_types::documents::{RunPhase, RunState};
 
 use regatta_fsutil::hash::{sha256_hex, sha256_of_file};
 
-use super::{
-    super::{example_draft, missing::Missing},
-    *,
+use super::{super::missing::Missing, *};
+use crate::{
+    store::{Store, examples::example_draft},
+    workspace::Workspace,
 };
-use crate::{store::Store, workspace::Workspace};
 
 /// A run whose device reported `done`, with one delivered stream.
 struct Bench {
