@@ -376,7 +376,7 @@ impl Workload for RunWorkload<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runs::example_draft;
+    use crate::store::examples::example_draft;
 
     #[test]
     fn every_run_of_a_session_has_a_limit() {

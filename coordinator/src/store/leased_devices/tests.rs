@@ -3,9 +3,9 @@
 use regatta_types::documents::{RunPhase, RunState};
 
 use super::*;
-use crate::{
-    runs::{example_draft, example_record},
-    store::{Leased, MeterSettings, NewPowerSession, RunOutcome},
+use crate::store::{
+    Leased, MeterSettings, NewPowerSession, RunOutcome,
+    examples::{example_draft, example_record},
 };
 
 fn device(byte: &str) -> DeviceId {
