@@ -5,6 +5,7 @@
 //! quantise. It only converts 32-bit integers to 64 bits; otherwise the model's input must have the samples' type.
 
 mod model;
+mod network;
 
 use std::{
     error::Error,

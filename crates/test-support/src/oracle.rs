@@ -43,6 +43,11 @@ pub fn axe() -> Option<PathBuf> {
     installed("axe")
 }
 
+/// Returns the Python that has ONNX and its tests of operators, as [`opencv`] does.
+pub fn onnx() -> Option<PathBuf> {
+    installed("onnx")
+}
+
 /// Returns the Python that has ONNX Runtime, as [`opencv`] does.
 pub fn onnxruntime() -> Option<PathBuf> {
     installed("onnxruntime")

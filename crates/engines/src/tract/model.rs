@@ -12,17 +12,14 @@ use regatta_types::{
 };
 use tract_onnx::{
     prelude::{
-        DatumType, Framework, InferenceModel, InferenceModelExt, IntoRunnable, TractResult, TypedFact,
-        TypedModel, TypedRunnableModel,
+        DatumType, InferenceModel, IntoRunnable, TractResult, TypedFact, TypedModel, TypedRunnableModel,
     },
-    tract_core::{
-        internal::DimLike,
-        ops::{gru_seq::GruSeq, scan::Scan},
-    },
+    tract_core::internal::DimLike,
     tract_hir::infer::{Factoid, InferenceFact},
 };
 
 use self::plan_input::PlanInput;
+use super::network::OnnxNetwork;
 use crate::{DetectionDecoder, EngineError, LoadRequest, model_file};
 
 /// A plan for one batch size and one length of sequences.
@@ -41,7 +38,7 @@ pub(super) struct Plan {
 pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError> {
     model_file::checked_hash(request)?;
     let (onnx, inputs) = read(request)?;
-    let sizes = batch_sizes(request, &onnx)?;
+    let sizes = batch_sizes(request, &onnx.model)?;
     let full = request.benchmark.model.sequence_length();
     let inputs = sequences::at_each_length(inputs, full, request.sequences.lengths())
         .map_err(|reason| unfit(request, reason))?;
@@ -56,7 +53,7 @@ pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError>
 
 fn plan(
     request: &LoadRequest<'_>,
-    onnx: &InferenceModel,
+    onnx: &OnnxNetwork,
     inputs: &[PlanInput],
     batch_size: usize,
     bucket: usize,
@@ -103,11 +100,10 @@ fn unfit(request: &LoadRequest<'_>, reason: String) -> EngineError {
 
 /// Reads the model, selects the outputs for the answer, and checks that the inputs accept the samples. Returns the
 /// inputs in the network's order.
-fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), EngineError> {
+fn read(request: &LoadRequest<'_>) -> Result<(OnnxNetwork, Vec<PlanInput>), EngineError> {
     let refuse = |source: tract_onnx::prelude::TractError| refused(request, source.into());
-    let mut onnx = tract_onnx::onnx()
-        .model_for_path(&request.model_file)
-        .map_err(refuse)?;
+    let mut network = OnnxNetwork::read(&request.model_file).map_err(refuse)?;
+    let onnx = &mut network.model;
     let inputs = onnx.input_outlets().map_err(refuse)?.to_vec();
     let outputs = onnx.output_outlets().map_err(refuse)?.to_vec();
     let model = &request.benchmark.model;
@@ -177,7 +173,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
             part: part.clone(),
         });
     }
-    Ok((onnx, taken))
+    Ok((network, taken))
 }
 
 /// Returns the type that the network declares, or the samples' type if it declares none.
@@ -231,22 +227,12 @@ fn batch_sizes(request: &LoadRequest<'_>, onnx: &InferenceModel) -> Result<Vec<u
 }
 
 /// Returns the optimised model for one batch size.
-fn fix_batch_size(onnx: &InferenceModel, batch_size: usize, inputs: &[PlanInput]) -> TractResult<TypedModel> {
-    let mut model = onnx.clone();
-    for (number, input) in inputs.iter().enumerate() {
+fn fix_batch_size(onnx: &OnnxNetwork, batch_size: usize, inputs: &[PlanInput]) -> TractResult<TypedModel> {
+    let inputs = inputs.iter().map(|input| {
         let shape = input.batch_shape(batch_size);
-        model.set_input_fact(number, InferenceFact::dt_shape(input.datum, &*shape))?;
-    }
-    let mut model = model.into_typed()?;
-    for node in &mut model.nodes {
-        // Otherwise a recurrent network would continue where the last batch ended.
-        if let Some(scan) = node.op_as_mut::<Scan>() {
-            scan.reset_every_turn = true;
-        } else if let Some(recurrent) = node.op_as_mut::<GruSeq>() {
-            recurrent.reset_every_turn = true;
-        }
-    }
-    model.into_optimized()
+        InferenceFact::dt_shape(input.datum, &*shape)
+    });
+    onnx.typed(inputs)?.into_optimized()
 }
 
 /// Checks that outputs have one row per sample, and that stacked outputs have the same type and shape. Returns the elements of each row.
