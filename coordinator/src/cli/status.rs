@@ -18,7 +18,7 @@ use crate::{
     runs::count_runs_not_in_store,
     store::{DeviceRow, RunRow, Store},
     tables::{self, BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus},
-    wording::run_text,
+    wording::{self, run_text},
     workspace::{BrokerChoice, Workspace, kept_free_bytes},
 };
 

@@ -37,7 +37,7 @@ pub(crate) use ptd_program::write_ptd_program;
 pub(crate) use rails_power::RailsPower;
 pub(crate) use run_workload::{HandOver, RunOrder, RunWorkload, copy_logs, upload_logs};
 pub(crate) use session_check::{checker_copy, run_length, words};
-pub(crate) use session_record::{SessionFacts, SessionFailure, SessionRecord};
+pub(crate) use session_record::{SessionFacts, SessionRecord, UnjudgedSession};
 pub(crate) use session_times::SessionTimes;
 pub(crate) use session_verdict::SessionVerdict;
 pub(crate) use session_watch::SessionWatch;

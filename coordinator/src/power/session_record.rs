@@ -61,7 +61,7 @@ pub(crate) struct SessionFacts<'a> {
 }
 
 /// A session that did not end, or could not be judged.
-pub(crate) struct SessionFailure {
+pub(crate) struct UnjudgedSession {
     /// The error chain as a sentence, and the hint on lines of its own.
     pub(crate) reason: String,
 }
@@ -74,7 +74,7 @@ impl SessionRecord {
     pub(crate) fn write(
         directory: &Path,
         facts: &SessionFacts<'_>,
-        judged: Result<SessionVerdict, SessionFailure>,
+        judged: Result<SessionVerdict, UnjudgedSession>,
     ) -> io::Result<Self> {
         let session = directory.join("session");
         let simulated = is_simulated(directory);
@@ -104,7 +104,7 @@ impl SessionRecord {
         });
         let energy = match judged {
             Ok(verdict) => add_verdict(&mut document, verdict),
-            Err(SessionFailure { reason }) => {
+            Err(UnjudgedSession { reason }) => {
                 set(&mut document, "reason", json!(reason));
                 None
             }

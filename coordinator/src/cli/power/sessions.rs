@@ -35,8 +35,8 @@ use crate::{
     lookup,
     power::{
         HandOver, Machine, MeterLease, Preflight, PreflightResult, Programs, RailsPower, RemoteDirector,
-        RemoteSystem, RunOrder, RunWorkload, SessionFacts, SessionFailure, SessionRecord, SessionVerdict,
-        SessionWatch, checker_copy, copy_logs, run_length, server_conf, upload_logs,
+        RemoteSystem, RunOrder, RunWorkload, SessionFacts, SessionRecord, SessionVerdict, SessionWatch,
+        UnjudgedSession, checker_copy, copy_logs, run_length, server_conf, upload_logs,
     },
     runs::marker_reasons,
     store::{MeterRow, MeterSettings, NewPowerSession, PowerSessionChange, PowerSessionEnd, RunDraft, Store},
@@ -257,7 +257,7 @@ impl Sessions<'_> {
             Ok(session) => judge(&self.meter.settings, self.rules, &session).map_err(Failure::from),
             Err(error) => Err(failure(error)),
         };
-        let judged = judged.map_err(|failure| SessionFailure {
+        let judged = judged.map_err(|failure| UnjudgedSession {
             reason: failure.reason(),
         });
         let facts = SessionFacts {
