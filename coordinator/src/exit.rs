@@ -6,11 +6,9 @@ use std::fmt;
 
 use regatta_text::{ErrorChain, escape_lines};
 
-use crate::{
-    command_output::FAILURE,
-    lab_error::{LabError, LabErrorKind},
-    suggested_commands::complete,
-};
+use crate::suggested_commands::complete;
+use regatta_lab_power::command_output::FAILURE;
+use regatta_lab_store::lab_error::{LabError, LabErrorKind};
 
 /// Success.
 pub(crate) const OK: u8 = 0;

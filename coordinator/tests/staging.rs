@@ -312,13 +312,14 @@ fn a_partial_accuracy_log_reaches_no_target() {
     let first = whole.split(",\n").next().unwrap();
     fixture.put(log, &format!("{first}\n]\n"));
     let words = format!("accuracy digits --log {log} --scratch scratch");
-    let (code, printed, _) = regatta(&fixture, &words);
+    let (code, printed, refusal) = regatta(&fixture, &words);
     assert_eq!(
         (code, printed.trim()),
         (
             1,
             "accuracy=100.000%, good=1, total=1; target 98.005%: not reached, 596 samples have no response in the accuracy log"
-        )
+        ),
+        "{refusal}"
     );
     let (code, printed, _) = regatta(&fixture, &format!("{words} --format json"));
     let document: Value = serde_json::from_str(&printed).unwrap();

@@ -211,7 +211,6 @@ fn misuse_is_2_and_what_is_not_there_is_3() {
     let desk = Desk::new();
     for (words, code, part) in [
         ("submission check tree --version v9.9", 2, "known are v2.0, v2.1"),
-        ("submission check tree", 2, "--version"),
         ("submission check --version v6.0", 2, "--input"),
         (
             "submission check tree --version v6.0 --as-official=r7",

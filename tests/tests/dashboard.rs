@@ -13,8 +13,10 @@ use regatta_tests::{
 use regatta_types::{DeviceId, documents::DeviceFacts};
 use regatta_wire::{
     message::{Hello, Message as _},
+    signed_report::SignedReport,
     topic::{Leaf, Topic},
 };
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use rumqttc::{Client, MqttOptions, PublishOptions, QoS};
 use serde_json::{Value, json};
 
@@ -496,11 +498,13 @@ fn a_devices_text_cannot_change_the_page() {
             hottest_millicelsius: Some(45_600),
             ..DeviceFacts::default()
         };
-        let device = DeviceId::of_public_key(&[number; 32]);
+        let key = Ed25519KeyPair::from_seed_unchecked(&[number; 32]).expect("a key");
+        let public_key = key.public_key().as_ref().try_into().expect("32 bytes");
+        let device = DeviceId::of_public_key(&public_key);
         let hello = Hello {
             device: device.clone(),
             name: name.clone(),
-            public_key: [number; 32],
+            public_key,
             online: true,
             agent: name.clone(),
             engines: Vec::new(),
@@ -511,10 +515,17 @@ fn a_devices_text_cannot_change_the_page() {
             device,
             leaf: Leaf::Hello,
         };
+        let frame = hello.to_frame().expect("a frame");
+        let signature = key.sign(&SignedReport::statement(&topic, &frame));
+        let report = SignedReport {
+            public_key,
+            signature: signature.as_ref().try_into().expect("64 bytes"),
+            message: &frame,
+        };
         client
             .publish(
                 topic.to_string(),
-                hello.to_frame().expect("a frame"),
+                report.to_frame().expect("a frame"),
                 PublishOptions::new(QoS::AtLeastOnce),
             )
             .expect("the broker takes it");

@@ -20,11 +20,9 @@ use regatta_types::{
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::{
-    exit::{self, CommandResult, Failure},
-    runs::judge_accuracy,
-    workspace::Workspace,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_runs::judge_accuracy;
+use regatta_lab_store::workspace::Workspace;
 
 /// The result for one log.
 #[derive(Debug)]

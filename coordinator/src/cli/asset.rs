@@ -20,12 +20,11 @@ use super::{
     device_job::{self, JobArgs},
 };
 use crate::{
-    assets::{AssetStore, AssetStoreError, LockedAssetStore},
     exit::{self, CommandResult, Failure},
-    store::{AssetRow, Store},
     tables,
-    workspace::Workspace,
 };
+use regatta_lab_net::assets::{AssetStore, AssetStoreError, LockedAssetStore};
+use regatta_lab_store::{AssetRow, Store, workspace::Workspace};
 
 /// Commands about assets.
 #[derive(Debug, clap::Subcommand)]

@@ -18,8 +18,8 @@ use super::{
 use crate::{
     exit::{self, CommandResult, Failure},
     tables,
-    workspace::Workspace,
 };
+use regatta_lab_store::workspace::Workspace;
 
 /// The use of a benchmark without an engine.
 const NO_ENGINE: &str = "`prep`, `data`, `accuracy` and staging know it, `run` does not";

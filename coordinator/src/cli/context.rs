@@ -15,11 +15,10 @@ use regatta_text::{escape_json, escape_lines, quote_for_shell_if_needed};
 use serde::Serialize;
 
 use super::with_hint;
-use crate::{
-    exit::Failure,
-    runs::expect_runs_in_store,
-    store::Store,
-    suggested_commands::complete,
+use crate::{exit::Failure, suggested_commands::complete};
+use regatta_lab_runs::expect_runs_in_store;
+use regatta_lab_store::{
+    Store,
     workspace::{CONFIG_FILE, Workspace, WorkspaceError},
 };
 

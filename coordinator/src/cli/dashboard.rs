@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::Context;
 use crate::{
-    dashboard::{PageTokenError, issue_page_token},
     exit::{self, CommandResult, Failure},
-    store::{PageRole, PageToken, Store},
-    tables, wording,
-    workspace::Workspace,
+    tables,
 };
+use regatta_dashboard::{PageTokenError, issue_page_token};
+use regatta_lab_store::{PageRole, PageToken, Store, workspace::Workspace};
+use regatta_lab_views::wording;
 
 /// Commands about the live page.
 #[derive(Debug, clap::Subcommand)]

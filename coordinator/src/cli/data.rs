@@ -19,10 +19,8 @@ use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose};
 use serde_json::{Value, json};
 
 use super::{Context, accuracy::labels};
-use crate::{
-    exit::{self, CommandResult, Failure},
-    workspace::Workspace,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_store::workspace::Workspace;
 
 /// `data ...`
 #[derive(Debug, Subcommand)]

@@ -8,12 +8,13 @@ use super::{
     Context, context::tell, deploy, device_check, device_health, examination, image, label, membership,
 };
 use crate::{
-    documents::{DeviceList, ShownDevice},
     exit::{self, CommandResult, Failure},
-    lookup,
-    store::{DeviceRow, Store},
-    tables, wording,
-    workspace::Workspace,
+    tables,
+};
+use regatta_lab_store::{DeviceRow, Store, workspace::Workspace};
+use regatta_lab_views::{
+    documents::{DeviceList, ShownDevice},
+    lookup, wording,
 };
 
 /// Commands about devices.

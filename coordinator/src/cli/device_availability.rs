@@ -7,10 +7,8 @@ use super::{
     context::tell,
     health_text::{described, remedy},
 };
-use crate::{
-    exit::Failure,
-    store::{DeviceRow, RunDraft, Store},
-};
+use crate::exit::Failure;
+use regatta_lab_store::{DeviceRow, RunDraft, Store};
 
 /// The hint for commands that can force runs.
 const FORCE: &str = "--force requests the runs anyway";

@@ -13,14 +13,12 @@ use super::{
     resolve::{resolve, unresolved},
     wait::Wait,
 };
-use crate::{
-    documents::HealthDocument,
-    exit::{self, CommandResult, Failure},
-    lookup,
-    runs::{CheckVerdict, RunFiles, Words, judge_check, speed},
-    store::{DeviceCheck, DeviceRow, HealthChange, RunDraft, RunRow, Store},
-    workspace::Workspace,
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_runs::{CheckVerdict, RunFiles, Words, judge_check, speed};
+use regatta_lab_store::{
+    DeviceCheck, DeviceRow, HealthChange, RunDraft, RunRow, Store, workspace::Workspace,
 };
+use regatta_lab_views::{documents::HealthDocument, lookup};
 
 /// The length of the performance run.
 const DURATION: &str = "5s";

@@ -6,13 +6,12 @@ use super::{
     health_text::{described, remedy, user},
     operations::unless_permitted,
 };
-use crate::{
+use crate::{exit::Failure, tables};
+use regatta_lab_store::{DeviceRow, HealthChange, Store};
+use regatta_lab_views::{
     documents::HealthDocument,
-    exit::Failure,
     lookup,
     operations::{drain_device, resume_device},
-    store::{DeviceRow, HealthChange, Store},
-    tables,
 };
 
 /// Shows the health of one device, or of all.

@@ -11,10 +11,8 @@ use super::{
     target_devices::TargetDevices,
     wait::WaitFlags,
 };
-use crate::{
-    exit::{CommandResult, Failure},
-    runs::Words,
-};
+use crate::exit::{CommandResult, Failure};
+use regatta_lab_runs::Words;
 
 /// Flags that select devices and the runs that will need the result. They are the ones of `run`.
 #[derive(Debug, clap::Args)]

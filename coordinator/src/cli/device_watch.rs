@@ -6,11 +6,9 @@ use jiff::Timestamp;
 use regatta_types::{DeviceId, documents::RunPhase};
 
 use super::health_text::{described, remedy};
-use crate::{
-    exit::Failure,
-    store::{DeviceRow, RunRow, Store},
-    wording,
-};
+use crate::exit::Failure;
+use regatta_lab_store::{DeviceRow, RunRow, Store};
+use regatta_lab_views::wording;
 
 /// The presence of a device: whether the coordinator receives its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

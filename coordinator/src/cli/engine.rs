@@ -7,7 +7,8 @@ use super::{
     Context,
     device_job::{self, JobArgs},
 };
-use crate::{exit::CommandResult, runs::Words};
+use crate::exit::CommandResult;
+use regatta_lab_runs::Words;
 
 /// Subcommands of `engine`.
 #[derive(Debug, clap::Subcommand)]

@@ -11,10 +11,8 @@ use regatta_output::fit;
 use regatta_text::{escape_json, escape_lines};
 
 use super::{Context, context::Format};
-use crate::{
-    events::{Event, EventSource},
-    exit::{self, CommandResult},
-};
+use crate::exit::{self, CommandResult};
+use regatta_lab_views::events::{Event, EventSource};
 
 /// The interval between two looks at the store.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -11,12 +11,11 @@ use serde_json::{Value, json};
 use super::{Context, power::ClientFitnessArgs};
 use crate::{
     exit::{self, CommandResult, Failure},
-    lookup,
-    power::PreflightLine,
-    store::{DeviceRow, Examination, Store},
-    tables, wording,
-    workspace::Workspace,
+    tables,
 };
+use regatta_lab_power::PreflightLine;
+use regatta_lab_store::{DeviceRow, Examination, Store, workspace::Workspace};
+use regatta_lab_views::{lookup, wording};
 
 /// The interval of looking for the answer.
 const LOOK: Duration = Duration::from_millis(100);

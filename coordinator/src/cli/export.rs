@@ -12,12 +12,9 @@ use regatta_types::documents::document_name;
 use regatta_fsutil::hash::{hex, sha256_hex, sha256_of_file};
 
 use super::context::say;
-use crate::{
-    exit::Failure,
-    runs::MANIFEST,
-    store::{RunRow, Store},
-    workspace::Workspace,
-};
+use crate::exit::Failure;
+use regatta_lab_runs::MANIFEST;
+use regatta_lab_store::{RunRow, Store, workspace::Workspace};
 
 /// A file to copy.
 struct Copied {

@@ -1,6 +1,6 @@
 //! Formats a device's health for commands, and names the user who changes it.
 
-pub(super) use crate::operations::{described, remedy};
+pub(super) use regatta_lab_views::operations::{described, remedy};
 
 /// Returns the name of this process's user, for the log.
 pub(super) fn user() -> String {

@@ -1,15 +1,12 @@
 //! Hints for a daemon that does not start.
 
-use crate::{
-    assets::ServerError,
-    broker::BrokerError,
-    dashboard::PageServerError,
-    enrollment::EnrollmentError,
-    exit::Failure,
-    link::LinkError,
-    runs::RunsNotInStore,
-    workspace::{CONFIG_FILE, LockError, Workspace},
+use crate::exit::Failure;
+use regatta_dashboard::PageServerError;
+use regatta_lab_net::{
+    assets::ServerError, broker::BrokerError, enrollment::EnrollmentError, link::LinkError,
 };
+use regatta_lab_runs::RunsNotInStore;
+use regatta_lab_store::workspace::{CONFIG_FILE, LockError, Workspace};
 
 /// Adds the hint to the error of a daemon that does not start.
 pub(crate) fn with_hint(error: anyhow::Error, workspace: &Workspace) -> Failure {

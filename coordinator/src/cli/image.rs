@@ -14,12 +14,10 @@ use serde::Serialize;
 use regatta_fsutil::hash::sha256_hex;
 
 use super::{Context, deploy};
-use crate::{
-    deploy::{Image, InstallMethod, Lab},
-    enrollment::{TokenError, check_name},
-    exit::{self, CommandResult, Failure},
-    workspace::is_host,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_deploy::{Image, InstallMethod, Lab};
+use regatta_lab_net::enrollment::{TokenError, check_name};
+use regatta_lab_store::workspace::is_host;
 
 /// Flags of `device image`.
 #[derive(Debug, clap::Args)]

@@ -11,11 +11,12 @@ use super::{
     context::{notify, say},
 };
 use crate::{
-    broker::mosquitto,
     daemon::server_hosts,
     exit::{self, CommandResult, Failure},
-    keys::Keys,
-    store::Store,
+};
+use regatta_lab_net::{broker::mosquitto, keys::Keys};
+use regatta_lab_store::{
+    Store,
     workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace, WorkspaceError, is_host},
 };
 

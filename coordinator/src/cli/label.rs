@@ -1,14 +1,11 @@
-//! `regatta device label`: shows and changes the labels of a device. [`crate::lookup`] selects devices by label.
+//! `regatta device label`: shows and changes the labels of a device. [`regatta_lab_views::lookup`] selects devices by label.
 
 use std::{collections::BTreeSet, ffi::OsString};
 
 use super::Context;
-use crate::{
-    exit::Failure,
-    lookup,
-    store::{DeviceLabel, Store},
-    tables,
-};
+use crate::{exit::Failure, tables};
+use regatta_lab_store::{DeviceLabel, Store};
+use regatta_lab_views::lookup;
 
 /// Flags of `device label`.
 #[derive(Debug, clap::Args)]

@@ -6,15 +6,17 @@ use regatta_types::{DeviceId, documents::RunPhase};
 use serde::Serialize;
 
 use super::{Context, confirm::confirm, context::notify};
-use crate::{
+use crate::exit::Failure;
+use regatta_lab_net::{
     broker::mosquitto,
     enrollment::{self, NewToken, TokenError, TokenRequest},
-    exit::Failure,
     keys::Keys,
-    store::Store,
-    wording,
+};
+use regatta_lab_store::{
+    Store,
     workspace::{CONFIG_FILE, Config, Workspace},
 };
+use regatta_lab_views::wording;
 
 /// Flags of `device add`.
 #[derive(Debug, clap::Args)]

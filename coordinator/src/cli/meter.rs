@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::{Context, context::notify, submission::inputs::rounds};
 use crate::{
     exit::{self, CommandResult, Failure},
-    power::{LeaseError, server_conf},
-    store::{LeaseState, MeterRow, MeterSettings, Store},
     tables,
 };
+use regatta_lab_power::{LeaseError, server_conf};
+use regatta_lab_store::{LeaseState, MeterRow, MeterSettings, Store};
 
 /// Commands about meters.
 #[derive(Debug, clap::Subcommand)]

@@ -19,10 +19,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Context, calibration_list};
-use crate::{
-    exit::{self, CommandResult, Failure},
-    workspace::Workspace,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_store::workspace::Workspace;
 
 /// Flags of `prep`.
 #[derive(Debug, clap::Args)]

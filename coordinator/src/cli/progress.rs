@@ -13,12 +13,10 @@ use regatta_output::fit;
 use regatta_text::{escape, escape_lines};
 
 use super::{context::tell, run_lines::RunLines};
-use crate::{
-    exit::Failure,
-    runs::least_seconds,
-    store::{RunRow, Store},
-    wording::{self, run_text},
-};
+use crate::exit::Failure;
+use regatta_lab_runs::least_seconds;
+use regatta_lab_store::{RunRow, Store};
+use regatta_lab_views::wording::{self, run_text};
 
 /// The interval between two lines of a log about a waiting run.
 const WAIT_LINES: Duration = Duration::from_secs(60);

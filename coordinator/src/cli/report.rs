@@ -7,10 +7,10 @@ use super::{
     Context,
     context::{Format, say},
 };
-use crate::{
+use crate::tables;
+use regatta_lab_store::RunRow;
+use regatta_lab_views::{
     documents::run_document,
-    store::RunRow,
-    tables,
     wording::{self, run_text},
 };
 

@@ -1,13 +1,11 @@
-//! Resolves the input of a command line or plan to drafts, for the device that it names. [`crate::runs`] resolves the words.
+//! Resolves the input of a command line or plan to drafts, for the device that it names. [`regatta_lab_runs`] resolves the words.
 
 use regatta_config::catalogue::Catalogue;
 
-use crate::{
-    exit::Failure,
-    lookup,
-    runs::{ParsedWords, ResolveError, Words},
-    store::{RunDraft, Store},
-};
+use crate::exit::Failure;
+use regatta_lab_runs::{ParsedWords, ResolveError, Words};
+use regatta_lab_store::{RunDraft, Store};
+use regatta_lab_views::lookup;
 
 /// Resolves the input to drafts, one per mode and scenario.
 pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Result<Vec<RunDraft>, Failure> {

@@ -20,14 +20,13 @@ use super::{
     wait::{Wait, WaitFlags},
 };
 use crate::{
-    documents::run_document,
     exit::{self, CommandResult, Failure},
-    runs::{GateWords, Plan, StateWords, Words, repetitions},
-    store::{RunDraft, Store},
-    tables, wording,
-    workspace::Workspace,
+    tables,
 };
 use drafts::DraftRequest;
+use regatta_lab_runs::{GateWords, Plan, StateWords, Words, repetitions};
+use regatta_lab_store::{RunDraft, Store, workspace::Workspace};
+use regatta_lab_views::{documents::run_document, wording};
 
 /// Flags of `run`.
 #[derive(Debug, clap::Args)]

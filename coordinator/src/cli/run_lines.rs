@@ -9,7 +9,8 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use regatta_types::{RunId, documents::RunPhase};
 
-use crate::{store::RunRow, wording::run_text};
+use regatta_lab_store::RunRow;
+use regatta_lab_views::wording::run_text;
 
 /// The lines that stay free for the prompt, the count and a line that wraps.
 const SPARE: usize = 4;

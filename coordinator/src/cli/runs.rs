@@ -12,12 +12,10 @@ use std::{fmt::Write as _, path::PathBuf};
 use regatta_text::escape;
 
 use super::{Context, export, verify, with_hint};
-use crate::{
-    exit::{self, CommandResult},
-    lookup,
-    runs::rebuild as rebuild_store,
-    store::Store,
-};
+use crate::exit::{self, CommandResult};
+use regatta_lab_runs::rebuild as rebuild_store;
+use regatta_lab_store::Store;
+use regatta_lab_views::lookup;
 
 /// Commands about runs.
 #[derive(Debug, clap::Subcommand)]

@@ -8,8 +8,10 @@ use super::{Context, context::say, with_hint};
 use crate::{
     daemon::{Daemon, DaemonFault},
     exit::{self, CommandResult, Failure},
-    keys::PAGE_CERTIFICATE,
-    store,
+};
+use regatta_lab_net::keys::PAGE_CERTIFICATE;
+use regatta_lab_store::{
+    self as store,
     workspace::{DEFAULT_PAGE, Workspace, WorkspaceMoved},
 };
 

@@ -14,13 +14,15 @@ use super::{
 };
 use crate::{
     exit::{self, CommandResult, Failure},
-    keys::Keys,
-    runs::count_runs_not_in_store,
-    store::{DeviceRow, RunRow, Store},
     tables::{self, BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus},
-    wording::{self, run_text},
+};
+use regatta_lab_net::keys::Keys;
+use regatta_lab_runs::count_runs_not_in_store;
+use regatta_lab_store::{
+    DeviceRow, RunRow, Store,
     workspace::{BrokerChoice, Workspace, kept_free_bytes},
 };
+use regatta_lab_views::wording::{self, run_text};
 
 /// A certificate that ends within this time needs attention. Agents renew theirs long before.
 const ENDS_SOON: SignedDuration = SignedDuration::from_hours(30 * 24);

@@ -10,8 +10,8 @@ use super::Context;
 use crate::{
     exit::{self, CommandResult, Failure},
     tables,
-    workspace::Workspace,
 };
+use regatta_lab_store::workspace::Workspace;
 
 /// `system ...`
 #[derive(Debug, Subcommand)]

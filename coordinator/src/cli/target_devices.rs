@@ -1,11 +1,9 @@
 //! Flags that select the devices of a command: by name, by label, or all.
 
 use super::device_availability::only_available;
-use crate::{
-    exit::Failure,
-    lookup::{ALL, add, device, devices, labelled_devices},
-    store::{DeviceRow, Store},
-};
+use crate::exit::Failure;
+use regatta_lab_store::{DeviceRow, Store};
+use regatta_lab_views::lookup::{ALL, add, device, devices, labelled_devices};
 
 /// Flags that select the devices of a command.
 #[derive(Debug, clap::Args)]

@@ -8,10 +8,8 @@ use super::{
     Context,
     device_job::{self, JobArgs},
 };
-use crate::{
-    exit::CommandResult,
-    runs::{NO_SYSTEM, Words},
-};
+use crate::exit::CommandResult;
+use regatta_lab_runs::{NO_SYSTEM, Words};
 
 /// Flags of `tune`.
 #[derive(Debug, clap::Args)]

@@ -9,13 +9,10 @@ use regatta_types::DeviceId;
 use serde::Serialize;
 
 use super::Context;
-use crate::{
-    exit::{self, CommandResult, Failure},
-    lookup,
-    runs::{Subject, Verification, verify},
-    store::{RunRow, Store},
-    workspace::Workspace,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_runs::{Subject, Verification, verify};
+use regatta_lab_store::{RunRow, Store, workspace::Workspace};
+use regatta_lab_views::lookup;
 
 /// A verified run as JSON.
 #[derive(Serialize)]

@@ -17,12 +17,9 @@ use super::{
     interrupts::Interrupts,
     progress::{View, rows},
 };
-use crate::{
-    exit::Failure,
-    store::{RunRow, Store},
-    wording::run_text,
-    workspace::Workspace,
-};
+use crate::exit::Failure;
+use regatta_lab_store::{RunRow, Store, workspace::Workspace};
+use regatta_lab_views::wording::run_text;
 
 /// Flags that decide whether a command waits for what it requested.
 #[derive(Debug, clap::Args)]

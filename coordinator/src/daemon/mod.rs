@@ -13,17 +13,19 @@ use regatta_types::BrokerAddress;
 use tokio::sync::watch;
 
 use self::security::Security;
-use crate::{
+use regatta_campaigns as campaigns;
+use regatta_dashboard::PageServer;
+use regatta_lab_net::{
     assets,
     broker::Broker,
-    campaigns,
-    change_notifier::ChangeNotifier,
-    dashboard::PageServer,
     descriptors::DescriptorBudget,
-    enrollment, fleet, ingest,
+    enrollment, fleet,
     link::{self, Link, Transport},
-    runs,
-    store::Store,
+};
+use regatta_lab_runs::{self as runs, ingest};
+use regatta_lab_store::{
+    Store,
+    change_notifier::ChangeNotifier,
     workspace::{BrokerChoice, Lock, Workspace, WorkspaceMoved},
 };
 
@@ -74,7 +76,7 @@ impl Daemon {
         let security = Security::of(workspace, &store)?;
         let budget = DescriptorBudget::raise(workspace.config().max_devices);
         let beside = match &workspace.config().broker {
-            BrokerChoice::Embedded { .. } => crate::broker::INBOX_CAPACITY,
+            BrokerChoice::Embedded { .. } => regatta_lab_net::broker::INBOX_CAPACITY,
             BrokerChoice::External(_) => 0,
         };
         let (inbox, inbound) = link::inbox(beside);

@@ -7,16 +7,18 @@ use anyhow::Context as _;
 
 use regatta_types::BrokerAddress;
 
-use crate::{
+use regatta_dashboard::PageTls;
+use regatta_lab_net::{
     assets,
     broker::Acceptor,
-    dashboard::PageTls,
     descriptors::DescriptorBudget,
     enrollment::{Desk, Listener, Place},
     fleet::Admission,
     keys::{self, Keys, PAGE_CERTIFICATE, PageAuthority},
     link::Transport,
-    store::Store,
+};
+use regatta_lab_store::{
+    Store,
     workspace::{PageChoice, Workspace},
 };
 

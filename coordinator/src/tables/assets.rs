@@ -1,7 +1,8 @@
 //! Tables of assets.
 
 use super::plain;
-use crate::{store::AssetRow, wording};
+use regatta_lab_store::AssetRow;
+use regatta_lab_views::wording;
 
 /// Formats assets, one line each.
 pub(crate) fn assets(rows: &[AssetRow]) -> String {

@@ -1,7 +1,8 @@
 //! The table of the users' requests to a campaign.
 
 use super::plain;
-use crate::{store::CampaignLogEntry, wording};
+use regatta_lab_store::CampaignLogEntry;
+use regatta_lab_views::wording;
 
 /// Formats the log of a campaign's requests, oldest first.
 pub(crate) fn campaign_log(name: &str, log: &[CampaignLogEntry]) -> String {

@@ -5,10 +5,10 @@ use regatta_text::escape;
 use regatta_types::documents::EndCause;
 
 use super::plain;
-use crate::{
-    campaigns::{PlanEstimate, RunEstimate, TimeBasis},
+use regatta_campaigns::{PlanEstimate, RunEstimate, TimeBasis};
+use regatta_lab_store::{AttemptRow, RunRow};
+use regatta_lab_views::{
     documents::{CampaignDevice, CampaignPlanDocument, CampaignStatus, CampaignSummary, CellSubject},
-    store::{AttemptRow, RunRow},
     wording::{ago, campaign_counts, campaign_time_left, figure, rough_duration, run_text, short_id, time},
 };
 

@@ -4,7 +4,7 @@ use comfy_table::ContentArrangement;
 use regatta_text::escape;
 
 use super::{cell, fits, keep_whole, right, table};
-use crate::{
+use regatta_lab_views::{
     comparisons::{ComparisonReport, ComparisonRow},
     wording::{comparison_interval, comparison_notes},
 };
@@ -78,7 +78,7 @@ fn floor(row: &ComparisonRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparisons::{AS_FOUND, Combination, FULL_LENGTH};
+    use regatta_lab_views::comparisons::{AS_FOUND, Combination, FULL_LENGTH, FloorOrigin};
 
     fn row(device: &str, ratio: f64, words: &str) -> ComparisonRow {
         ComparisonRow {

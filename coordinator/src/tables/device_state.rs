@@ -3,7 +3,8 @@
 use regatta_types::documents::StateProof;
 
 use super::{cell, right, table};
-use crate::{store::RunRow, wording::device_state_facts};
+use regatta_lab_store::RunRow;
+use regatta_lab_views::wording::device_state_facts;
 
 /// Returns the lines for one run. Returns none if its agent gave no proof.
 pub(super) fn of(row: &RunRow) -> Vec<String> {

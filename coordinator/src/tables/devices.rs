@@ -6,11 +6,9 @@ use regatta_types::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table};
-use crate::{
-    fleet::{engine_obstacle, unavailable_engines},
-    store::{DeviceLabel, DeviceRow, OtherVersion, WallRatio},
-    wording::{self, device_state, state_and_health},
-};
+use regatta_lab_net::fleet::{engine_obstacle, unavailable_engines};
+use regatta_lab_store::{DeviceLabel, DeviceRow, OtherVersion, WallRatio};
+use regatta_lab_views::wording::{self, device_state, state_and_health};
 
 /// Formats devices, one line each, and the devices whose hello could not be read.
 pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String {

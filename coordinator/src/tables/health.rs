@@ -1,10 +1,8 @@
 //! Tables of devices' health.
 
 use super::plain;
-use crate::{
-    store::{DeviceRow, HealthLogEntry},
-    wording,
-};
+use regatta_lab_store::{DeviceRow, HealthLogEntry};
+use regatta_lab_views::wording;
 
 /// Formats the health of devices, one line each.
 pub(crate) fn health(devices: &[DeviceRow]) -> String {

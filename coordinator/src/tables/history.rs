@@ -3,9 +3,9 @@
 use regatta_text::escape;
 
 use super::{plain, sparkline::sparkline};
-use crate::{
+use regatta_lab_store::Metric;
+use regatta_lab_views::{
     comparisons::{History, HistoryChange, HistoryReport},
-    store::Metric,
     wording::{self, figure},
 };
 

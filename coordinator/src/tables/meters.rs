@@ -1,7 +1,7 @@
 //! Tables of power meters.
 
 use super::{cell, table};
-use crate::store::{LeaseState, MeterRow};
+use regatta_lab_store::{LeaseState, MeterRow};
 
 /// Formats meters, one line each.
 pub(crate) fn meters(rows: &[MeterRow]) -> String {

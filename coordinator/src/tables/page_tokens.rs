@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use super::plain;
-use crate::{store::PageToken, wording};
+use regatta_lab_store::PageToken;
+use regatta_lab_views::wording;
 
 /// Formats tokens, one line each.
 pub(crate) fn page_tokens(tokens: &[PageToken], now: Timestamp) -> String {

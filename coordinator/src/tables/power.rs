@@ -6,12 +6,9 @@ use regatta_text::{escape, escape_lines};
 use serde_json::Value;
 
 use super::{cell, table};
-use crate::{
-    command_output::FAILED_CHECK,
-    power::{PreflightLine, SessionRecord},
-    store::PowerSessionRow,
-    wording::{self, power_result},
-};
+use regatta_lab_power::{PreflightLine, SessionRecord, command_output::FAILED_CHECK};
+use regatta_lab_store::PowerSessionRow;
+use regatta_lab_views::wording::{self, power_result};
 
 /// Formats the checks before a session, one line each, with a hint below a failed one.
 pub(crate) fn preflight(lines: &[PreflightLine]) -> String {

@@ -4,7 +4,8 @@ use regatta_types::Mode;
 use serde::Serialize;
 
 use super::{cell, right, table};
-use crate::{store::RunRow, wording::run_text};
+use regatta_lab_store::RunRow;
+use regatta_lab_views::wording::run_text;
 
 /// The comparison of a run's files on both disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,9 @@ use jiff::Timestamp;
 use regatta_text::{Escaped, escape};
 
 use super::{cell, fits, keep_whole, right, table};
-use crate::{
-    runs::marker_reasons,
-    store::{RunRow, StreamRow},
-    wording::{self, run_figures, run_problems, run_text, short_id, stream_state},
-    workspace::RunDir,
-};
+use regatta_lab_runs::marker_reasons;
+use regatta_lab_store::{RunRow, StreamRow, workspace::RunDir};
+use regatta_lab_views::wording::{self, run_figures, run_problems, run_text, short_id, stream_state};
 
 /// Formats the notes on a run. The number is the longest text in characters.
 type Note = fn(&RunRow, usize) -> String;

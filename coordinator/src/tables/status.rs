@@ -8,7 +8,7 @@ use regatta_types::RunId;
 use serde::Serialize;
 
 use super::{cell, right, table};
-use crate::wording::{self, ago};
+use regatta_lab_views::wording::{self, ago};
 
 /// The status of a lab.
 #[derive(Debug, Serialize)]

@@ -16,12 +16,9 @@ use super::{
     Comparison, devices, quickstart,
     runs::{a_line_each, two_lines_each},
 };
-use crate::{
-    runs::Request,
-    store::{DeviceRow, HealthRow, Metric, RunOutcome, RunRow, RunTiming},
-    wording::{run_text, why_not},
-    workspace::Workspace,
-};
+use regatta_lab_runs::Request;
+use regatta_lab_store::{DeviceRow, HealthRow, Metric, RunOutcome, RunRow, RunTiming, workspace::Workspace};
+use regatta_lab_views::wording::{run_text, why_not};
 
 fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<RunOutcome>) -> RunRow {
     let catalogue = Catalogue::read(None).unwrap();

@@ -82,7 +82,7 @@ fn refused_before_it_begins(bench: &Bench) {
         "ok    device power-dev",
         "ok    clocks",
         "ok    network",
-        "ok    device: boat",
+        "ok    device: gone",
     ] {
         assert!(words.contains(line), "{line}\n{words}");
     }

@@ -90,10 +90,10 @@ impl<L: Link> Service<L> {
                     LinkEvent::CanPublish | LinkEvent::Closed
                 ) {}
             };
-            if timeout(OFFLINE_PATIENCE, can_publish).await.is_ok() {
-                if let Some(hello) = publications::hello(&self.device, self.runs.known_ids(), false) {
-                    self.link.publish(hello);
-                }
+            if timeout(OFFLINE_PATIENCE, can_publish).await.is_ok()
+                && let Some(hello) = publications::hello(&self.device, self.runs.known_ids(), false)
+            {
+                self.link.publish(hello);
             }
         }
         self.link.close().await;

@@ -31,8 +31,7 @@ pub(in crate::cli) struct Args {
         long,
         value_name = "PYTHON",
         env = "REGATTA_PYTHON",
-        default_value = "python3",
-        requires = "official"
+        default_value = "python3"
     )]
     pub(super) python: PathBuf,
     /// The script's options, with {log}, {map}, {scratch} and {out} filled in [default: those of the metric's usual script]

@@ -10,7 +10,8 @@ use regatta_submission::audit::{
 use regatta_types::documents::AccuracyDelta;
 
 use super::super::{Context, accuracy::labels};
-use crate::{exit::Failure, runs::accuracy_line};
+use crate::exit::Failure;
+use regatta_lab_runs::accuracy_line;
 
 /// The truncated log of the accuracy run, stored beside the audit's directory while scripts read it. It is not part of a submission.
 const BASELINE: &str = "mlperf_log_accuracy_baseline.json";

@@ -8,12 +8,9 @@ use super::super::{
     Context, device_availability::expect_available_or_force, run::finish, target_devices::TargetDevices,
     wait::WaitFlags,
 };
-use crate::{
-    exit::{CommandResult, Failure},
-    runs::audit::{PlanError, drafts, find},
-    store::{DeviceRow, RunDraft, Store},
-    workspace::Workspace,
-};
+use crate::exit::{CommandResult, Failure};
+use regatta_lab_runs::audit::{PlanError, drafts, find};
+use regatta_lab_store::{DeviceRow, RunDraft, Store, workspace::Workspace};
 
 /// Flags of `audit run`.
 #[derive(Debug, clap::Args)]

@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use regatta_submission::audit::{Audited, Dtype, Report};
 
 use super::{super::Context, verify_args::Args};
-use crate::{
-    exit::Failure,
-    lookup, runs,
-    store::{RunRow, Store},
-    workspace::Workspace,
-};
+use crate::exit::Failure;
+use regatta_lab_runs as runs;
+use regatta_lab_store::{RunRow, Store, workspace::Workspace};
+use regatta_lab_views::lookup;
 
 /// The audit to verify, and where the verdict is written.
 pub(super) struct VerificationInput {

@@ -8,11 +8,9 @@ use regatta_text::{Escaped, escape};
 use serde_json::{Value, json};
 
 use super::{super::Context, accuracies, verification_input::VerificationInput, verify_args::Args};
-use crate::{
-    exit::{self, CommandResult, Failure},
-    wording,
-    workspace::Workspace,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_store::workspace::Workspace;
+use regatta_lab_views::wording;
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;

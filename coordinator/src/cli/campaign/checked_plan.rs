@@ -7,14 +7,11 @@ use jiff::Timestamp;
 use regatta_config::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
 
-use crate::{
-    campaigns::{CampaignPlan, ExpandedPlan, Lab, PlanEstimate, PlanProblem, estimate, expand},
-    exit::Failure,
-    runs::RunFiles,
-    store::{DeviceRow, Store},
-    wording,
-    workspace::Workspace,
-};
+use crate::exit::Failure;
+use regatta_campaigns::{CampaignPlan, ExpandedPlan, Lab, PlanEstimate, PlanProblem, estimate, expand};
+use regatta_lab_runs::RunFiles;
+use regatta_lab_store::{DeviceRow, Store, workspace::Workspace};
+use regatta_lab_views::wording;
 
 /// A plan that was read, checked and estimated.
 pub(super) struct CheckedPlan {

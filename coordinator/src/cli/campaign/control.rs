@@ -9,13 +9,12 @@ use super::{
     Context, campaign,
     context::tell,
 };
-use crate::{
-    campaigns::Deadline,
-    exit::{self, CommandResult, Failure},
+use crate::exit::{self, CommandResult, Failure};
+use regatta_campaigns::Deadline;
+use regatta_lab_store::{CampaignRow, CampaignState, CellState, Store, workspace::Workspace};
+use regatta_lab_views::{
     operations::{change_campaign, move_deadline, retry_cells, retry_skipped_cells},
-    store::{CampaignRow, CampaignState, CellState, Store},
     wording,
-    workspace::Workspace,
 };
 
 /// The campaign of a command.

@@ -10,11 +10,8 @@ mod status;
 mod watch;
 
 use super::{Context, context};
-use crate::{
-    exit::{CommandResult, Failure},
-    store::{CampaignRow, Store},
-    workspace::Workspace,
-};
+use crate::exit::{CommandResult, Failure};
+use regatta_lab_store::{CampaignRow, Store, workspace::Workspace};
 
 /// Commands about campaigns.
 #[derive(Debug, clap::Subcommand)]

@@ -7,11 +7,11 @@ use super::{
     checked_plan::{CheckedPlan, check},
 };
 use crate::{
-    documents::{CampaignPlanDocument, PlannedCombination, cell_subject, device_name},
     exit::{self, CommandResult, Failure},
-    store::Store,
     tables,
 };
+use regatta_lab_store::Store;
+use regatta_lab_views::documents::{CampaignPlanDocument, PlannedCombination, cell_subject, device_name};
 
 /// Flags of `campaign plan`.
 #[derive(Debug, clap::Args)]

@@ -12,13 +12,13 @@ use super::{
     context::{Format, print, text_json_or_csv},
 };
 use crate::{
-    documents::{
-        CampaignSummary, CellSubject, RunDocument, campaign_summary, cell_subject, device_name, run_document,
-        subject_of_cell,
-    },
     exit::{self, CommandResult, Failure},
-    store::{AttemptRow, CampaignRow, CellRow, CellState, RunRow, Store},
     tables::{self, ReportLine},
+};
+use regatta_lab_store::{AttemptRow, CampaignRow, CellRow, CellState, RunRow, Store};
+use regatta_lab_views::documents::{
+    CampaignSummary, CellSubject, RunDocument, campaign_summary, cell_subject, device_name, run_document,
+    subject_of_cell,
 };
 
 /// The columns of the CSV form, a line for each attempt: a name, and where the attempt's document has the value.

@@ -9,11 +9,9 @@ use super::{
     checked_plan::check,
     context::{Format, tell},
 };
-use crate::{
-    exit::{self, CommandResult, Failure},
-    store::NewCampaign,
-    wording,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_store::NewCampaign;
+use regatta_lab_views::wording;
 
 /// Flags of `campaign start`.
 #[derive(Debug, clap::Args)]

@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::{Context, campaign, serve_command, watch};
 use crate::{
-    documents::{campaign_status, campaign_summary},
     exit::{self, CommandResult, Failure},
     tables,
 };
+use regatta_lab_views::documents::{campaign_status, campaign_summary};
 
 /// Flags of `campaign status`.
 #[derive(Debug, clap::Args)]

@@ -9,12 +9,11 @@ use super::{
     context::tell,
     serve_command,
 };
-use crate::{
+use crate::{exit::Failure, tables};
+use regatta_lab_store::{Store, workspace::Workspace};
+use regatta_lab_views::{
     documents::{CampaignSummary, campaign_status},
-    exit::Failure,
-    store::Store,
-    tables, wording,
-    workspace::Workspace,
+    wording,
 };
 
 /// The interval between two drawings.

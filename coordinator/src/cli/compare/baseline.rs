@@ -6,10 +6,8 @@ use jiff::Timestamp;
 use regatta_fsutil::{atomic_file::AtomicFile, regular_file};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    comparisons::{ComparedSide, MeasuredRun, Selected},
-    exit::Failure,
-};
+use crate::exit::Failure;
+use regatta_lab_views::comparisons::{ComparedSide, MeasuredRun, Selected};
 
 /// The number of this form.
 const SCHEMA: u16 = 1;

@@ -5,9 +5,9 @@ use std::{fmt::Write as _, path::Path};
 use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_text::escape;
 
-use crate::{
+use crate::exit::Failure;
+use regatta_lab_views::{
     comparisons::{ComparisonReport, ComparisonRow},
-    exit::Failure,
     wording::{comparison_interval, comparison_notes},
 };
 

@@ -2,10 +2,12 @@
 
 use crate::{
     cli::Context,
-    comparisons::{Inclusion, LEAST_RUNS, RunConditions, Runs, histories},
     exit::{self, CommandResult},
-    lookup::RunFilter,
     tables,
+};
+use regatta_lab_views::{
+    comparisons::{Inclusion, LEAST_RUNS, RunConditions, Runs, histories},
+    lookup::RunFilter,
 };
 
 /// Flags of `history`.

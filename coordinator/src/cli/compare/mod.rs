@@ -1,5 +1,5 @@
 //! `regatta compare`: compares two selections of runs, or one with a baseline file, and returns exit code 1 when something is worse.
-//! [`crate::comparisons`] computes it.
+//! [`regatta_lab_views::comparisons`] computes it.
 
 mod baseline;
 mod formats;
@@ -13,10 +13,13 @@ use super::{
     csv::csv,
 };
 use crate::{
-    comparisons::{ComparedSide, Inclusion, RunConditions, Runs, least_floor, report, select},
     exit::{self, CommandResult, Failure},
+    tables,
+};
+use regatta_lab_views::{
+    comparisons::{ComparedSide, Inclusion, RunConditions, Runs, least_floor, report, select},
     lookup::RunFilter,
-    tables, wording,
+    wording,
 };
 
 /// Flags of `compare`.

@@ -13,8 +13,8 @@ use super::place::FileState;
 use crate::{
     cli::{Context, accuracy::labels},
     tables,
-    workspace::Workspace,
 };
+use regatta_lab_store::workspace::Workspace;
 
 /// The files of a benchmark below the scratch directory that a run needs.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use regatta_ssh::SshError;
 use regatta_types::documents::EndCause;
 
-use crate::{cli::ssh_hint::ssh_hint, deploy::DeployError};
+use crate::cli::ssh_hint::ssh_hint;
+use regatta_deploy::DeployError;
 
 /// The reason why one board was not deployed to.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::{thread, time::Duration};
 
 use regatta_types::DeviceId;
 
-use crate::store::{COORDINATOR, HealthChange, Result, Store};
+use regatta_lab_store::{COORDINATOR, HealthChange, Result, Store};
 
 /// The note of the maintenance.
 const NOTE: &str = "its agent is being upgraded";

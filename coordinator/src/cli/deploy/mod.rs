@@ -1,5 +1,5 @@
 //! `regatta device deploy`: brings the agent onto boards over SSH. Reads the command line, takes the boards one beside the other,
-//! and prints the result of each; the work is done in [`crate::deploy`].
+//! and prints the result of each; the work is done in [`regatta_deploy`].
 
 mod board_error;
 mod hidden_input;
@@ -36,14 +36,14 @@ pub(super) use self::{
     upgrade::{UpgradeArgs, upgrade},
 };
 use super::Context;
-use crate::{
-    deploy::{
-        DeployError, DeployOutcome, Deployment, InstallMethod, Lab, LabError, Order, Package,
-        ProgressReporter as _,
-    },
-    enrollment::check_name,
-    exit::{self, CommandResult, Failure},
-    store::Store,
+use crate::exit::{self, CommandResult, Failure};
+use regatta_deploy::{
+    DeployError, DeployOutcome, Deployment, InstallMethod, Lab, LabError, Order, Package,
+    ProgressReporter as _,
+};
+use regatta_lab_net::enrollment::check_name;
+use regatta_lab_store::{
+    Store,
     workspace::{Workspace, is_host},
 };
 

@@ -5,10 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    deploy::{Package, PackageError},
-    exit::Failure,
-};
+use crate::exit::Failure;
+use regatta_deploy::{Package, PackageError};
 
 /// The usual name of the directory (docs/headless.md).
 const DIST: &str = "dist";

@@ -22,12 +22,11 @@ use crate::{
         interrupts::Interrupts,
         wait::Wait,
     },
-    deploy::{DeployError, DeployOutcome},
     exit::Failure,
-    runs::CheckVerdict,
-    store::{DeviceActivity, DeviceRow, RolloutEnd, Store},
-    workspace::Workspace,
 };
+use regatta_deploy::{DeployError, DeployOutcome};
+use regatta_lab_runs::CheckVerdict;
+use regatta_lab_store::{DeviceActivity, DeviceRow, RolloutEnd, Store, workspace::Workspace};
 
 /// The interval for looking at interrupts during a pause.
 const LOOK: Duration = Duration::from_millis(100);

@@ -5,10 +5,9 @@ use serde::Serialize;
 use crate::{
     cli::Context,
     exit::{self, CommandResult, Failure},
-    store::{RolloutAttempt, RolloutDevice, Store},
     tables,
-    workspace::Workspace,
 };
+use regatta_lab_store::{RolloutAttempt, RolloutDevice, Store, workspace::Workspace};
 
 /// An upgrade that no command continues.
 const CUT_OFF: &str = "its command ended in the middle";

@@ -12,11 +12,9 @@ use regatta_types::documents::EndCause;
 use serde::Serialize;
 
 use super::board_error::BoardError;
-use crate::{
-    cli::context::tell,
-    deploy::{DeployOutcome, ProgressReporter},
-    tables, wording,
-};
+use crate::{cli::context::tell, tables};
+use regatta_deploy::{DeployOutcome, ProgressReporter};
+use regatta_lab_views::wording;
 
 /// The display of all boards.
 pub(in crate::cli) struct Show {

@@ -13,11 +13,10 @@ use super::{
 };
 use crate::{
     cli::{Context, target_devices::TargetDevices},
-    deploy::Package,
     exit::{CommandResult, Failure},
-    store::{DeviceActivity, DeviceRow, RolloutRow, Store},
-    workspace::LockError,
 };
+use regatta_deploy::Package;
+use regatta_lab_store::{DeviceActivity, DeviceRow, RolloutRow, Store, workspace::LockError};
 
 /// The flags of a new upgrade, which one that is continued has already.
 const NEW: [&str; 7] = [

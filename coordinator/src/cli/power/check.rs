@@ -10,10 +10,8 @@ use regatta_text::escape;
 use serde_json::json;
 
 use super::super::{Context, submission::inputs::rounds};
-use crate::{
-    exit::{self, CommandResult, Failure},
-    wording,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_views::wording;
 
 /// Flags of `power check`.
 #[derive(Debug, clap::Args)]

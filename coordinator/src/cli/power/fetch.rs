@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{
     exit::{self, CommandResult, Failure},
-    power::{Link, RailsPower, SessionRecord},
-    store::PowerSessionEnd,
     tables,
 };
+use regatta_lab_power::{Link, RailsPower, SessionRecord};
+use regatta_lab_store::PowerSessionEnd;
 
 /// Flags of `power fetch`.
 #[derive(Debug, clap::Args)]

@@ -2,10 +2,10 @@
 
 use super::super::Context;
 use crate::{
-    documents,
     exit::{self, CommandResult},
     tables,
 };
+use regatta_lab_views::documents;
 
 pub(super) fn list(context: &Context) -> CommandResult {
     let (_, store) = context.open_store()?;

@@ -7,12 +7,9 @@ use regatta_ssh::{AccessOptions, Destination, SshConfig};
 use regatta_types::DeviceId;
 
 use super::super::deploy::{Show, TerminalPrompt};
-use crate::{
-    cli::ssh_hint::ssh_hint,
-    exit::Failure,
-    power::{Link, LinkError, Machine, PreflightLine, Programs, client_fitness},
-    store::{MeterSettings, Store},
-};
+use crate::{cli::ssh_hint::ssh_hint, exit::Failure};
+use regatta_lab_power::{Link, LinkError, Machine, PreflightLine, Programs, client_fitness};
+use regatta_lab_store::{MeterSettings, Store};
 
 /// Flags about the machines of a session.
 #[derive(Debug, clap::Args)]
@@ -226,7 +223,7 @@ impl LoginArgs {
 fn is_here(store: &Store, device: &DeviceId) -> Result<bool, Failure> {
     let row = store.device(device)?;
     let facts = row.and_then(|row| row.reported_facts().ok());
-    let own = crate::boot_id::of_this_machine();
+    let own = regatta_lab_store::boot_id::of_this_machine();
     Ok(facts.is_some_and(|facts| facts.boot_id.is_some() && facts.boot_id == own))
 }
 

@@ -22,14 +22,13 @@ use super::{
     sessions::Sessions,
 };
 use crate::{
-    campaigns::PowerJob,
     exit::{self, CommandResult, Failure},
-    power::SessionRecord,
-    runs::{RunFiles, StateWords, Words},
-    store::{MeterRow, RunDraft, Store},
     tables,
-    workspace::Workspace,
 };
+use regatta_campaigns::PowerJob;
+use regatta_lab_power::SessionRecord;
+use regatta_lab_runs::{RunFiles, StateWords, Words};
+use regatta_lab_store::{MeterRow, RunDraft, Store, workspace::Workspace};
 
 /// Flags of `power run`.
 #[derive(Debug, clap::Args)]

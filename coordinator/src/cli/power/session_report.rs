@@ -5,11 +5,9 @@ use std::time::{Duration, Instant};
 use regatta_power::session::{SessionError, SessionEvent};
 
 use super::super::context::tell;
-use crate::{
-    exit::Failure,
-    power::{SessionTimes, words},
-    store::PowerSessionChange,
-};
+use crate::exit::Failure;
+use regatta_lab_power::{SessionTimes, words};
+use regatta_lab_store::PowerSessionChange;
 
 /// The time whose samples are printed together.
 const INTERVAL: Duration = Duration::from_secs(10);

@@ -29,20 +29,18 @@ use super::{
     machines::Machines,
     session_report::{SessionReporter, failure},
 };
-use crate::{
-    command_output::FAILURE,
-    exit::Failure,
-    lookup,
-    power::{
-        HandOver, Machine, MeterLease, Preflight, PreflightResult, Programs, RailsPower, RemoteDirector,
-        RemoteSystem, RunOrder, RunWorkload, SessionFacts, SessionRecord, SessionVerdict, SessionWatch,
-        UnjudgedSession, checker_copy, copy_logs, run_length, server_conf, upload_logs,
-    },
-    runs::marker_reasons,
-    store::{MeterRow, MeterSettings, NewPowerSession, PowerSessionChange, PowerSessionEnd, RunDraft, Store},
-    tables,
+use crate::{exit::Failure, tables};
+use regatta_lab_power::{
+    HandOver, Machine, MeterLease, Preflight, PreflightResult, Programs, RailsPower, RemoteDirector,
+    RemoteSystem, RunOrder, RunWorkload, SessionFacts, SessionRecord, SessionVerdict, SessionWatch,
+    UnjudgedSession, checker_copy, command_output::FAILURE, copy_logs, run_length, server_conf, upload_logs,
+};
+use regatta_lab_runs::marker_reasons;
+use regatta_lab_store::{
+    MeterRow, MeterSettings, NewPowerSession, PowerSessionChange, PowerSessionEnd, RunDraft, Store,
     workspace::Workspace,
 };
+use regatta_lab_views::lookup;
 
 /// The sentence at the beginning of a session of Regatta's own programs.
 const INFORMATIVE: &str =

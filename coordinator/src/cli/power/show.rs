@@ -2,12 +2,12 @@
 
 use super::super::Context;
 use crate::{
-    documents,
     exit::{self, CommandResult, Failure},
-    power::SessionRecord,
-    store::{PowerSessionRow, Store},
     tables,
 };
+use regatta_lab_power::SessionRecord;
+use regatta_lab_store::{PowerSessionRow, Store};
+use regatta_lab_views::documents;
 
 /// The name of the session that began last.
 const LAST: &str = "last";

@@ -26,10 +26,8 @@ use super::{
     session_report::{SessionReporter, failure},
     simulate_ptd::SimulationArgs,
 };
-use crate::{
-    exit::{self, CommandResult, Failure},
-    power::{AgentBench, OfficialVerdict, free_port, network_namespace, write_ptd_program},
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_power::{AgentBench, OfficialVerdict, free_port, network_namespace, write_ptd_program};
 
 /// Flags of `power simulate`.
 #[derive(Debug, clap::Args)]

@@ -15,13 +15,12 @@ use jiff::SignedDuration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::place::{DEVICE, Place};
-use crate::{
+use crate::exit::Failure;
+use regatta_lab_net::{
     enrollment::{self, TokenRequest},
-    exit::Failure,
     keys::Keys,
-    store::Store,
-    workspace::Workspace,
 };
+use regatta_lab_store::{Store, workspace::Workspace};
 
 const BINARY: &str = "regatta-agent";
 /// The time that the agent may take to end by itself.

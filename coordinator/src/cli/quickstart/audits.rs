@@ -4,12 +4,10 @@ use regatta_config::catalogue::Catalogue;
 use regatta_types::{DeviceId, benchmark::Benchmark};
 
 use super::{agent::Agent, flow::Session, subject::EDGE};
-use crate::{
-    exit::Failure,
-    runs::audit::{drafts, find},
-    store::{RunRow, Store},
-    wording,
-};
+use crate::exit::Failure;
+use regatta_lab_runs::audit::{drafts, find};
+use regatta_lab_store::{RunRow, Store};
+use regatta_lab_views::wording;
 
 /// The number of further attempts for a failed audit, because speeds vary on a machine with other work.
 const TRIES: usize = 1;

@@ -25,11 +25,10 @@ use crate::{
     cli::{self, View, interrupts},
     daemon::Daemon,
     exit::{self, CommandResult, Failure},
-    runs::{Words, repetitions},
-    store::{RunDraft, RunRow, Store},
-    wording,
-    workspace::Workspace,
 };
+use regatta_lab_runs::{Words, repetitions};
+use regatta_lab_store::{RunDraft, RunRow, Store, workspace::Workspace};
+use regatta_lab_views::wording;
 
 /// The longest wait for the agent's hello.
 const HELLO: Duration = Duration::from_secs(30);

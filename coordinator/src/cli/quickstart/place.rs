@@ -11,11 +11,9 @@ use anyhow::Context as _;
 
 use regatta_fsutil::atomic_file::AtomicFile;
 
-use crate::{
-    exit::Failure,
-    keys::Keys,
-    workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace},
-};
+use crate::exit::Failure;
+use regatta_lab_net::keys::Keys;
+use regatta_lab_store::workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace};
 
 /// The device's name.
 pub(super) const DEVICE: &str = "quickstart";

@@ -18,7 +18,8 @@ use regatta_submission::{
 use regatta_types::{Division, RunId};
 use serde::Serialize;
 
-use crate::{exit::Failure, tables::UnmetRule, workspace::Workspace};
+use crate::{exit::Failure, tables::UnmetRule};
+use regatta_lab_store::workspace::Workspace;
 
 /// The package's password. It protects nothing of value.
 const PASSWORD: &str = "rehearsal";
@@ -165,9 +166,10 @@ impl Script<'_> {
     fn why(&self, rule: &str) -> Option<String> {
         match rule {
             "min-duration" => Some(format!("runs of {} are not of full length", self.duration)),
-            "dataset" | "performance-samples" | "offline-samples" => {
+            "conf-files" | "dataset" | "performance-samples" | "offline-samples" => {
                 Some("digits has fewer samples than the benchmark that it replaces".to_owned())
             }
+            "loadgen" => Some("the runs used Regatta's own LoadGen".to_owned()),
             _ => None,
         }
     }

@@ -10,13 +10,11 @@ use super::{
 };
 use crate::{
     cli,
-    documents::run_document,
     exit::Failure,
-    store::RunRow,
     tables::{self, Comparison},
-    wording,
-    workspace::Workspace,
 };
+use regatta_lab_store::{RunRow, workspace::Workspace};
+use regatta_lab_views::{documents::run_document, wording};
 
 /// The results of a quickstart.
 pub(super) struct Report<'a> {

@@ -11,12 +11,9 @@ use super::super::{
     resolve::{resolve, unresolved},
     target_devices::TargetDevices,
 };
-use crate::{
-    exit::Failure,
-    runs::{RunFiles, Words},
-    store::{DeviceRow, RunDraft, Store},
-    workspace::Workspace,
-};
+use crate::exit::Failure;
+use regatta_lab_runs::{RunFiles, Words};
+use regatta_lab_store::{DeviceRow, RunDraft, Store, workspace::Workspace};
 
 /// Requests, and the devices that they are for.
 pub(in crate::cli) struct DraftRequest<'a> {

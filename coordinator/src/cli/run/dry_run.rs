@@ -8,9 +8,9 @@ use serde_json::json;
 use super::super::Context;
 use crate::{
     exit::{self, CommandResult},
-    store::{RunDraft, Store},
     tables,
 };
+use regatta_lab_store::{RunDraft, Store};
 
 /// Prints the drafts. Their ids are not used later.
 pub(in crate::cli) fn show(drafts: &[RunDraft], context: &Context, store: &Store) -> CommandResult {

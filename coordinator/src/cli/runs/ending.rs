@@ -8,12 +8,11 @@ use regatta_types::{RunId, documents::RunPhase};
 use serde_json::json;
 
 use super::super::{Context, confirm::confirm, context::tell};
-use crate::{
-    exit::{self, CommandResult, Failure},
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_store::{RunRow, Store, workspace::Workspace};
+use regatta_lab_views::{
     lookup,
-    store::{RunRow, Store},
     wording::{self, run_text},
-    workspace::Workspace,
 };
 
 /// Flags of `runs abort`.

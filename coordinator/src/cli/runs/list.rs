@@ -5,15 +5,10 @@ use super::super::{
     context::{Format, print, tell, text_json_or_csv},
     csv::csv,
 };
-use crate::{
-    documents::run_document,
-    exit::Failure,
-    lookup::RunFilter,
-    runs::{RunVerdict, count_runs_not_in_store},
-    store::{RunRow, Store},
-    tables,
-    workspace::Workspace,
-};
+use crate::{exit::Failure, tables};
+use regatta_lab_runs::{RunVerdict, count_runs_not_in_store};
+use regatta_lab_store::{RunRow, Store, workspace::Workspace};
+use regatta_lab_views::{documents::run_document, lookup::RunFilter};
 
 /// The number of runs that people get by default.
 const DEFAULT_COUNT: usize = 30;

@@ -14,11 +14,13 @@ use serde_json::json;
 use super::super::{Context, confirm::confirm};
 use crate::{
     exit::{self, CommandResult, Failure},
+    tables,
+};
+use regatta_lab_runs as runs;
+use regatta_lab_store::{RunRemoval, RunRow, Store, workspace::Workspace};
+use regatta_lab_views::{
     lookup::{self, RunDevices},
-    runs,
-    store::{RunRemoval, RunRow, Store},
-    tables, wording,
-    workspace::Workspace,
+    wording,
 };
 
 /// Flags of `runs remove`.

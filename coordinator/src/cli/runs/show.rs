@@ -3,14 +3,9 @@
 use std::time::Duration;
 
 use super::super::{Context, interrupts::Interrupts, progress::rows, screen::Screen, wait::Wait};
-use crate::{
-    documents::shown_run,
-    exit::Failure,
-    lookup,
-    store::{RunRow, Store},
-    tables,
-    workspace::Workspace,
-};
+use crate::{exit::Failure, tables};
+use regatta_lab_store::{RunRow, Store, workspace::Workspace};
+use regatta_lab_views::{documents::shown_run, lookup};
 
 /// The interval between two drawings.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -6,12 +6,9 @@ use regatta_text::HumanDuration;
 use regatta_types::RunId;
 
 use super::super::{Context, report::report, wait::Wait};
-use crate::{
-    exit::{self, CommandResult, Failure},
-    lookup,
-    store::Store,
-    workspace::Workspace,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_store::{Store, workspace::Workspace};
+use regatta_lab_views::lookup;
 
 /// Flags of `runs watch`.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,8 @@ use std::{fs, path::Path};
 use regatta_config::catalogue::RoundCatalogue;
 
 use super::super::Context;
-use crate::{exit::Failure, workspace::Workspace};
+use crate::exit::Failure;
+use regatta_lab_store::workspace::Workspace;
 
 /// Reads the rounds that a user may name.
 pub(in crate::cli) fn rounds(context: &Context) -> Result<RoundCatalogue, Failure> {

@@ -5,11 +5,8 @@ use std::path::{Path, PathBuf};
 use regatta_text::escape;
 
 use super::super::Context;
-use crate::{
-    exit::Failure,
-    store::{PowerSessionRow, PowerVerdict},
-    workspace::Workspace,
-};
+use crate::exit::Failure;
+use regatta_lab_store::{PowerSessionRow, PowerVerdict, workspace::Workspace};
 
 /// Returns the directory of each session.
 pub(super) fn directories(

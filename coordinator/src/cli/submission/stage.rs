@@ -23,12 +23,10 @@ use super::{
     super::{Context, context::notify},
     power_sessions,
 };
-use crate::{
-    exit::{self, CommandResult, Failure},
-    lookup::{self, RunDevices},
-    runs,
-    workspace::Workspace,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_runs as runs;
+use regatta_lab_store::workspace::Workspace;
+use regatta_lab_views::lookup::{self, RunDevices};
 
 /// Flags of `submission stage`.
 #[derive(Debug, clap::Args)]

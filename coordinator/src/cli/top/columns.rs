@@ -5,7 +5,7 @@ use regatta_text::escape;
 use regatta_types::documents::RunPhase;
 
 use super::run_times::RunTimes;
-use crate::dashboard::{FleetDevice, SortKey};
+use regatta_dashboard::{FleetDevice, SortKey};
 
 /// The text for a value that the lab does not know.
 const UNKNOWN: &str = "-";

@@ -16,11 +16,9 @@ use super::{
     run_times::RunTimes,
     view::TopView,
 };
-use crate::{
-    dashboard::FleetDevice,
-    store::{DeviceActivity, DeviceHealth},
-    wording,
-};
+use regatta_dashboard::FleetDevice;
+use regatta_lab_store::{DeviceActivity, DeviceHealth};
+use regatta_lab_views::wording;
 
 const KEYS: &str = "q quit  ↑↓ move  s sort  r reverse  f state  h health  / find  a all";
 const TYPING: &str = "Enter keeps the text, Esc clears it";

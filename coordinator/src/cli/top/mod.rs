@@ -24,12 +24,9 @@ use self::{
     view::{TopView, Turn},
 };
 use super::{Context, context::Format, interrupts::end_requested, runtime};
-use crate::{
-    dashboard::FleetSnapshot,
-    exit::{self, CommandResult, Failure},
-    store::{self, Store},
-    workspace::Workspace,
-};
+use crate::exit::{self, CommandResult, Failure};
+use regatta_dashboard::FleetSnapshot;
+use regatta_lab_store::{self as store, Store, workspace::Workspace};
 
 /// The interval between two looks at the store.
 const REFRESH: Duration = Duration::from_secs(1);

@@ -7,11 +7,9 @@ use jiff::Timestamp;
 use regatta_types::{RunId, documents::RunPhase};
 
 use super::view::TopView;
-use crate::{
-    runs::least_seconds,
-    store::{self, CurrentRun, Store},
-    wording,
-};
+use regatta_lab_runs::least_seconds;
+use regatta_lab_store::{self as store, CurrentRun, Store};
+use regatta_lab_views::wording;
 
 /// The times of the shown runs.
 #[derive(Debug, Default)]

@@ -16,10 +16,8 @@ use super::{
     run_times::RunTimes,
     view::{Fleet, TopView, Turn},
 };
-use crate::{
-    dashboard::FleetSnapshot,
-    store::{HealthChange, Store, examples::example_draft},
-};
+use regatta_dashboard::FleetSnapshot;
+use regatta_lab_store::{HealthChange, Store, examples::example_draft};
 
 /// Adds a device with readings, and returns its id.
 fn add_device(store: &Store, number: u8, name: &str, readings: BoardReadings) -> DeviceId {

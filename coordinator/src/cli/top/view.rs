@@ -4,7 +4,7 @@ use ratatui_core::layout::Size;
 use regatta_types::DeviceId;
 use termion::event::Key;
 
-use crate::dashboard::{FleetDevice, FleetQuery, FleetSnapshot, HEALTHS, STATES, SortKey, selected};
+use regatta_dashboard::{FleetDevice, FleetQuery, FleetSnapshot, HEALTHS, STATES, SortKey, selected};
 
 /// The lines around the devices: summary, filters, heading, selected device, keys.
 const OTHER_LINES: u16 = 5;

@@ -112,7 +112,8 @@ impl NodeTest {
             };
             let place = found.iter().zip(&expected).position(|(one, other)| {
                 let is_equal = one == other || (one.is_nan() && other.is_nan());
-                !is_equal && !((one - other).abs() <= absolute + relative * other.abs())
+                let is_near = (one - other).abs() <= absolute + relative * other.abs();
+                !(is_equal || is_near)
             })?;
             Some(format!(
                 "value {place} is {}, not {}",

@@ -1,0 +1,149 @@
+//! The failure of an attempt: exactly one cause and a reason, from its run's row. [`regatta_lab_runs`] decides the cause of a run's end.
+
+use regatta_text::significant;
+use regatta_types::documents::{AccuracyResult, AuditResult, EndCause};
+
+use regatta_lab_runs::{RunEnd, cause_of_end};
+use regatta_lab_store::{RunOutcome, RunRow};
+
+/// Returns the cause and the reason of a recorded run that is not good. `None` of a good one.
+pub(super) fn failure(row: &RunRow) -> Option<(EndCause, String)> {
+    if row.is_good() {
+        return None;
+    }
+    let cause = RunEnd::of(row).and_then(|end| cause_of_end(&end));
+    // A complete run that could not be judged here: labels or a script are missing.
+    Some((cause.unwrap_or(EndCause::Precondition), reason(row)))
+}
+
+fn reason(row: &RunRow) -> String {
+    let of_state = row.abandoned.as_ref().or(row.state.reason.as_ref());
+    of_state
+        .cloned()
+        .or_else(|| row.outcome.as_ref().and_then(of_outcome))
+        .unwrap_or_else(|| format!("the run ended as {} without a reason", row.state.phase))
+}
+
+/// Returns the cause and reason of a run that has ended on its device and is not good.
+fn of_outcome(outcome: &RunOutcome) -> Option<String> {
+    if outcome.signed == Some(false) {
+        return Some("the evidence is not signed by the device".to_owned());
+    }
+    let accuracy = outcome
+        .accuracy
+        .as_ref()
+        .filter(|found| !AccuracyResult::is_reached(found));
+    let mut reasons: Vec<String> = outcome.contradictions.clone();
+    if !outcome.complete || outcome.signed.is_none() {
+        reasons.push("some files of the evidence are missing".to_owned());
+    }
+    let of_loadgen = outcome.reasons.iter().map(|reason| reason.trim_end_matches('.'));
+    reasons.extend(of_loadgen.map(|reason| format!("LoadGen: {reason}")));
+    reasons.extend(accuracy.map(|found| {
+        if let Some(why) = found.incomplete() {
+            return why;
+        }
+        let target = found.target.unwrap_or_default();
+        format!("{} is {} %, {target} % are needed", found.metric, found.value)
+    }));
+    reasons.extend(outcome.audit.as_ref().filter(|audit| !audit.passed).map(of_audit));
+    reasons.extend(outcome.not_judged.iter().cloned());
+    if reasons.is_empty() && outcome.valid.is_none() {
+        reasons.push("LoadGen's logs have no verdict".to_owned());
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// Returns the reason of an audit's failure.
+fn of_audit(audit: &AuditResult) -> String {
+    let test = &audit.of.test;
+    if let Some(why) = audit.fault.as_ref().or(audit.mismatch.as_ref()) {
+        return format!("{test} failed: {why}");
+    }
+    let mut facts = Vec::new();
+    if let Some(scores) = &audit.scores {
+        let [audited, reference] = [scores.audited, scores.reference].map(|score| significant(score, 4));
+        let (unit, percent) = (&scores.unit, scores.tolerance_percent);
+        facts.push(format!(
+            "score {audited} {unit}, audited run {reference} {unit}, {percent} % are accepted"
+        ));
+    }
+    if let Some(responses) = audit
+        .responses
+        .as_ref()
+        .filter(|responses| responses.differing > 0)
+    {
+        facts.push(format!(
+            "{} of {} responses differ",
+            responses.differing, responses.compared
+        ));
+    }
+    format!("{test} failed: {}", facts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_types::documents::RunPhase;
+
+    use super::*;
+    use regatta_lab_store::{Store, examples::example_draft};
+
+    #[test]
+    fn every_ending_has_one_cause_and_a_reason() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("db")).unwrap();
+        let draft = example_draft("ab".repeat(16).parse().unwrap());
+        store.add_run(&draft).unwrap();
+        let mut row = store.run(draft.spec.run).unwrap().unwrap();
+        row.recorded = Some("2026-01-01T00:00:00Z".to_owned());
+        let good = RunOutcome {
+            valid: Some(true),
+            complete: true,
+            signed: Some(true),
+            ..RunOutcome::default()
+        };
+        let invalid = RunOutcome {
+            valid: Some(false),
+            reasons: vec!["Min duration not met".to_owned()],
+            ..good.clone()
+        };
+        let not_judged = RunOutcome {
+            not_judged: vec!["no accuracy: no labels".to_owned()],
+            ..good.clone()
+        };
+        for (phase, reason, outcome, expected) in [
+            (RunPhase::Done, None, &good, None),
+            (
+                RunPhase::Done,
+                None,
+                &invalid,
+                Some((EndCause::Invalid, "LoadGen: Min duration not met")),
+            ),
+            (
+                RunPhase::Done,
+                None,
+                &not_judged,
+                Some((EndCause::Precondition, "no accuracy: no labels")),
+            ),
+            (
+                RunPhase::Failed,
+                Some("the engine failed"),
+                &good,
+                Some((EndCause::Workload, "the engine failed")),
+            ),
+            (
+                RunPhase::Aborted,
+                Some("aborted by the user"),
+                &good,
+                Some((EndCause::Operator, "aborted by the user")),
+            ),
+        ] {
+            row.state.phase = phase;
+            row.state.reason = reason.map(str::to_owned);
+            row.outcome = Some(outcome.clone());
+            let found = failure(&row);
+            let found = found.as_ref().map(|(cause, reason)| (*cause, reason.as_str()));
+            assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! `CAMPAIGN.toml`: the runs of a campaign, in the terms of `regatta run`, and on which devices.
+//! `configs/examples/campaign.toml` is an example.
+//!
+//! This module does not read devices or benchmarks; [`super::expansion`] does.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+use regatta_fsutil::hash::sha256_hex;
+use regatta_text::HumanDuration;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{
+    cell_table::CellTable,
+    deadline::{Deadline, DeadlineError},
+    plan_problem::PlanProblem,
+};
+use regatta_lab_runs::GateWords;
+use regatta_lab_store::Placement;
+
+/// The newest schema number that this program reads.
+const SCHEMA: u16 = 1;
+/// The longest name of a campaign.
+const LONGEST_NAME: usize = 63;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    schema: Spanned<u16>,
+    name: Spanned<String>,
+    #[serde(default)]
+    seed: u32,
+    #[serde(default)]
+    deadline: Option<Spanned<toml::Value>>,
+    #[serde(default = "two")]
+    retries: u16,
+    #[serde(default = "two")]
+    rate_retries: u16,
+    #[serde(default)]
+    lose_device_after: Option<Spanned<String>>,
+    #[serde(default)]
+    gate: Option<Spanned<GateWords>>,
+    #[serde(default)]
+    run_limit: Option<Spanned<String>>,
+    #[serde(default)]
+    software: SoftwareRule,
+    #[serde(default)]
+    cells: Vec<Spanned<CellTable>>,
+}
+
+/// The software that a device may have during a campaign.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SoftwareRule {
+    /// The same as when the campaign began.
+    #[default]
+    Same,
+    /// Any.
+    Any,
+}
+
+const fn two() -> u16 {
+    2
+}
+
+/// The time after which an absent device counts as lost, unless a plan has another.
+const LOSE_AFTER_S: u64 = 600;
+
+/// A plan that has been read.
+#[derive(Debug)]
+pub struct CampaignPlan {
+    /// The campaign's name.
+    pub name: String,
+    /// The file's text.
+    pub text: String,
+    /// SHA-256 of the text.
+    pub sha256: String,
+    /// The seed of the order.
+    pub seed: u64,
+    /// The time after which no attempt begins.
+    pub deadline: Option<Deadline>,
+    /// Further attempts after causes of a device or of the infrastructure.
+    pub retries: u64,
+    /// Further attempts at a measured rate.
+    pub rate_retries: u64,
+    /// The absence in seconds after which a device counts as lost.
+    pub lose_after_s: u64,
+    /// Whether devices must keep their software until the campaign ends.
+    pub pins_software: bool,
+    /// The tables, with their places in the text.
+    pub cells: Vec<Spanned<CellTable>>,
+    deadline_span: Option<Range<usize>>,
+}
+
+impl CampaignPlan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// Returns [`PlanProblem`] for the first problem.
+    pub fn read(text: &str) -> Result<Self, PlanProblem> {
+        let mut file: File = toml::from_str(text).map_err(|error| {
+            let what = error.message().replace('\n', ", ");
+            match error.span() {
+                Some(span) => PlanProblem::at(text, &span, what),
+                None => PlanProblem::new(what),
+            }
+        })?;
+        let at = |span: Range<usize>, what: String| PlanProblem::at(text, &span, what);
+        if *file.schema.get_ref() > SCHEMA {
+            let what = format!(
+                "the plan has schema {}; this program reads up to {SCHEMA}",
+                file.schema.get_ref()
+            );
+            return Err(at(file.schema.span(), what).hint("use a newer regatta"));
+        }
+        if !is_name(file.name.get_ref()) {
+            let what = format!(
+                "`{}` is no name of a campaign: a name has 1 to {LONGEST_NAME} letters, digits, dots, underscores and hyphens, and \
+                 begins with a letter or digit",
+                file.name.get_ref()
+            );
+            return Err(at(file.name.span(), what));
+        }
+        if file.cells.is_empty() {
+            return Err(PlanProblem::new("the plan has no [[cells]]"));
+        }
+        let deadline_span = file.deadline.as_ref().map(Spanned::span);
+        let deadline = file.deadline.map(|value| {
+            let span = value.span();
+            Deadline::read(value.get_ref()).map_err(|error| at(span, error.to_string()))
+        });
+        let lose_after_s = match file.lose_device_after {
+            None => LOSE_AFTER_S,
+            Some(text) => {
+                let duration: Result<HumanDuration, _> = text.get_ref().parse();
+                let duration = duration.map_err(|error| at(text.span(), error.to_string()))?;
+                duration.millis().div_ceil(1_000)
+            }
+        };
+        let gates = file
+            .cells
+            .iter()
+            .filter_map(|table| table.get_ref().gate.as_ref());
+        for gate in file.gate.iter().chain(gates) {
+            if let Err(error) = gate.get_ref().resolve() {
+                return Err(at(gate.span(), error.to_string()));
+            }
+        }
+        let limits = file
+            .cells
+            .iter()
+            .filter_map(|table| table.get_ref().run_limit.as_ref());
+        for limit in file.run_limit.iter().chain(limits) {
+            if let Err(error) = limit.get_ref().parse::<HumanDuration>() {
+                return Err(at(limit.span(), error.to_string()));
+            }
+        }
+        for table in &mut file.cells {
+            let own = table.get_mut();
+            own.gate = own.gate.take().or_else(|| file.gate.clone());
+            own.run_limit = own.run_limit.take().or_else(|| file.run_limit.clone());
+        }
+        Ok(Self {
+            name: file.name.into_inner(),
+            text: text.to_owned(),
+            sha256: sha256_hex(text.as_bytes()),
+            seed: u64::from(file.seed),
+            deadline: deadline.transpose()?,
+            retries: u64::from(file.retries),
+            rate_retries: u64::from(file.rate_retries),
+            lose_after_s,
+            pins_software: file.software == SoftwareRule::Same,
+            cells: file.cells,
+            deadline_span,
+        })
+    }
+
+    /// Creates a problem at a place of the text.
+    pub fn problem(&self, span: &Range<usize>, what: impl Into<String>) -> PlanProblem {
+        PlanProblem::at(&self.text, span, what)
+    }
+
+    /// Returns the time after which no attempt begins, for a start at `now`.
+    ///
+    /// # Errors
+    /// Returns [`PlanProblem`] when that time has passed, or is beyond the calendar.
+    pub fn deadline_from(&self, now: Timestamp) -> Result<Option<Timestamp>, PlanProblem> {
+        let problem = |what: String| match &self.deadline_span {
+            Some(span) => self.problem(span, what),
+            None => PlanProblem::new(what),
+        };
+        let Some(deadline) = self.deadline else {
+            return Ok(None);
+        };
+        deadline.time_from(now).map(Some).map_err(|error| match error {
+            DeadlineError::Passed { .. } => {
+                problem(error.to_string()).hint("write a later time, or a duration such as \"60h\"")
+            }
+            error => problem(error.to_string()),
+        })
+    }
+
+    /// Returns the placement of a table's cells. Tasks that measure nothing are for every device.
+    ///
+    /// # Errors
+    /// Returns [`PlanProblem`] for an unknown word, and for a key that means nothing to such a task.
+    pub(super) fn placement(&self, table: &CellTable) -> Result<Placement, PlanProblem> {
+        if let Some(task) = table
+            .task
+            .as_ref()
+            .filter(|task| !task.get_ref().is_measurement())
+        {
+            let name = task.get_ref().as_str();
+            return match table.superfluous_key() {
+                None => Ok(Placement::Each),
+                Some(key) => Err(self
+                    .problem(
+                        &task.span(),
+                        format!("cells with the task `{name}` have no `{key}`"),
+                    )
+                    .hint("they are done once on each device, and measure nothing")),
+            };
+        }
+        match &table.placement {
+            None => Ok(Placement::Any),
+            Some(word) => word
+                .get_ref()
+                .parse()
+                .map_err(|error: regatta_types::UnknownWord| self.problem(&word.span(), error.to_string())),
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    (1..=LONGEST_NAME).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(is_part)
+}

@@ -1,0 +1,70 @@
+//! Issues tokens of the live page. The user gets the secret, and the store keeps its hash.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::secret::{NoRandomness, Secret};
+use regatta_lab_store::{NewPageToken, PageRole, Store, StoreError};
+
+/// The longest name in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// An error of issuing a token.
+#[derive(Debug, thiserror::Error)]
+pub enum PageTokenError {
+    /// The name cannot be used.
+    #[error(
+        "`{0}` cannot be the name of a token: it is 1 to {LONGEST_NAME} letters, digits, `.`, `_`, `-` and `@`, and begins with a letter or digit"
+    )]
+    Name(String),
+    /// Another token has the name.
+    #[error("there is a valid token of `{0}`")]
+    Taken(String),
+    /// The system provides no random numbers.
+    #[error("no token could be made")]
+    Randomness(#[from] NoRandomness),
+    /// The store failed.
+    #[error("the token cannot be stored")]
+    Store(#[from] StoreError),
+}
+
+/// A new token.
+pub struct NewToken {
+    /// Its text, which nothing keeps.
+    pub token: String,
+    /// The time when it expires.
+    pub expires: Timestamp,
+}
+
+/// Issues a token.
+///
+/// # Errors
+/// Returns [`PageTokenError`].
+pub fn issue(
+    store: &Store,
+    name: &str,
+    role: PageRole,
+    lifetime: SignedDuration,
+) -> Result<NewToken, PageTokenError> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
+    let begins_well = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    if name.len() > LONGEST_NAME || !begins_well || !name.bytes().all(allowed) {
+        return Err(PageTokenError::Name(name.chars().take(LONGEST_NAME).collect()));
+    }
+    let secret = Secret::new()?;
+    let expires = Timestamp::now()
+        .saturating_add(lifetime)
+        .unwrap_or(Timestamp::MAX);
+    let is_new = store.add_page_token(&NewPageToken {
+        name,
+        role,
+        secret_sha256: secret.sha256(),
+        expires,
+    })?;
+    if !is_new {
+        return Err(PageTokenError::Taken(name.to_owned()));
+    }
+    Ok(NewToken {
+        token: secret.token_text(),
+        expires,
+    })
+}

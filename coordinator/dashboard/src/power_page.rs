@@ -1,0 +1,198 @@
+//! The page of a power session: its result and both checkers' verdicts, watts over the phases, the meter, the runs and the files. It has
+//! what `regatta power show` prints.
+
+mod files;
+mod watts_chart;
+
+use maud::{Markup, html};
+use regatta_submission::{
+    check::power::{PowerTimeline, timelines},
+    tree::Tree,
+};
+use regatta_types::RunId;
+use serde_json::Value;
+
+pub(super) use self::files::file;
+use super::{
+    layout::{self, Page},
+    outside_text::{NAME, SENTENCE, UNKNOWN, shown},
+    power_list_page::badge,
+};
+use regatta_lab_power::SessionRecord;
+use regatta_lab_store::{PowerSessionRow, Store, workspace::Workspace};
+use regatta_lab_views::wording;
+
+/// The number of texts of a list that are shown.
+const MOST_TEXTS: usize = 100;
+
+/// A session with the contents of its directory.
+pub(super) struct SessionView {
+    row: PowerSessionRow,
+    record: Option<SessionRecord>,
+    device: String,
+    timelines: Vec<PowerTimeline>,
+}
+
+impl SessionView {
+    /// Reads a session. `None` when no session has this id. It blocks.
+    pub(super) fn read(id: &str, store: &Store, workspace: &Workspace) -> anyhow::Result<Option<Self>> {
+        let Some(row) = store.power_session(id)? else {
+            return Ok(None);
+        };
+        let directory = workspace.power_session(&row.id);
+        let names = store.device_names()?;
+        let name = names.iter().find(|(known, _)| known.as_str() == row.device);
+        Ok(Some(Self {
+            record: SessionRecord::read(&directory),
+            device: name.map_or_else(|| row.device.clone(), |(_, name)| name.clone()),
+            // A session that has just begun has no directory.
+            timelines: Tree::scan(&directory.join("session"))
+                .map_or_else(|_| Vec::new(), |tree| timelines(&tree, "")),
+            row,
+        }))
+    }
+}
+
+/// Renders the page.
+pub(super) fn page(view: &SessionView) -> Page {
+    let row = &view.row;
+    let title = format!(
+        "{} {} on {} with {}",
+        shown(&row.benchmark, NAME),
+        shown(&row.scenario, NAME),
+        shown(&view.device, NAME),
+        shown(&row.meter, NAME)
+    );
+    let content = html! {
+        p .path { a href="/power" { "Power sessions" } " / " code { (row.id) } }
+        h1 { (title) }
+        (verdict(view))
+        (facts(view))
+        section { h2 { "Power over time" } (watts_chart::render(&view.timelines)) }
+        @if let Some(record) = &view.record {
+            @if !record.is_informative() { section { h2 { "Official checks" } (official_checks(record)) } }
+            section { h2 { "Findings of Regatta's check" } (texts(&record.findings(), if record.verdict().is_some() { "None." } else { "Not checked." })) }
+            section { h2 { "Files" } (files::list(&row.id, record)) }
+        }
+        p .note {
+            "The same with " code { "regatta power show " (row.id) } ". As JSON: "
+            a href={ "/api/v1/power-sessions/" (row.id) } { "/api/v1/power-sessions/" (row.id) } "."
+        }
+    };
+    layout::page(&title, Some("/power"), None, &content)
+}
+
+fn verdict(view: &SessionView) -> Markup {
+    let row = &view.row;
+    let energy = view.record.as_ref().and_then(SessionRecord::energy);
+    html! {
+        p .headline { (badge(row)) @if let Some(energy) = energy { " " strong { (wording::energy(energy)) } } }
+        @if row.simulated == Some(true) {
+            p .alarm { "Rehearsal: PTDaemon is simulated (FAKEPTD). Nothing here is a measurement." }
+        }
+        @if view.record.as_ref().is_some_and(SessionRecord::is_informative) {
+            p .alarm { "Informative: Regatta's own power programs made it. It can never be submitted." }
+        }
+        @if let Some(reason) = &row.reason {
+            h2 { "Why it has no result" }
+            @for line in reason.lines().take(MOST_TEXTS) { p { (shown(line, SENTENCE)) } }
+        }
+        @if !row.obstacles.is_empty() {
+            h2 { "Why it cannot be submitted" }
+            (texts(&row.obstacles, ""))
+        }
+    }
+}
+
+fn facts(view: &SessionView) -> Markup {
+    let row = &view.row;
+    let text = |path: &str| {
+        let found = view
+            .record
+            .as_ref()
+            .and_then(|record| record.document().pointer(path));
+        found.and_then(Value::as_str).map(|text| shown(text, NAME))
+    };
+    let run = |run: Option<RunId>| {
+        html! {
+            @match run { Some(run) => { a href={ "/run/" (run) } { (wording::short_id(run)) } } None => { (UNKNOWN) } }
+        }
+    };
+    html! {
+        dl .facts {
+            dt { "Meter" } dd { (shown(&row.meter, NAME)) (meter_settings(view)) }
+            dt { "Device" } dd { (shown(&view.device, NAME)) " " code { (shown(&row.device, NAME)) } }
+            @for (name, path) in [("Machine of the client", "/machine"), ("Round", "/round"), ("Device state", "/state/name")] {
+                @if let Some(text) = text(path) { dt { (name) } dd { (text) } }
+            }
+            dt { "Began" } dd { (wording::time(&row.begun)) }
+            @if let Some(ended) = &row.ended { dt { "Ended" } dd { (wording::time(ended)) } }
+            dt { "Runs" } dd { "ranging " (run(row.ranging)) ", testing " (run(row.testing)) }
+        }
+    }
+}
+
+/// Returns the settings of the meter that the session used.
+fn meter_settings(view: &SessionView) -> Markup {
+    let settings = view
+        .record
+        .as_ref()
+        .and_then(|record| record.document().pointer("/meter/settings")?.as_object());
+    let settings: Vec<(String, String)> = settings
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| {
+            (
+                key.clone(),
+                value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+            )
+        })
+        .collect();
+    html! {
+        @if !settings.is_empty() {
+            details { summary { "Settings" } dl .facts { @for (key, value) in &settings { dt { (shown(key, NAME)) } dd { (shown(value, SENTENCE)) } } } }
+        }
+    }
+}
+
+fn official_checks(record: &SessionRecord) -> Markup {
+    let checks = record.document().get("official_checks").and_then(Value::as_array);
+    let Some(checks) = checks.filter(|checks| !checks.is_empty()) else {
+        return html! { p { "The official checker reported nothing." } };
+    };
+    let summary = record
+        .document()
+        .get("official_summary")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    html! {
+        p { (shown(summary, SENTENCE)) "." }
+        table .small role="table" aria-label="Official checks" {
+            thead role="rowgroup" { tr role="row" {
+                th role="columnheader" scope="col" { "Check" }
+                th role="columnheader" scope="col" { "Result" }
+            } }
+            tbody role="rowgroup" {
+                @for check in checks.iter().take(MOST_TEXTS) {
+                    @let is_passed = check.get("passed").and_then(Value::as_bool) == Some(true);
+                    tr role="row" {
+                        th role="rowheader" scope="row" data-title="Check" { (shown(check.get("name").and_then(Value::as_str).unwrap_or_default(), SENTENCE)) }
+                        td role="cell" data-title="Result" {
+                            @if is_passed { span .badge .v-good { "passed" } } @else { span .badge .v-bad { "failed" } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn texts(texts: &[String], without: &str) -> Markup {
+    html! {
+        @if texts.is_empty() { p { (without) } } @else {
+            ul { @for text in texts.iter().take(MOST_TEXTS) { li { (shown(text, SENTENCE)) } } }
+        }
+        @if texts.len() > MOST_TEXTS { p .note { (texts.len() - MOST_TEXTS) " more are not listed." } }
+    }
+}

@@ -1,0 +1,57 @@
+//! The strict check of a staged tree.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use regatta_config::catalogue::RoundCatalogue;
+use regatta_submission::{
+    check::{Report, strict},
+    tree::Tree,
+};
+
+use super::readiness::key;
+use crate::{page_error::PageError, recent_results::RecentResults};
+use regatta_lab_store::{self as store, Store, workspace::Workspace};
+
+/// The newest checks, by the tree and the time when it was staged. A check reads every log of a tree.
+static NEWEST: RecentResults<(PathBuf, String), TreeReport, anyhow::Error> = RecentResults::new();
+
+/// The strict check of a tree.
+pub(crate) struct TreeReport {
+    /// The tree's directory.
+    pub(super) path: PathBuf,
+    /// The round whose rules apply: the one of its runs.
+    pub(super) round: String,
+    /// The report.
+    pub(super) report: Report,
+    /// The time when it was checked, RFC 3339 UTC.
+    pub(super) checked: String,
+}
+
+impl TreeReport {
+    /// Returns the check of a tree that was staged from this workspace, made now or a moment ago. It blocks.
+    ///
+    /// # Errors
+    /// Returns an error when no tree has this name, or it cannot be read.
+    pub(crate) fn of(name: &str, workspace: &Workspace) -> Result<Arc<anyhow::Result<Self>>, PageError> {
+        let trees = Store::open(&workspace.database())?.staged_trees()?;
+        let mut trees = trees.into_iter().map(|(path, staged, _)| (path, staged));
+        let tree = trees.find(|(path, _)| key(path) == name && path.is_dir());
+        let tree = tree.ok_or_else(|| PageError::not_found("there is no such staged tree"))?;
+        Ok(NEWEST.of(&tree, workspace.root(), || Self::check(&tree.0, workspace)))
+    }
+
+    fn check(path: &Path, workspace: &Workspace) -> anyhow::Result<Self> {
+        let store = Store::open(&workspace.database())?;
+        let rounds = RoundCatalogue::read(Some(&workspace.configs()))?;
+        let round = rounds.named(store.round_of_tree(path)?.as_deref())?;
+        Ok(Self {
+            report: strict(&Tree::scan(path)?, round),
+            round: round.name.clone(),
+            path: path.to_owned(),
+            checked: store::now(),
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Assets at the coordinator: models, preprocessed data and caches for devices.
+//!
+//! Each file is stored once under its SHA-256 ([`asset_store`]). The store has the path of each below the scratch directory. Devices
+//! download them over HTTPS ([`server`]). docs/assets.md describes the agent's part and the transfer.
+
+mod asset_store;
+mod body;
+mod server;
+mod tree;
+
+pub use asset_store::{AssetStore, AssetStoreError, LockedAssetStore};
+use regatta_config::engine_settings::EngineSettings;
+use regatta_types::{
+    assets::{Asset, Assets},
+    documents::RunSpec,
+};
+pub use server::{Server, ServerError};
+
+use regatta_lab_store::{self as store, AssetRow, Store, workspace::Config};
+
+/// The reason why a run's assets cannot be named.
+#[derive(Debug, thiserror::Error)]
+pub enum AssetsError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::StoreError),
+    /// No server for assets is configured.
+    #[error(
+        "the benchmark's files are assets, and none are served: set `assets_listen = \"0.0.0.0:8885\"` in regatta.toml, or \
+         drop them with `regatta asset remove`"
+    )]
+    NotServed,
+    /// A requested name is not an asset.
+    #[error("`{0}` is not an asset; hint: `regatta asset list` shows all")]
+    Unknown(String),
+}
+
+/// Adds the assets that a run needs to its spec: those with its benchmark's model, samples and map, and those in `requested`. Engines
+/// that read no data need none.
+///
+/// # Errors
+/// Returns [`AssetsError`].
+pub fn name_in(
+    spec: &mut RunSpec,
+    requested: &[String],
+    store: &Store,
+    config: &Config,
+) -> Result<(), AssetsError> {
+    let rows = store.assets()?;
+    let mut needed: Vec<Asset> = Vec::new();
+    if spec.engine.kind.computes() {
+        let places = places(spec);
+        let holds_one = |row: &&AssetRow| places.iter().any(|place| holds(&row.asset.path, place));
+        needed.extend(rows.iter().filter(holds_one).map(|row| row.asset.clone()));
+    }
+    for path in requested {
+        let row = rows.iter().find(|row| row.asset.path == *path);
+        let asset = &row.ok_or_else(|| AssetsError::Unknown(path.clone()))?.asset;
+        if !needed.contains(asset) {
+            needed.push(asset.clone());
+        }
+    }
+    if !needed.is_empty() {
+        let server = config.assets_for_devices().ok_or(AssetsError::NotServed)?;
+        spec.assets = Some(Assets { server, needed });
+    }
+    Ok(())
+}
+
+/// Returns the paths at which a run looks for its files.
+pub fn places(spec: &RunSpec) -> Vec<String> {
+    let benchmark = &spec.benchmark;
+    let mut places = benchmark.model.files();
+    // A run whose settings are not valid has failed before.
+    let settings = EngineSettings::try_from(&spec.engine).unwrap_or_default();
+    places.extend(settings.tensorrt_plugins.into_iter().flat_map(|paths| paths.0));
+    places.extend(settings.calibration.map(|path| path.0));
+    places.extend([benchmark.dataset.dir.clone(), benchmark.dataset.map.clone()]);
+    places
+}
+
+/// Returns whether `place`, below the scratch directory, is the asset at `path`, is inside it, or contains it.
+pub fn holds(path: &str, place: &str) -> bool {
+    let within = |inner: &str, outer: &str| {
+        inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    within(place, path) || within(path, place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds;
+
+    #[test]
+    fn an_asset_holds_what_is_in_it_and_stands_for_what_it_is_part_of() {
+        assert!(holds("models/digits", "models/digits/digits.onnx"));
+        assert!(holds("models/digits/digits.onnx", "models/digits/digits.onnx"));
+        assert!(holds("data/digits/part-1", "data/digits"));
+        assert!(!holds("models/digit", "models/digits/digits.onnx"));
+        assert!(!holds(
+            "models/digits/digits.onnx",
+            "models/digits/digits.onnx.txt"
+        ));
+    }
+}

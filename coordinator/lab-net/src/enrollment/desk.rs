@@ -1,0 +1,234 @@
+//! Decides on one enrollment request: verifies the proof and the token or membership, then issues the certificate. It does not handle
+//! connections.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use regatta_types::DeviceId;
+use regatta_wire::enrollment::{Credentials, EXPORTER_LEN, EnrollPurpose, EnrollRequest, EnrollResponse};
+use ring::signature::{ED25519, UnparsedPublicKey};
+
+use regatta_fsutil::hash::sha256_hex;
+
+use crate::{
+    fleet::Admission,
+    keys::{Issued, Keys},
+    token_bucket::{Rate, TokenBuckets},
+};
+use regatta_lab_store::{self as store, Entry, NewCertificate, Renaming, Store};
+
+/// The rate of renewals of one device. A device needs one a year, and a few more when an answer gets lost.
+const RENEWALS: Rate = Rate {
+    burst: 4,
+    per_second: 1.0 / 3600.0,
+};
+/// The rate of certificates for one token. A token is used once, and again when an answer gets lost or a board is set up again.
+const ENROLLMENTS: Rate = Rate {
+    burst: 16,
+    per_second: 1.0 / 60.0,
+};
+/// The longest wait for another process's write. The device gives up after ten seconds, and must first learn that it should
+/// retry.
+const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
+
+/// The state for answering requests.
+pub struct Desk {
+    keys: Arc<Keys>,
+    /// The admission to refresh after an enrollment.
+    admission: Arc<Admission>,
+    place: Place,
+    renewals: TokenBuckets<DeviceId>,
+    enrollments: TokenBuckets<DeviceId>,
+    /// The store. Requests are handled one at a time, because unknown clients send them.
+    store: Mutex<Store>,
+}
+
+/// The addresses at which a device finds the coordinator.
+pub struct Place {
+    /// The broker, as `mqtts://host:port`.
+    pub broker: String,
+    /// The enrollment listener, as `host:port`.
+    pub enrollment: String,
+}
+
+impl Desk {
+    /// Creates a desk that issues certificates with `keys` and records them in `store`.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn new(
+        keys: Arc<Keys>,
+        admission: Arc<Admission>,
+        place: Place,
+        store: Store,
+    ) -> store::Result<Self> {
+        store.set_patience(STORE_PATIENCE)?;
+        Ok(Self {
+            keys,
+            admission,
+            place,
+            renewals: TokenBuckets::new(RENEWALS),
+            enrollments: TokenBuckets::new(ENROLLMENTS),
+            store: Mutex::new(store),
+        })
+    }
+
+    /// Answers a request. `connection` is the keying material that both ends export from their TLS connection.
+    pub(super) fn answer(&self, request: &EnrollRequest, connection: &[u8; EXPORTER_LEN]) -> EnrollResponse {
+        match self.judge(request, connection) {
+            Ok(credentials) => EnrollResponse::Accepted(credentials),
+            Err(Refusal::WithReason(why)) => EnrollResponse::Refused(why),
+            Err(Refusal::NotNow(why)) => EnrollResponse::NotNow(why),
+            Err(Refusal::OtherName { enrolled, token }) => EnrollResponse::OtherName { enrolled, token },
+            Err(Refusal::Removed { name }) => EnrollResponse::Removed { name },
+            Err(Refusal::Fault(error)) => {
+                tracing::error!("an enrollment failed: {error:#}");
+                EnrollResponse::NotNow("the reason is in the coordinator's log".to_owned())
+            }
+        }
+    }
+
+    /// Checks every right before it signs or writes anything.
+    fn judge(
+        &self,
+        request: &EnrollRequest,
+        connection: &[u8; EXPORTER_LEN],
+    ) -> Result<Credentials, Refusal> {
+        let statement = EnrollRequest::statement(&request.purpose, &request.public_key, connection);
+        UnparsedPublicKey::new(&ED25519, &request.public_key)
+            .verify(&statement, &request.proof)
+            .map_err(|_| Refusal::with_reason("the request is not signed by the key that it names"))?;
+        let device = DeviceId::of_public_key(&request.public_key);
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let (name, issued) = match &request.purpose {
+            EnrollPurpose::Enroll { secret } => {
+                self.enroll(&store, &device, request.public_key, secret, Renaming::Refused)?
+            }
+            EnrollPurpose::Rename { secret } => {
+                self.enroll(&store, &device, request.public_key, secret, Renaming::Allowed)?
+            }
+            EnrollPurpose::Renew => {
+                let name = self.may_renew(&store, &device)?;
+                let issued = self.issue(&device, request.public_key)?;
+                store.keep_certificate(&device, issued.row())?;
+                (name, issued)
+            }
+        };
+        self.admission.refresh(&store)?;
+        tracing::info!(device = %device, name, until = issued.not_after, "issued a certificate");
+        Ok(self.credentials(name, issued))
+    }
+
+    /// Enrolls a device with a token. Returns its name.
+    fn enroll(
+        &self,
+        store: &Store,
+        device: &DeviceId,
+        public_key: [u8; 32],
+        secret: &[u8; 16],
+        renaming: Renaming,
+    ) -> Result<(String, Certificate), Refusal> {
+        let secret = sha256_hex(secret);
+        granted(store.look_up_token(&secret, device, renaming)?)?;
+        if !self.enrollments.try_take(device.clone()) {
+            let why = "this device has enrolled many times within minutes";
+            return Err(Refusal::NotNow(why.to_owned()));
+        }
+        let issued = self.issue(device, public_key)?;
+        let entry = store.enter(&secret, device, &public_key, issued.row(), renaming)?;
+        Ok((granted(entry)?, issued))
+    }
+
+    fn issue(&self, device: &DeviceId, public_key: [u8; 32]) -> Result<Certificate, Refusal> {
+        let issued = self.keys.authority().device(device, public_key)?;
+        let not_after = issued.not_after.to_string();
+        Ok(Certificate { issued, not_after })
+    }
+
+    /// Returns the name of a device that may renew its certificate now.
+    fn may_renew(&self, store: &Store, device: &DeviceId) -> Result<String, Refusal> {
+        let member = store.member(device)?.filter(|member| member.removed.is_none());
+        let member = member.ok_or_else(|| Refusal::with_reason("this device is not enrolled here"))?;
+        if member.not_after <= store::now() {
+            return Err(Refusal::with_reason(
+                "this device's certificate has expired: enroll it again with a token of `regatta device add`",
+            ));
+        }
+        if !self.renewals.try_take(device.clone()) {
+            let why = "this device has had several certificates within the hour";
+            return Err(Refusal::NotNow(why.to_owned()));
+        }
+        Ok(member.name)
+    }
+
+    fn credentials(&self, name: String, certificate: Certificate) -> Credentials {
+        Credentials {
+            name,
+            certificate: certificate.issued.certificate,
+            not_after: certificate.not_after,
+            authority: self.keys.authority().pem().to_owned(),
+            coordinator_key: self.keys.coordinator_public_key(),
+            broker: self.place.broker.clone(),
+            enrollment: self.place.enrollment.clone(),
+        }
+    }
+}
+
+/// An issued certificate, and its expiry as text.
+struct Certificate {
+    issued: Issued,
+    not_after: String,
+}
+
+impl Certificate {
+    fn row(&self) -> NewCertificate<'_> {
+        NewCertificate {
+            serial: &self.issued.serial,
+            not_after: &self.not_after,
+        }
+    }
+}
+
+/// The reason why a request is not granted.
+enum Refusal {
+    /// The device gets the reason. Repeating the request does not help.
+    WithReason(String),
+    /// The device gets the reason, and may retry later.
+    NotNow(String),
+    /// The device is enrolled under another name.
+    OtherName { enrolled: String, token: String },
+    /// The device was removed.
+    Removed { name: String },
+    /// Only the coordinator's log gets the reason.
+    Fault(anyhow::Error),
+}
+
+impl Refusal {
+    fn with_reason(why: &str) -> Self {
+        Self::WithReason(why.to_owned())
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+fn granted(entry: Entry) -> Result<String, Refusal> {
+    let why = match entry {
+        Entry::Granted(name) => return Ok(name),
+        Entry::OtherName { enrolled, token } => return Err(Refusal::OtherName { enrolled, token }),
+        Entry::Removed { name } => return Err(Refusal::Removed { name }),
+        Entry::NameTaken(name) => {
+            return Err(Refusal::WithReason(format!(
+                "the token is for {name}, which is another device: make one for this device with `regatta device add`"
+            )));
+        }
+        Entry::UnknownToken => {
+            "the coordinator knows no such token: it was revoked or mistyped; make another with `regatta device add`"
+        }
+        Entry::Expired => "the token has expired: make another with `regatta device add`",
+        Entry::Used => "the token has been used by another device: make another with `regatta device add`",
+    };
+    Err(Refusal::with_reason(why))
+}

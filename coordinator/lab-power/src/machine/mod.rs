@@ -1,0 +1,125 @@
+//! A machine of a session, this one or another one over SSH, and the official programs on it.
+
+mod link;
+mod login_shell;
+mod meter_reading;
+mod probe;
+mod programs;
+mod remote_director;
+mod remote_program;
+mod remote_system;
+mod watch;
+
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
+    rc::Rc,
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
+
+pub use link::{Link, LinkError};
+pub(crate) use meter_reading::{IdleLoad, MeterReading};
+pub(crate) use probe::{NtpAnswer, Probe, ProbeRequest};
+pub use programs::Programs;
+pub use remote_director::RemoteDirector;
+pub use remote_system::RemoteSystem;
+pub(crate) use watch::{WatchReport, WatchRequest};
+
+/// The directory of the sessions below a login's own.
+const SESSIONS: &str = "regatta-power";
+
+/// The machine of an official program, and the link that starts it.
+#[derive(Clone)]
+pub struct Machine {
+    /// The connection. `None` for this machine.
+    pub link: Option<Rc<Link>>,
+    /// The Python interpreter.
+    pub python: String,
+    /// The power programs.
+    pub programs: Programs,
+}
+
+impl Machine {
+    /// Returns the machine in words.
+    pub fn name(&self) -> String {
+        self.link
+            .as_ref()
+            .map_or_else(|| "this machine".to_owned(), |link| link.login().to_owned())
+    }
+
+    /// Returns whether its connection no longer answers.
+    pub fn is_lost(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.lost().is_some())
+    }
+
+    /// Returns whether both are this machine.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.link.is_none() && other.link.is_none()
+    }
+
+    /// Returns the directory of the sessions on another machine, for its SFTP.
+    pub fn sessions(&self) -> Option<String> {
+        self.link
+            .as_ref()
+            .map(|link| format!("{}/{SESSIONS}", link.home()))
+    }
+
+    /// Probes the machine.
+    ///
+    /// # Errors
+    /// Returns a sentence when Python does not run there.
+    pub fn probe(&self, request: &ProbeRequest<'_>) -> Result<Probe, String> {
+        self.report(probe::PROBE, request)
+    }
+
+    /// Reads a meter through PTDaemon: its executable, its arguments with `LOG` for the log file, and its port.
+    ///
+    /// # Errors
+    /// Returns a sentence when Python does not run there.
+    pub fn read_meter(&self, ptd: &str, arguments: &[String], port: u16) -> Result<MeterReading, String> {
+        let request = json!({ "ptd": ptd, "arguments": arguments, "port": port });
+        self.report(meter_reading::READ_METER, &request)
+    }
+
+    /// Runs a Python program with a request as a line of JSON, and reads its report as JSON.
+    fn report<T: DeserializeOwned>(&self, program: &str, request: &impl Serialize) -> Result<T, String> {
+        let request = serde_json::to_string(request).map_err(|error| error.to_string())?;
+        let python = &self.python;
+        let output = match &self.link {
+            Some(link) => link
+                .run("probing the machine", python, program, &request)
+                .map_err(|error| error.to_string())?
+                .map_err(|error| format!("{python} fails: {error}"))?,
+            None => run_here(python, program, &request)?,
+        };
+        serde_json::from_str(output.trim()).map_err(|error| format!("{python} reports no JSON: {error}"))
+    }
+}
+
+/// Runs a Python program of this machine with a line of input.
+fn run_here(python: &str, program: &str, input: &str) -> Result<String, String> {
+    let mut process = Command::new(python)
+        .args(["-c", program])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{python} does not start: {error}"))?;
+    if let Some(mut stdin) = process.stdin.take() {
+        // A program that does not read has failed, which its end reports.
+        let _ = writeln!(stdin, "{input}");
+    }
+    let output = process
+        .wait_with_output()
+        .map_err(|error| format!("{python}: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let last = text.lines().last().unwrap_or_default();
+            Err(format!("{python} fails ({}): {last}", output.status))
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Judges the accuracy of logged answers for the record. `regatta_prep` computes the metric.
+
+use std::path::Path;
+
+use regatta_prep::accuracy::{LabelType, MeasureError, MeasuredAccuracy, measure};
+use regatta_types::{
+    benchmark::{Benchmark, Metric},
+    documents::{AccuracyResult, FurtherFigure},
+};
+
+/// Judges one accuracy log. The labels are below `scratch`, at the benchmark file's path. The file also has the type of the answers,
+/// unless `label_type` overrides it.
+///
+/// # Errors
+/// Returns an error when labels or log cannot be read, or when the answers contain no label.
+pub fn judge(
+    benchmark: &Benchmark,
+    label_type: Option<LabelType>,
+    scratch: &Path,
+    log: &Path,
+) -> Result<AccuracyResult, MeasureError> {
+    let MeasuredAccuracy {
+        figure,
+        target,
+        missing,
+    } = measure(benchmark, label_type, log, scratch)?;
+    if missing > 0 {
+        tracing::warn!(missing, log = %log.display(), "samples have no response");
+    }
+    if figure.duplicates() > 0 {
+        tracing::warn!(duplicates = figure.duplicates(), log = %log.display(), "samples have several responses");
+    }
+    if let Some(what) = figure.not_finite() {
+        tracing::warn!(log = %log.display(), "{what}; they count as in the reference script");
+    }
+    let metric = match benchmark.accuracy.metric {
+        Metric::Top1 => "top1",
+        Metric::SquadF1 => "f1",
+        Metric::Wer | Metric::EnglishWer => AccuracyResult::WORD_ACCURACY,
+        other => other.official_name(),
+    };
+    Ok(AccuracyResult {
+        metric: metric.to_owned(),
+        value: figure.value(),
+        correct: figure.correct().map(|correct| correct as u64),
+        total: figure.total() as u64,
+        missing: missing as u64,
+        duplicates: figure.duplicates() as u64,
+        target: Some(target),
+        classes: figure.classes(),
+        further: figure
+            .further()
+            .into_iter()
+            .map(|(name, value)| FurtherFigure::new(name, value, &benchmark.accuracy.further))
+            .collect(),
+    })
+}
+
+/// Returns the line of the official accuracy script for one log, computed by Regatta.
+///
+/// # Errors
+/// Returns the same errors as [`judge`].
+pub fn line(
+    benchmark: &Benchmark,
+    label_type: Option<LabelType>,
+    scratch: &Path,
+    log: &Path,
+) -> Result<String, MeasureError> {
+    let measured = measure(benchmark, label_type, log, scratch)?;
+    Ok(format!("{}\n", measured.figure))
+}

@@ -1,0 +1,286 @@
+//! Plans audits: selects the runs to audit and drafts the audit's own run. That run repeats the performance run's spec under the round's
+//! `audit.config`.
+//!
+//! The order of steps is enforced here. Both runs must be usable before an audit, and an accuracy log must not be truncated before it.
+
+use std::{fs, io, path::PathBuf};
+
+use regatta_conf::{Conf, ConfError, ConfKind, TestSettings};
+use regatta_config::round::Round;
+use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_mllog::read::file_name;
+use regatta_types::{
+    DeviceId, Mode, RunId, Scenario,
+    benchmark::Benchmark,
+    documents::{AuditOf, Document as _, DocumentError, LoadgenChoice, RunSpec},
+};
+
+use regatta_lab_store::{self as store, RunDraft, RunRow, Store, StoreError, workspace::Workspace};
+
+/// An error of planning an audit.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The device has no valid performance run.
+    #[error("there is no valid performance run of {benchmark} {scenario} on that device")]
+    NoPerformanceRun {
+        /// The benchmark.
+        benchmark: String,
+        /// The scenario.
+        scenario: Scenario,
+    },
+    /// The device has no accuracy run to compare responses with.
+    #[error(
+        "there is no complete accuracy run of {benchmark} {scenario} with the settings of performance run {performance}"
+    )]
+    NoAccuracyRun {
+        /// The benchmark.
+        benchmark: String,
+        /// The scenario.
+        scenario: Scenario,
+        /// The run to audit.
+        performance: RunId,
+    },
+    /// A run to audit was removed.
+    #[error("run {0}, which the audit needs, was removed")]
+    Removed(RunId),
+    /// The round of the audited run is no longer there.
+    #[error("there is no round {0} any more")]
+    NoRound(String),
+    /// The round does not have the audit.
+    #[error("round {round} has no {test}; it has {known}")]
+    NotInRound {
+        /// The requested audit.
+        test: String,
+        /// The round.
+        round: String,
+        /// The audits of the round.
+        known: String,
+    },
+    /// The accuracy log differs from the one that the device delivered.
+    #[error("{} is not what the device delivered: {found} bytes of {delivered}", .path.display())]
+    Altered {
+        /// The accuracy log.
+        path: PathBuf,
+        /// Its current length in bytes.
+        found: u64,
+        /// Its delivered length in bytes.
+        delivered: u64,
+    },
+    /// A run's spec or log cannot be read.
+    #[error("cannot read {}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A run's spec cannot be parsed.
+    #[error("the spec of run {run} cannot be used")]
+    Spec {
+        /// The run.
+        run: RunId,
+        /// The cause.
+        #[source]
+        source: DocumentError,
+    },
+    /// The round's `audit.config` cannot be parsed.
+    #[error("the round's audit.config cannot be used")]
+    Config(#[from] ConfError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The two runs that audits are compared with.
+#[derive(Debug, Clone)]
+pub struct Audited {
+    /// The performance run, done and VALID.
+    pub performance: RunRow,
+    /// The accuracy run with the same settings and a complete log.
+    pub accuracy: RunRow,
+}
+
+/// Returns the newest usable runs of a benchmark in a scenario on a device. They are a performance run and an accuracy run with the same
+/// benchmark file, round, engine, settings and LoadGen.
+///
+/// # Errors
+/// Returns an error when one of them is missing, or when the accuracy log does not have its delivered length.
+pub fn find(
+    workspace: &Workspace,
+    store: &Store,
+    device: &DeviceId,
+    benchmark: &Benchmark,
+    scenario: Scenario,
+) -> Result<Audited, PlanError> {
+    let rows = store.runs()?;
+    let mut own = rows.iter().filter(|row| {
+        row.device == *device
+            && row.benchmark == benchmark.name
+            && row.scenario == scenario
+            && row.draft.spec.audit.is_none()
+            && row.draft.spec.task.is_measurement()
+            && row.is_usable()
+    });
+    let performance = own
+        .clone()
+        .find(|row| matches!(row.mode, Mode::PerformanceOnly | Mode::SubmissionRun))
+        .ok_or_else(|| PlanError::NoPerformanceRun {
+            benchmark: benchmark.name.clone(),
+            scenario,
+        })?;
+    let accuracy = own
+        .find(|row| matches!(row.mode, Mode::AccuracyOnly | Mode::SubmissionRun) && alike(row, performance))
+        .ok_or_else(|| PlanError::NoAccuracyRun {
+            benchmark: benchmark.name.clone(),
+            scenario,
+            performance: performance.id,
+        })?;
+    expect_whole(workspace, store, accuracy)?;
+    Ok(Audited {
+        performance: performance.clone(),
+        accuracy: accuracy.clone(),
+    })
+}
+
+/// Returns these two runs, if an audit may compare with them.
+///
+/// # Errors
+/// Returns an error when one of them was removed, when their settings differ, or when the accuracy log does not have its delivered length.
+pub fn of_runs(
+    workspace: &Workspace,
+    store: &Store,
+    performance: RunId,
+    accuracy: RunId,
+) -> Result<Audited, PlanError> {
+    let find = |run| store.run(run)?.ok_or(PlanError::Removed(run));
+    let (performance, accuracy) = (find(performance)?, find(accuracy)?);
+    if !alike(&performance, &accuracy) {
+        return Err(PlanError::NoAccuracyRun {
+            benchmark: performance.benchmark.clone(),
+            scenario: performance.scenario,
+            performance: performance.id,
+        });
+    }
+    expect_whole(workspace, store, &accuracy)?;
+    Ok(Audited {
+        performance,
+        accuracy,
+    })
+}
+
+/// Returns whether two runs have the same benchmark, round, engine, settings and LoadGen.
+fn alike(one: &RunRow, other: &RunRow) -> bool {
+    let (one, other) = (&one.draft.spec, &other.draft.spec);
+    one.benchmark == other.benchmark
+        && one.round == other.round
+        && one.engine == other.engine
+        && one.loadgen == other.loadgen
+}
+
+/// Checks that the accuracy log has its delivered length, because audits come before truncation. Its hash is checked when the audit is
+/// verified.
+fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Result<(), PlanError> {
+    let path = workspace.run(accuracy.id).files().join(file_name::ACCURACY);
+    let streams = store.streams(accuracy.id)?;
+    let delivered = streams
+        .iter()
+        .find(|stream| stream.name.as_str() == file_name::ACCURACY)
+        .map_or(0, |stream| stream.committed);
+    let found = fs::metadata(&path).map(|metadata| metadata.len());
+    match found {
+        Ok(found) if found == delivered => Ok(()),
+        Ok(found) => Err(PlanError::Altered {
+            path,
+            found,
+            delivered,
+        }),
+        Err(source) => Err(PlanError::Io { path, source }),
+    }
+}
+
+/// Drafts the audits `tests` of these runs. An empty list means all audits that the round requires for the benchmark.
+///
+/// # Errors
+/// Returns an error when the round lacks an audit, or the performance run's spec cannot be read.
+pub fn drafts(
+    workspace: &Workspace,
+    round: &Round,
+    audited: &Audited,
+    tests: &[String],
+) -> Result<Vec<RunDraft>, PlanError> {
+    let path = workspace.run(audited.performance.id).spec();
+    let bytes =
+        regular_file::read(&path, LARGEST_DOCUMENT).map_err(|source| PlanError::Io { path, source })?;
+    let spec = RunSpec::from_json(&bytes).map_err(|source| PlanError::Spec {
+        run: audited.performance.id,
+        source,
+    })?;
+    let requested: Vec<&str> = match tests {
+        [] => round.audits_of(&spec.benchmark),
+        tests => tests.iter().map(String::as_str).collect(),
+    };
+    requested
+        .into_iter()
+        .map(|test| draft(round, test, &spec, audited.accuracy.id))
+        .collect()
+}
+
+/// Returns the performance run's spec under the audit's configuration. The rates are those of the performance run.
+fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> Result<RunDraft, PlanError> {
+    let mut audits = round.audits.iter();
+    let named = audits.find(|(name, _)| name.eq_ignore_ascii_case(test));
+    let (test, rule) = named.ok_or_else(|| PlanError::NotInRound {
+        test: test.to_owned(),
+        round: round.name.clone(),
+        known: round.audits.keys().cloned().collect::<Vec<_>>().join(", "),
+    })?;
+    let config = rule.config_for(&performance.benchmark.loadgen_model);
+    let mut settings = TestSettings::new(performance.scenario, Mode::PerformanceOnly);
+    settings.apply(&Conf::parse("audit.config", &config)?, ConfKind::Audit, "*")?;
+
+    let mut spec = performance.clone();
+    spec.run = RunId::now();
+    spec.created = store::now();
+    spec.mode = settings.mode;
+    spec.conf.audit_config = Some(config);
+    spec.audit = Some(AuditOf {
+        test: test.clone(),
+        performance: performance.run,
+        accuracy: Some(accuracy),
+    });
+    // Regatta's LoadGen follows the current official one, which takes seeds from mlperf.conf only. The LoadGen of the rounds with TEST05
+    // also took them from audit.config.
+    if rule.other_seeds && performance.loadgen == LoadgenChoice::Native {
+        spec.conf.mlperf_conf = with_other_seeds(round, &spec.conf.mlperf_conf);
+    }
+    Ok(RunDraft {
+        spec,
+        guesses: Default::default(),
+        user_settings: Default::default(),
+        forced: false,
+        limit_s: None,
+    })
+}
+
+/// Returns `mlperf.conf` with its seeds replaced by the round's TEST05 seeds.
+fn with_other_seeds(round: &Round, conf: &str) -> String {
+    let Some(seeds) = round.test05_seeds() else {
+        return conf.to_owned();
+    };
+    let mut text = String::with_capacity(conf.len());
+    for line in conf.split_inclusive('\n') {
+        let seed = match line.split(" = ").next() {
+            Some("*.*.qsl_rng_seed") => seeds.qsl,
+            Some("*.*.sample_index_rng_seed") => seeds.sample_index,
+            Some("*.*.schedule_rng_seed") => seeds.schedule,
+            _ => {
+                text.push_str(line);
+                continue;
+            }
+        };
+        let key = line.split(" = ").next().unwrap_or_default();
+        text.push_str(&format!("{key} = {seed}\n"));
+    }
+    text
+}

@@ -1,0 +1,136 @@
+//! Selects the form of a benchmark's samples that the engine's settings name. If devices cannot get that form, the error shows how to make
+//! it. This module makes no samples.
+
+use std::path::Path;
+
+use regatta_types::{
+    UnknownWord,
+    documents::{EngineKind, RunSpec},
+    samples::{Form, FormError, SampleSet},
+};
+
+/// A form that a run cannot use.
+#[derive(Debug, thiserror::Error)]
+pub enum NoForm {
+    /// A setting names no known type or layout.
+    #[error("the engine's settings cannot be followed")]
+    Word(#[from] UnknownWord),
+    /// The benchmark's samples cannot have that form.
+    #[error(transparent)]
+    Form(#[from] FormError),
+    /// Devices get the benchmark's samples as assets, but not in this form.
+    #[error(
+        "the settings need samples of {benchmark} as {requested}, which are not an asset: `{prep}` makes them, then `regatta asset add --benchmark {benchmark} --dtype {} --layout {}`; `--set input_dtype={}` runs without",
+        requested.dtype.word(),
+        requested.layout,
+        own.dtype.word()
+    )]
+    NoAsset {
+        /// The benchmark.
+        benchmark: String,
+        /// The requested form.
+        requested: Form,
+        /// The benchmark file's form.
+        own: Form,
+        /// The command that makes the form.
+        prep: String,
+    },
+}
+
+/// Sets the form of samples that the run's settings name. `is_asset` returns whether a directory is served as an asset. Otherwise the
+/// device's own files count, which only the device sees.
+///
+/// # Errors
+/// Returns [`NoForm`].
+/// [`NoForm`].
+pub(crate) fn take(
+    spec: &mut RunSpec,
+    is_asset: &dyn Fn(&str) -> bool,
+    scratch: &Path,
+) -> Result<(), NoForm> {
+    let (benchmark, own) = (&spec.benchmark, spec.benchmark.form());
+    let requested = match spec.engine.kind {
+        EngineKind::Tensorrt => Form::requested(&spec.engine.settings, own)?,
+        _ => None,
+    };
+    let Some(requested) = requested.filter(|&requested| requested != own) else {
+        return Ok(());
+    };
+    // The samples may already have this layout, such as NVIDIA's files of [224, 224, 4]. The engine checks them against its input.
+    let changed = match benchmark.in_form(requested) {
+        Err(_) if own.dtype == requested.dtype => return Ok(()),
+        changed => changed?,
+    };
+    let dir = &changed.dataset.dir;
+    let is_made = is_asset(dir) || scratch.join(dir).join(SampleSet::FILE).is_file();
+    if own.converts_to(requested) && !is_made {
+        return Ok(());
+    }
+    if is_asset(&benchmark.dataset.dir) && !is_asset(dir) {
+        return Err(NoForm::NoAsset {
+            benchmark: benchmark.name.clone(),
+            requested,
+            own,
+            prep: requested.prep_command(&benchmark.name),
+        });
+    }
+    spec.benchmark = changed;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use regatta_config::known;
+    use regatta_types::documents::Document as _;
+
+    use super::*;
+
+    fn spec(settings: &[(&str, &str)]) -> RunSpec {
+        let benchmark = serde_json::to_value(known::benchmarks().unwrap().remove(0)).unwrap();
+        let settings: std::collections::BTreeMap<_, _> = settings.iter().copied().collect();
+        let spec = serde_json::json!({
+            "schema": 1, "run": "018f4e2a-7b6c-7d3e-8f00-112233445566", "device": "0123456789abcdef0123456789abcdef",
+            "created": "2026-01-01T00:00:00Z", "round": "v6.1", "benchmark": benchmark, "scenario": "Offline",
+            "mode": "PerformanceOnly", "engine": { "kind": "tensorrt", "settings": settings }, "loadgen": "native",
+            "length": "full", "conf": { "mlperf_conf": "", "user_conf": "", "audit_config": null }, "delivery": "after",
+        });
+        RunSpec::from_json(spec.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_settings_choose_among_what_there_is() {
+        let scratch = tempfile::tempdir().unwrap();
+        let own = "preprocessed_data/digits/float32";
+        let dir = |settings: &[(&str, &str)], assets: &[&str]| {
+            let mut spec = spec(settings);
+            take(&mut spec, &|path| assets.contains(&path), scratch.path())
+                .map(|()| spec.benchmark.dataset.dir)
+        };
+        let int8 = [("input_dtype", "int8"), ("input_format", "chw4")];
+        let int8_dir = "preprocessed_data/digits/int8_chw4";
+        assert_eq!(dir(&[], &[]).unwrap(), own);
+        assert_eq!(
+            dir(&[("input_dtype", "fp32"), ("input_format", "linear")], &[own]).unwrap(),
+            own
+        );
+        assert_eq!(dir(&int8, &[]).unwrap(), int8_dir, "a device's own files");
+        assert_eq!(dir(&int8, &[own, int8_dir]).unwrap(), int8_dir);
+        assert_eq!(
+            dir(&int8, &[own]).unwrap_err().to_string(),
+            "the settings need samples of digits as int8_chw4, which are not an asset: `regatta prep digits \
+             --dtype int8 --layout chw4 --scale SCALE --out SCRATCH` makes them, then `regatta asset add --benchmark digits \
+             --dtype int8 --layout chw4`; `--set input_dtype=fp32` runs without"
+        );
+        // Engines can convert floats, but ready-made files are preferred.
+        let half = [("input_dtype", "fp16")];
+        let half_dir = "preprocessed_data/digits/fp16_linear";
+        assert_eq!(dir(&half, &[own]).unwrap(), own);
+        assert_eq!(dir(&half, &[own, half_dir]).unwrap(), half_dir);
+        fs::create_dir_all(scratch.path().join(half_dir)).unwrap();
+        fs::write(scratch.path().join(half_dir).join("samples.json"), "").unwrap();
+        assert_eq!(dir(&half, &[]).unwrap(), half_dir);
+        assert!(dir(&[("input_format", "chw5")], &[]).is_err());
+    }
+}

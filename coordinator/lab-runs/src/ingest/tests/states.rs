@@ -1,0 +1,67 @@
+//! Tests of states that devices report.
+
+use regatta_types::documents::{RunPhase, RunState};
+use regatta_wire::{message::StateReport, topic::Leaf};
+
+use super::{super::reject_counters::RejectKind, Bench};
+use regatta_lab_store::Store;
+
+#[test]
+fn a_late_state_does_not_turn_a_run_back() {
+    let mut bench = Bench::new();
+    let report = |bench: &Bench, phase, revision| {
+        let state = RunState {
+            phase,
+            reason: None,
+            revision,
+        };
+        let report = StateReport {
+            run: bench.run,
+            state,
+            streams: Vec::new(),
+        };
+        bench.report(Leaf::State(bench.run), &report)
+    };
+    let running = report(&bench, RunPhase::Running, 4);
+    let draining = report(&bench, RunPhase::Draining, 5);
+    bench.take([draining, running]);
+    let store = Store::open(&bench.workspace.database()).unwrap();
+    assert_eq!(
+        store.run(bench.run).unwrap().unwrap().state.phase,
+        RunPhase::Draining
+    );
+}
+
+#[test]
+fn a_state_that_a_full_disk_refused_is_taken_when_there_is_space_again() {
+    let mut bench = Bench::new();
+    let state = RunState {
+        phase: RunPhase::Running,
+        reason: None,
+        revision: 4,
+    };
+    let report = StateReport {
+        run: bench.run,
+        state,
+        streams: Vec::new(),
+    };
+    let phase = |bench: &Bench| {
+        let store = Store::open(&bench.workspace.database()).unwrap();
+        store.run(bench.run).unwrap().unwrap().state.phase
+    };
+    let disk = rusqlite::Connection::open(bench.workspace.database()).unwrap();
+    disk.execute_batch(
+        "CREATE TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END",
+    )
+    .unwrap();
+    let report = bench.report(Leaf::State(bench.run), &report);
+    bench.take([report]);
+    bench.take([]);
+    assert_eq!(phase(&bench), RunPhase::Queued);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::Storage), 2);
+    disk.execute_batch("DROP TRIGGER full").unwrap();
+    bench.take([]);
+    assert_eq!(phase(&bench), RunPhase::Running);
+    bench.take([]);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::Storage), 2);
+}

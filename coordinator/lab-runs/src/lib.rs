@@ -1,0 +1,81 @@
+//! Runs, from a user's request to the record of the outcome.
+//!
+//! [`request`], [`resolve`], [`gate`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from past runs, and
+//! [`repetition`] repeats runs whose rate was a guess. [`expected_time`] is how long a run takes at least. [`form`] selects the samples
+//! that the settings need. [`dispatch`] sends runs, [`limits`] ends those that never end, [`missing`] finds undelivered files, [`logged`]
+//! reads logs, and [`finish`] judges and records. [`judging_mark`] sets aside a run whose judging ends the process. [`cause`] determines whose failure a bad end was. [`device_judgement`] draws the
+//! conclusion for its device, and [`device_check`] judges the known runs that test a device. [`mod@markers`] has the reasons why a figure
+//! is no MLPerf result.
+//!
+//! For readers, [`latencies`] and [`telemetry`] read what a run's page draws. [`repeat_command`] words the command that requests
+//! a run again, and [`run_verdict`] filters lists.
+//!
+//! [`mod@rebuild`] restores a lost store from the records, [`removal`] removes runs, and [`staged`] keeps which trees hold them. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
+//! later.
+
+mod accuracy;
+pub mod audit;
+mod cause;
+mod detail_figures;
+mod device_check;
+mod device_judgement;
+mod device_state;
+mod dispatch;
+mod estimate;
+mod evidence;
+mod expected_time;
+mod export_manifest;
+mod figures;
+mod finish;
+mod form;
+mod gate;
+pub mod ingest;
+mod judging_mark;
+mod latencies;
+mod limits;
+mod logged;
+mod markers;
+mod missing;
+mod plan;
+mod prescribed_settings;
+pub mod rate_advice;
+mod rebuild;
+mod record_writer;
+mod removal;
+mod repeat_command;
+mod repetition;
+mod request;
+mod resolve;
+mod retry_schedule;
+mod run_verdict;
+mod spec_writer;
+pub mod staged;
+mod telemetry;
+mod verify;
+mod word_list;
+
+pub use accuracy::{judge as judge_accuracy, line as accuracy_line};
+pub use cause::{RunEnd, cause_of_end};
+pub use device_check::{CheckVerdict, judge_check, speed};
+pub use device_judgement::judge_device;
+pub use device_state::StateWords;
+pub use dispatch::start as start_dispatch;
+pub use expected_time::least_seconds;
+pub use export_manifest::MANIFEST;
+pub use finish::start as start_finish;
+pub use gate::GateWords;
+pub use judging_mark::JudgingMark;
+pub use latencies::{LatencyDistribution, read_latencies};
+pub use markers::{marker_reasons, markers, min_duration_ms};
+pub use plan::{Plan, Words};
+pub use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
+pub use removal::Removal;
+pub use repeat_command::repeat_command;
+pub use repetition::repetitions;
+pub use request::Request;
+pub use resolve::{NO_SYSTEM, ParsedWords, ResolveError, RunFiles};
+pub use run_verdict::RunVerdict;
+pub use staged::is_offered as is_offered_for_staging;
+pub use telemetry::{Quantity, RunTelemetry, TelemetryColumn, read_telemetry};
+pub use verify::{Subject, Verification, verify};
+pub use word_list::spanned_words;

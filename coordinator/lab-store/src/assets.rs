@@ -1,0 +1,70 @@
+//! Assets, by their path below the scratch directory of runs. `assets` stores their bytes beside the database.
+
+use regatta_types::assets::{Asset, AssetKind};
+use rusqlite::params;
+
+use super::{Result, Store, now, values};
+
+/// An added asset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssetRow {
+    /// The asset as specs name it.
+    pub asset: Asset,
+    /// Number of files.
+    pub files: u64,
+    /// The time when it was added.
+    pub added: String,
+}
+
+impl Store {
+    /// Stores an asset, and replaces another one with the same path.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn keep_asset(&self, asset: &Asset, files: u64) -> Result<()> {
+        self.connection.execute(
+            "INSERT OR REPLACE INTO assets (path, kind, sha256, bytes, files, added) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                asset.path,
+                asset.kind.as_str(),
+                asset.sha256,
+                values::signed(asset.bytes),
+                values::signed(files),
+                now()
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Removes an asset. Returns `false` when there is none with that path.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn drop_asset(&self, path: &str) -> Result<bool> {
+        let dropped = self
+            .connection
+            .execute("DELETE FROM assets WHERE path = ?1", [path])?;
+        Ok(dropped > 0)
+    }
+
+    /// Returns every asset, by path.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn assets(&self) -> Result<Vec<AssetRow>> {
+        let mut statement = self.connection.prepare("SELECT * FROM assets ORDER BY path")?;
+        let rows = statement.query_map([], |row| {
+            Ok(AssetRow {
+                asset: Asset {
+                    path: row.get("path")?,
+                    kind: values::parsed::<AssetKind>(row, "kind")?,
+                    bytes: values::unsigned(row, "bytes")?,
+                    sha256: row.get("sha256")?,
+                },
+                files: values::unsigned(row, "files")?,
+                added: row.get("added")?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

@@ -1,0 +1,386 @@
+//! The cells of campaigns: one combination and repetition each. A combination is a request with the devices that may take it.
+
+use regatta_types::{DeviceId, documents::EndCause};
+use rusqlite::{Row, params};
+
+use super::{CampaignChange, CampaignState, CellState, Placement, Result, Store, values};
+
+/// A request of a campaign, with the devices that may take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Combination {
+    /// Its number in the campaign, from 0.
+    pub number: u64,
+    /// The request in JSON, with one scenario and one mode.
+    pub words: String,
+    /// The name of the settings' variant.
+    pub variant: Option<String>,
+    /// The compliance test, such as TEST01, if its cells are audits. `words` are then those of the audited runs.
+    pub audit: Option<String>,
+    /// The meter, if its cells are power sessions. `words` are then those of the runs that they follow.
+    pub meter: Option<String>,
+    /// The device that takes its cells.
+    pub placement: Placement,
+    /// Higher ones come first.
+    pub priority: i64,
+    /// The devices that may take it.
+    pub devices: Vec<DeviceId>,
+}
+
+/// The cells whose runs an audit compares with, or that a power session follows. Both are the same cell in mode SubmissionRun, and of a
+/// power session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditedCells {
+    /// The number of the performance run's cell.
+    pub performance: u64,
+    /// The number of the accuracy run's cell.
+    pub accuracy: u64,
+}
+
+/// A cell of a campaign that starts. Its number and position follow from its place in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCell {
+    /// Its number in the campaign, from 1, in the order of the plan.
+    pub number: u64,
+    /// Its combination.
+    pub combination: u64,
+    /// Its repetition, from 1.
+    pub repetition: u64,
+    /// The only device that may take it.
+    pub device: Option<DeviceId>,
+    /// The cells that it audits or follows. It waits until both are good.
+    pub audited: Option<AuditedCells>,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellRow {
+    /// Its number in the campaign, from 1.
+    pub number: u64,
+    /// Its place in the campaign's order, from 0.
+    pub position: u64,
+    /// Its combination.
+    pub combination: u64,
+    /// Its repetition, from 1.
+    pub repetition: u64,
+    /// The only device that may take it.
+    pub device: Option<DeviceId>,
+    /// Its state.
+    pub state: CellState,
+    /// The cause of its failure.
+    pub cause: Option<EndCause>,
+    /// The same as a sentence, also for a skipped cell.
+    pub reason: Option<String>,
+    /// The number of its last attempt before a user requested more of them.
+    pub counted_from: u64,
+    /// The cells that it audits or follows. It waits until both are good.
+    pub audited: Option<AuditedCells>,
+}
+
+/// The reason why a waiting cell fails without a further attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellFailure {
+    /// Its number.
+    pub cell: u64,
+    /// The cause.
+    pub cause: EndCause,
+    /// The same as a sentence.
+    pub reason: String,
+}
+
+fn audited(row: &Row<'_>) -> rusqlite::Result<Option<AuditedCells>> {
+    let number = |column| -> rusqlite::Result<Option<u64>> {
+        let value: Option<i64> = row.get(column)?;
+        Ok(value.and_then(|value| u64::try_from(value).ok()))
+    };
+    let (performance, accuracy) = (number("audited_performance")?, number("audited_accuracy")?);
+    Ok(performance
+        .zip(accuracy)
+        .map(|(performance, accuracy)| AuditedCells {
+            performance,
+            accuracy,
+        }))
+}
+
+fn cell(row: &Row<'_>) -> rusqlite::Result<CellRow> {
+    Ok(CellRow {
+        number: values::unsigned(row, "number")?,
+        position: values::unsigned(row, "position")?,
+        combination: values::unsigned(row, "combination")?,
+        repetition: values::unsigned(row, "repetition")?,
+        device: values::optional_parsed(row, "device")?,
+        state: values::parsed(row, "state")?,
+        cause: values::optional_parsed(row, "cause")?,
+        reason: row.get("reason")?,
+        counted_from: values::unsigned(row, "counted_from")?,
+        audited: audited(row)?,
+    })
+}
+
+impl Store {
+    pub(super) fn add_combination(&self, campaign: &str, new: &Combination) -> Result<()> {
+        let devices: Vec<&str> = new.devices.iter().map(DeviceId::as_str).collect();
+        let devices = serde_json::to_string(&devices)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        self.connection
+            .prepare_cached(
+                "INSERT INTO combinations (campaign, number, words, variant, placement, priority, devices, audit, meter)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                campaign,
+                values::signed(new.number),
+                new.words,
+                new.variant,
+                new.placement.as_str(),
+                new.priority,
+                devices,
+                new.audit,
+                new.meter
+            ])?;
+        Ok(())
+    }
+
+    pub(super) fn add_cell(&self, campaign: &str, position: usize, new: &NewCell) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO cells (campaign, number, combination, repetition, device, position, state, audited_performance,
+                     audited_accuracy) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                campaign,
+                values::signed(new.number),
+                values::signed(new.combination),
+                values::signed(new.repetition),
+                new.device.as_ref().map(DeviceId::as_str),
+                values::signed(position as u64),
+                CellState::Waiting.as_str(),
+                new.audited.map(|cells| values::signed(cells.performance)),
+                new.audited.map(|cells| values::signed(cells.accuracy))
+            ])?;
+        Ok(())
+    }
+
+    /// Returns the combinations of a campaign, by number.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn combinations(&self, campaign: &str) -> Result<Vec<Combination>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM combinations WHERE campaign = ?1 ORDER BY number")?;
+        let rows = statement.query_map([campaign], |row| {
+            Ok(Combination {
+                number: values::unsigned(row, "number")?,
+                words: row.get("words")?,
+                variant: row.get("variant")?,
+                placement: values::parsed(row, "placement")?,
+                priority: row.get("priority")?,
+                devices: values::json(row, "devices")?,
+                audit: row.get("audit")?,
+                meter: row.get("meter")?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the cells of a campaign, in the order that its seed fixes.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn cells(&self, campaign: &str) -> Result<Vec<CellRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM cells WHERE campaign = ?1 ORDER BY position")?;
+        let rows = statement.query_map([campaign], cell)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the number of a campaign's cells in each state, in the order of [`CellState::ALL`].
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn count_cells(&self, campaign: &str) -> Result<Vec<(CellState, u64)>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT count(*) AS count FROM cells WHERE campaign = ?1 AND state = ?2")?;
+        let mut counts = Vec::with_capacity(CellState::ALL.len());
+        for &state in CellState::ALL {
+            let count =
+                statement.query_row([campaign, state.as_str()], |row| values::unsigned(row, "count"))?;
+            counts.push((state, count));
+        }
+        Ok(counts)
+    }
+
+    /// Returns the cells that changed after a revision, in their order. `None` selects every cell.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn changed_cells(&self, campaign: &str, after: Option<u64>) -> Result<Vec<CellRow>> {
+        let Some(after) = after else {
+            return self.cells(campaign);
+        };
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM cells WHERE campaign = ?1 AND revision > ?2 ORDER BY position")?;
+        let rows = statement.query_map(params![campaign, values::signed(after)], cell)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Fails waiting cells without a further attempt, all or none.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn fail_cells(&self, campaign: &str, failures: &[CellFailure]) -> Result<()> {
+        self.all_or_nothing(|store| {
+            for failure in failures {
+                let (cause, reason) = (Some(failure.cause), Some(failure.reason.as_str()));
+                store.set_cell(campaign, failure.cell, CellState::Failed, cause, reason)?;
+                store.cell_changed(campaign, failure.cell)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Skips every waiting cell of a campaign that has no open attempt. Returns how many.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn skip_waiting_cells(&self, campaign: &str, reason: &str) -> Result<usize> {
+        self.all_or_nothing(|store| {
+            let skipped = store.connection.execute(
+                "UPDATE cells SET state = ?2, reason = ?3, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1)
+                 WHERE campaign = ?1 AND state = ?4 AND NOT EXISTS (
+                     SELECT 1 FROM attempts WHERE attempts.campaign = cells.campaign AND attempts.cell = cells.number
+                         AND attempts.ended IS NULL)",
+                [campaign, CellState::Skipped.as_str(), reason, CellState::Waiting.as_str()],
+            )?;
+            if skipped > 0 {
+                store.campaign_changed(campaign)?;
+            }
+            Ok(skipped)
+        })
+    }
+
+    /// Skips the waiting audits and power sessions of cells that failed or were skipped.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn skip_audits_of_failed_cells(&self, campaign: &str) -> Result<()> {
+        /// The cells whose runs it needs and does not get.
+        const LACKING: &str = "FROM cells AS of WHERE of.campaign = cells.campaign
+             AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state IN (?2, ?3)";
+        self.all_or_nothing(|store| {
+            let skipped = store
+                .connection
+                .prepare_cached(&format!(
+                    "UPDATE cells SET state = ?3, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1),
+                         reason = (SELECT 'cell ' || of.number || ' has no good run' {LACKING} ORDER BY of.number LIMIT 1)
+                     WHERE campaign = ?1 AND state = ?4 AND audited_performance IS NOT NULL AND EXISTS (SELECT 1 {LACKING})"
+                ))?
+                .execute([
+                    campaign,
+                    CellState::Failed.as_str(),
+                    CellState::Skipped.as_str(),
+                    CellState::Waiting.as_str(),
+                ])?;
+            if skipped > 0 {
+                store.campaign_changed(campaign)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Makes failed cells wait again, as if they had had no attempt, and the audits that were skipped because of them. `cause` selects the
+    /// failed cells. The campaign continues if it has ended, unless it was aborted. The change is logged. Returns how many wait again.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn retry_cells(&self, campaign: &str, cause: EndCause, by: &str) -> Result<usize> {
+        self.all_or_nothing(|store| {
+            let retried = store.connection.execute(
+                "UPDATE cells SET state = ?3, cause = NULL, reason = NULL,
+                     revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1), counted_from = coalesce(
+                     (SELECT max(number) FROM attempts WHERE attempts.campaign = cells.campaign AND attempts.cell = cells.number), 0)
+                 WHERE campaign = ?1 AND state = ?4 AND cause = ?2
+                     AND (SELECT state FROM campaigns WHERE name = ?1) <> ?5",
+                [
+                    campaign,
+                    cause.as_str(),
+                    CellState::Waiting.as_str(),
+                    CellState::Failed.as_str(),
+                    CampaignState::Aborted.as_str(),
+                ],
+            )?;
+            if retried == 0 {
+                return Ok(0);
+            }
+            store.campaign_continues(campaign)?;
+            store.log_campaign_change(campaign, CampaignChange::Retried(cause), by)?;
+            let audits = store.connection.execute(
+                "UPDATE cells SET state = ?2, reason = NULL, revision = (SELECT revision FROM campaigns WHERE name = ?1)
+                 WHERE campaign = ?1 AND state = ?3 AND audited_performance IS NOT NULL AND NOT EXISTS (
+                     SELECT 1 FROM cells AS of WHERE of.campaign = cells.campaign
+                         AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state IN (?3, ?4))",
+                [
+                    campaign,
+                    CellState::Waiting.as_str(),
+                    CellState::Skipped.as_str(),
+                    CellState::Failed.as_str(),
+                ],
+            )?;
+            Ok(retried + audits)
+        })
+    }
+
+    /// Makes skipped cells wait again, except those whose audited cell failed. The campaign continues if it has ended, unless it was aborted.
+    /// The change is logged. Returns how many wait again.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn retry_skipped_cells(&self, campaign: &str, by: &str) -> Result<usize> {
+        self.all_or_nothing(|store| {
+            let retried = store.connection.execute(
+                "UPDATE cells SET state = ?2, reason = NULL, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1)
+                 WHERE campaign = ?1 AND state = ?3 AND (SELECT state FROM campaigns WHERE name = ?1) <> ?5
+                     AND NOT EXISTS (SELECT 1 FROM cells AS of WHERE of.campaign = cells.campaign
+                         AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state = ?4)",
+                [
+                    campaign,
+                    CellState::Waiting.as_str(),
+                    CellState::Skipped.as_str(),
+                    CellState::Failed.as_str(),
+                    CampaignState::Aborted.as_str(),
+                ],
+            )?;
+            if retried > 0 {
+                store.campaign_continues(campaign)?;
+                store.log_campaign_change(campaign, CampaignChange::RetriedSkipped, by)?;
+            }
+            Ok(retried)
+        })
+    }
+
+    /// Sets the state of a cell.
+    pub(super) fn set_cell(
+        &self,
+        campaign: &str,
+        number: u64,
+        state: CellState,
+        cause: Option<EndCause>,
+        reason: Option<&str>,
+    ) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE cells SET state = ?3, cause = ?4, reason = ?5 WHERE campaign = ?1 AND number = ?2",
+            )?
+            .execute(params![
+                campaign,
+                values::signed(number),
+                state.as_str(),
+                cause.map(EndCause::as_str),
+                reason
+            ])?;
+        Ok(())
+    }
+}

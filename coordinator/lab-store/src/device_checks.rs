@@ -1,0 +1,69 @@
+//! Checks of devices: the short known runs, and their results. Later checks compare with earlier ones.
+
+use regatta_types::{DeviceId, RunId};
+use rusqlite::params;
+
+use super::{Result, Store, now};
+
+/// A check of a device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceCheck {
+    /// The benchmark.
+    pub benchmark: String,
+    /// The engine.
+    pub engine: String,
+    /// The accuracy run.
+    pub accuracy_run: RunId,
+    /// The performance run.
+    pub performance_run: RunId,
+    /// The accuracy in percent.
+    pub accuracy: Option<f64>,
+    /// The speed in samples per second.
+    pub samples_per_second: Option<f64>,
+    /// The reason why the check failed. `None` when it passed.
+    pub failure: Option<String>,
+    /// The user who requested it.
+    pub by: String,
+}
+
+impl Store {
+    /// Stores a check.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn add_device_check(&self, device: &DeviceId, check: &DeviceCheck) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO device_checks (device, at, benchmark, engine, accuracy_run, performance_run, accuracy,
+                 samples_per_second, failure, checked_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                device.as_str(),
+                now(),
+                check.benchmark,
+                check.engine,
+                check.accuracy_run.to_string(),
+                check.performance_run.to_string(),
+                check.accuracy,
+                check.samples_per_second,
+                check.failure,
+                check.by,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Returns the speeds of a device's last passed checks with a benchmark and an engine, in samples per second, newest first. Older ones
+    /// do not count, because agents and power modes change.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn checked_speeds(&self, device: &DeviceId, benchmark: &str, engine: &str) -> Result<Vec<f64>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT samples_per_second FROM device_checks
+             WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND failure IS NULL AND samples_per_second IS NOT NULL
+             ORDER BY number DESC LIMIT 10",
+        )?;
+        let rows = statement.query_map([device.as_str(), benchmark, engine], |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

@@ -1,0 +1,143 @@
+//! Requests that a device examine itself, and the answers. One process makes a request, and another sends it and stores the answer. Each
+//! new request deletes the requests older than a day.
+
+use regatta_text::escape_lines;
+use regatta_types::{DeviceId, RunId};
+use regatta_wire::message::Examined;
+use rusqlite::{OptionalExtension as _, params};
+
+use super::{Result, Store, now, values};
+
+/// The age after which no command waits for an answer.
+const FORGOTTEN_AFTER: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
+/// The maximum length of each text of an answer, in characters.
+const LONGEST: usize = 100_000;
+
+/// A device's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Examination {
+    /// The report.
+    Found {
+        /// The report as JSON, for programs.
+        json: String,
+        /// The report as text, for people.
+        text: String,
+    },
+    /// The reason why the device did not examine itself.
+    Refused(String),
+}
+
+impl Store {
+    /// Stores a request for a device to examine itself, and returns its id.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn request_examination(&self, device: &DeviceId) -> Result<RunId> {
+        let old = jiff::Timestamp::now()
+            .saturating_sub(FORGOTTEN_AFTER)
+            .unwrap_or_default();
+        self.connection
+            .execute("DELETE FROM examinations WHERE asked < ?1", [old.to_string()])?;
+        let id = RunId::now();
+        self.connection.execute(
+            "INSERT INTO examinations (id, device, asked) VALUES (?1, ?2, ?3)",
+            params![id.to_string(), device.as_str(), now()],
+        )?;
+        Ok(id)
+    }
+
+    /// Returns the requests that are not sent yet.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn examinations_to_send(&self) -> Result<Vec<(RunId, DeviceId)>> {
+        self.questions("SELECT id, device FROM examinations WHERE sent = 0")
+    }
+
+    /// Returns the refused requests for which `Forget` was not sent to the device.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn refused_examinations(&self) -> Result<Vec<(RunId, DeviceId)>> {
+        self.questions("SELECT id, device FROM examinations WHERE refused IS NOT NULL AND told = 0")
+    }
+
+    fn questions(&self, sql: &str) -> Result<Vec<(RunId, DeviceId)>> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([], |row| {
+            Ok((values::parsed(row, "id")?, values::parsed(row, "device")?))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Marks a request as sent.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn examination_is_sent(&self, id: RunId) -> Result<()> {
+        self.connection
+            .execute("UPDATE examinations SET sent = 1 WHERE id = ?1", [id.to_string()])?;
+        Ok(())
+    }
+
+    /// Marks that `Forget` was sent for a request that the device refused.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn refused_examination_is_answered(&self, id: RunId) -> Result<()> {
+        self.connection
+            .execute("UPDATE examinations SET told = 1 WHERE id = ?1", [id.to_string()])?;
+        Ok(())
+    }
+
+    /// Stores an answer. Returns `false` when the device has no such open request.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn device_examined_itself(&self, device: &DeviceId, id: RunId, found: &Examined) -> Result<bool> {
+        let first = |text: &str| -> String { text.chars().take(LONGEST).collect() };
+        let changed = self.connection.execute(
+            "UPDATE examinations SET json = ?3, text = ?4 WHERE id = ?1 AND device = ?2 AND json IS NULL",
+            params![
+                id.to_string(),
+                device.as_str(),
+                first(&found.json),
+                escape_lines(&first(&found.text))
+            ],
+        )?;
+        Ok(changed > 0)
+    }
+
+    /// Stores the reason why a device refused. Returns `false` when the device has no such open request.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn device_refused_examination(&self, device: &DeviceId, id: RunId, reason: &str) -> Result<bool> {
+        let changed = self.connection.execute(
+            "UPDATE examinations SET refused = ?3 WHERE id = ?1 AND device = ?2 AND json IS NULL",
+            params![id.to_string(), device.as_str(), reason],
+        )?;
+        Ok(changed > 0)
+    }
+
+    /// Returns the answer to a request, once there is one.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn examination(&self, id: RunId) -> Result<Option<Examination>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT json, text, refused FROM examinations WHERE id = ?1")?;
+        let row = statement.query_row([id.to_string()], |row| {
+            let json: Option<String> = row.get("json")?;
+            let text: Option<String> = row.get("text")?;
+            let refused: Option<String> = row.get("refused")?;
+            Ok((json.zip(text), refused))
+        });
+        Ok(match row.optional()? {
+            Some((Some((json, text)), _)) => Some(Examination::Found { json, text }),
+            Some((None, Some(refused))) => Some(Examination::Refused(refused)),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Labels of devices: words by which users group them. Devices do not know their labels.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
+
+use regatta_types::DeviceId;
+use rusqlite::params;
+use serde::{Deserialize, Serialize};
+
+use super::{Result, Store, values};
+
+/// The label of a device.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DeviceLabel(String);
+
+/// A word that cannot be a label.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a label: a label has 1 to {LONGEST} lower-case letters, digits and hyphens, and no hyphen first"
+)]
+pub struct InvalidLabel(String);
+
+/// The longest label.
+const LONGEST: usize = 63;
+
+impl FromStr for DeviceLabel {
+    type Err = InvalidLabel;
+
+    fn from_str(word: &str) -> std::result::Result<Self, InvalidLabel> {
+        let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let is_label =
+            (1..=LONGEST).contains(&word.len()) && !word.starts_with('-') && word.chars().all(is_part);
+        if is_label {
+            Ok(Self(word.to_owned()))
+        } else {
+            Err(InvalidLabel(word.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for DeviceLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl Store {
+    /// Adds and removes labels of a device, all or none.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn change_labels(
+        &self,
+        device: &DeviceId,
+        added: &BTreeSet<DeviceLabel>,
+        removed: &BTreeSet<DeviceLabel>,
+    ) -> Result<()> {
+        self.all_or_nothing(|store| {
+            for label in removed {
+                store.connection.execute(
+                    "DELETE FROM device_labels WHERE device = ?1 AND label = ?2",
+                    params![device.as_str(), label.0],
+                )?;
+            }
+            for label in added {
+                store.connection.execute(
+                    "INSERT OR IGNORE INTO device_labels (device, label) VALUES (?1, ?2)",
+                    params![device.as_str(), label.0],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns every label with its devices, removed devices included.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn labels(&self) -> Result<BTreeMap<DeviceLabel, BTreeSet<DeviceId>>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT label, device FROM device_labels")?;
+        let rows = statement.query_map([], |row| {
+            Ok((DeviceLabel(row.get("label")?), values::parsed(row, "device")?))
+        })?;
+        let mut labels = BTreeMap::new();
+        for row in rows {
+            let (label, device) = row?;
+            labels.entry(label).or_insert_with(BTreeSet::new).insert(device);
+        }
+        Ok(labels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_lower_case_words_with_hyphens() {
+        let longest = "a".repeat(LONGEST);
+        for word in ["edge", "lab-2", "0", longest.as_str()] {
+            assert_eq!(word.parse::<DeviceLabel>().unwrap().to_string(), word);
+        }
+        let too_long = "a".repeat(LONGEST + 1);
+        for word in [
+            "",
+            "-edge",
+            "Edge",
+            "a b",
+            "a,b",
+            "a_b",
+            "\u{e4}",
+            too_long.as_str(),
+        ] {
+            assert!(word.parse::<DeviceLabel>().is_err(), "{word}");
+        }
+    }
+}

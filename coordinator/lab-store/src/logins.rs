@@ -1,0 +1,51 @@
+//! The SSH logins by which devices were deployed to. A power session starts the official client there.
+
+use regatta_types::DeviceId;
+use rusqlite::OptionalExtension as _;
+
+use super::{Result, Store};
+
+impl Store {
+    /// Stores the login `user@host[:port]` of a device's newest deployment.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn keep_login(&self, device: &DeviceId, destination: &str) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO logins (device, destination) VALUES (?1, ?2)
+             ON CONFLICT (device) DO UPDATE SET destination = ?2",
+            [device.as_str(), destination],
+        )?;
+        Ok(())
+    }
+
+    /// Returns the login of a device's newest deployment. `None` when it was not deployed over SSH from here.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn login(&self, device: &DeviceId) -> Result<Option<String>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT destination FROM logins WHERE device = ?1")?;
+        Ok(statement
+            .query_row([device.as_str()], |row| row.get(0))
+            .optional()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_deployment_gives_the_login() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("regatta.db")).unwrap();
+        let device: DeviceId = "1c61500a84dec57d86b5e1f3caa2abe2".parse().unwrap();
+        assert_eq!(store.login(&device).unwrap(), None);
+        for login in ["nvidia@orin", "nvidia@orin:2222"] {
+            store.keep_login(&device, login).unwrap();
+            assert_eq!(store.login(&device).unwrap().as_deref(), Some(login));
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Members of the fleet: the devices that may take part, their tokens and their certificates. `devices` has their descriptions from hellos.
+
+use regatta_types::{DeviceId, documents::end_reason};
+use rusqlite::{OptionalExtension as _, Row, params};
+
+use super::{Result, Store, now, values};
+
+/// An enrolled device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberRow {
+    /// The device's id.
+    pub device: DeviceId,
+    /// The name from its token.
+    pub name: String,
+    /// Its Ed25519 public key.
+    pub public_key: [u8; 32],
+    /// The time when it enrolled.
+    pub enrolled: String,
+    /// The time when its newest certificate expires.
+    pub not_after: String,
+    /// The time when it was removed, if it was.
+    pub removed: Option<String>,
+}
+
+/// The result of a device's enrollment request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// The device is enrolled under this name.
+    Granted(String),
+    /// The token does not exist.
+    UnknownToken,
+    /// The token has expired.
+    Expired,
+    /// Another device has used the token.
+    Used,
+    /// The device was removed earlier. Its key cannot enroll again.
+    Removed {
+        /// The name that it had.
+        name: String,
+    },
+    /// The device is enrolled under another name, and must not be renamed.
+    OtherName {
+        /// The name under which it is enrolled.
+        enrolled: String,
+        /// The token's name.
+        token: String,
+    },
+    /// Another device is enrolled under the token's name.
+    NameTaken(String),
+}
+
+/// Whether a token may change the name of an enrolled device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renaming {
+    /// It may not: a second token on one device is usually a mistake.
+    Refused,
+    /// It may, because the user of the device requests it.
+    Allowed,
+}
+
+/// An issued certificate.
+#[derive(Debug, Clone, Copy)]
+pub struct NewCertificate<'a> {
+    /// Its serial number.
+    pub serial: &'a [u8],
+    /// The time when it expires.
+    pub not_after: &'a str,
+}
+
+fn member(row: &Row<'_>) -> rusqlite::Result<MemberRow> {
+    Ok(MemberRow {
+        device: values::parsed(row, "device")?,
+        name: row.get("name")?,
+        public_key: row.get("public_key")?,
+        enrolled: row.get("enrolled")?,
+        not_after: row.get("not_after")?,
+        removed: row.get("removed")?,
+    })
+}
+
+impl Store {
+    /// Stores a new token.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn add_token(&self, secret_sha256: &str, name: &str, expires: &str) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO tokens (secret_sha256, name, created, expires) VALUES (?1, ?2, ?3, ?4)",
+            params![secret_sha256, name, now(), expires],
+        )?;
+        Ok(())
+    }
+
+    /// Deletes the unused tokens for a name and returns their number.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn forget_unused_tokens(&self, name: &str) -> Result<usize> {
+        Ok(self
+            .connection
+            .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?)
+    }
+
+    /// Returns the names and ends of the valid tokens that no device has used, by name.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn pending_tokens(&self) -> Result<Vec<(String, String)>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT name, expires FROM tokens WHERE device IS NULL AND expires > ?1 ORDER BY name",
+        )?;
+        let rows = statement.query_map([now()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns whether a name is taken, by a member other than `except` or by a valid unused token.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn is_name_taken(&self, name: &str, except: Option<&DeviceId>) -> Result<bool> {
+        Ok(self.connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?3)
+                 OR EXISTS (SELECT 1 FROM tokens WHERE name = ?1 AND device IS NULL AND expires > ?2)",
+            params![name, now(), except.map_or("", DeviceId::as_str)],
+            |row| row.get(0),
+        )?)
+    }
+
+    /// Returns the rights that a token would grant a device now. The call only reads, because anyone may make it.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn look_up_token(&self, secret_sha256: &str, device: &DeviceId, renaming: Renaming) -> Result<Entry> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT name, expires, device FROM tokens WHERE secret_sha256 = ?1")?;
+        let token: Option<(String, String, Option<String>)> = statement
+            .query_row([secret_sha256], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let Some((name, expires, used_by)) = token else {
+            return Ok(Entry::UnknownToken);
+        };
+        if expires <= now() {
+            return Ok(Entry::Expired);
+        }
+        if used_by.is_some_and(|other| other != device.as_str()) {
+            return Ok(Entry::Used);
+        }
+        match self.member(device)? {
+            Some(MemberRow {
+                removed: Some(_),
+                name,
+                ..
+            }) => return Ok(Entry::Removed { name }),
+            Some(member) if member.name != name && renaming == Renaming::Refused => {
+                return Ok(Entry::OtherName {
+                    enrolled: member.name,
+                    token: name,
+                });
+            }
+            _ => {}
+        }
+        // A token for a device that returns has the name of that device.
+        let is_taken = self.connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?2)",
+            [name.as_str(), device.as_str()],
+            |row| row.get(0),
+        )?;
+        Ok(if is_taken {
+            Entry::NameTaken(name)
+        } else {
+            Entry::Granted(name)
+        })
+    }
+
+    /// Enrolls a device with a token. The same device may use the token again until it expires, because an answer can get lost.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn enter(
+        &self,
+        secret_sha256: &str,
+        device: &DeviceId,
+        public_key: &[u8; 32],
+        certificate: NewCertificate<'_>,
+        renaming: Renaming,
+    ) -> Result<Entry> {
+        self.all_or_nothing(|store| {
+            let entry = store.look_up_token(secret_sha256, device, renaming)?;
+            let Entry::Granted(name) = &entry else {
+                return Ok(entry);
+            };
+            store.connection.execute(
+                "UPDATE tokens SET device = ?2 WHERE secret_sha256 = ?1",
+                params![secret_sha256, device.as_str()],
+            )?;
+            store.connection.execute(
+                "INSERT INTO members (device, name, public_key, enrolled, not_after) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (device) DO UPDATE SET name = ?2",
+                params![
+                    device.as_str(),
+                    name,
+                    public_key,
+                    now(),
+                    certificate.not_after
+                ],
+            )?;
+            store.keep_certificate(device, certificate)?;
+            Ok(entry)
+        })
+    }
+
+    /// Stores a member's new certificate.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn keep_certificate(&self, device: &DeviceId, certificate: NewCertificate<'_>) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO certificates (serial, device) VALUES (?1, ?2)",
+            params![certificate.serial, device.as_str()],
+        )?;
+        self.connection.execute(
+            "UPDATE members SET not_after = ?2 WHERE device = ?1",
+            params![device.as_str(), certificate.not_after],
+        )?;
+        Ok(())
+    }
+
+    /// Returns one member, removed or not.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn member(&self, device: &DeviceId) -> Result<Option<MemberRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM members WHERE device = ?1")?;
+        Ok(statement.query_row([device.as_str()], member).optional()?)
+    }
+
+    /// Returns every member, removed or not, by name.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn members(&self) -> Result<Vec<MemberRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM members ORDER BY name, device")?;
+        let rows = statement.query_map([], member)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns a value that changes when a device is enrolled or removed. Rows of members are never deleted, and a removal is final.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn members_version(&self) -> Result<(u64, u64)> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT count(*) AS all_members, count(removed) AS removed FROM members")?;
+        let version = |row: &Row<'_>| {
+            Ok((
+                values::unsigned(row, "all_members")?,
+                values::unsigned(row, "removed")?,
+            ))
+        };
+        Ok(statement.query_row([], version)?)
+    }
+
+    /// Removes a device permanently: its key, its certificates, and its runs without a record. It gets no command any more, so no abort of it
+    /// is pending.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn remove_member(&self, device: &DeviceId, name: &str, public_key: &[u8; 32]) -> Result<()> {
+        self.all_or_nothing(|store| {
+            store.connection.execute(
+                "INSERT INTO members (device, name, public_key, enrolled, not_after, removed)
+                     VALUES (?1, ?2, ?3, ?4, ?4, ?4)
+                 ON CONFLICT (device) DO UPDATE SET removed = ?4 WHERE removed IS NULL",
+                params![device.as_str(), name, public_key, now()],
+            )?;
+            store.device_left(device)?;
+            store.forget_unknown_runs(device)?;
+            for run in store.open_runs()?.iter().filter(|run| run.device == *device) {
+                store.request_abort(run.id, end_reason::DEVICE_REMOVED)?;
+                store.run_was_lost(run.id, "the device was removed")?;
+            }
+            for (run, _) in store.pending_aborts(device)? {
+                store.abort_is_confirmed(run)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the serial numbers of removed devices' certificates.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn revoked_serials(&self) -> Result<Vec<Vec<u8>>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT serial FROM certificates JOIN members USING (device) WHERE removed IS NOT NULL ORDER BY serial",
+        )?;
+        let rows = statement.query_map([], |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

@@ -1,0 +1,314 @@
+//! Power meters of the lab, and their leases: one session at a time per meter.
+//!
+//! A lease belongs to a process. When that process certainly no longer exists, the lease is stale, and the next session takes it over.
+//! The lease of a meter is also the lease of the device that is measured: `leased_devices` has that part.
+
+use std::fs;
+
+use regatta_types::{DeviceId, RunId};
+use rusqlite::{OptionalExtension as _, Row, params};
+use serde::{Deserialize, Serialize};
+
+use super::{Result, Store, now, values};
+use crate::boot_id;
+
+/// The connection and use of a meter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeterSettings {
+    /// The SSH login of the director, `user@host[:port]`. `None` when the meter is connected to this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub director: Option<String>,
+    /// The address at which devices reach the director, when it is another than the login's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The copy of power-dev on this machine whose checker judges. `None` when `power_dev` is on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checker: Option<String>,
+    /// The copy of power-dev on the director. `None` where only Regatta's own programs are used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_dev: Option<String>,
+    /// PTDaemon's executable on the director.
+    pub ptd: String,
+    /// The Python interpreter of the official server.
+    pub python: String,
+    /// PTDaemon's number of the meter.
+    pub device_type: i64,
+    /// PTDaemon's flag of the interface, or nothing.
+    pub interface: String,
+    /// The port of the meter on its machine.
+    pub device_port: String,
+    /// The channels: their count, or the first and the count.
+    pub channel: Vec<i64>,
+    /// The GPIB board.
+    pub gpib_board: Option<i64>,
+    /// The official server's TCP port.
+    pub port: u16,
+    /// PTDaemon's TCP port.
+    pub ptd_port: u16,
+    /// The NTP server of the official programs.
+    pub ntp: String,
+}
+
+/// A meter of the lab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeterRow {
+    /// The name that the user gave it.
+    pub name: String,
+    /// Its connection and use.
+    pub settings: MeterSettings,
+    /// The time when it was added.
+    pub added: String,
+    /// The process that uses it.
+    pub lease: Option<Lease>,
+}
+
+/// A session that has, or had, the meter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The session's id.
+    pub session: String,
+    /// The time when it began.
+    pub since: String,
+    /// The device that the session measures.
+    pub device: Option<DeviceId>,
+    holder: Holder,
+}
+
+/// The state of the process that holds a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaseState {
+    /// The process runs.
+    Held,
+    /// The process is gone.
+    Stale,
+    /// The process is on another machine or in another container, where it may run. The lease is held.
+    Unknown,
+}
+
+impl Lease {
+    /// Returns the state of the process that took it.
+    pub fn state(&self) -> LeaseState {
+        let own = Holder::of(std::process::id());
+        match own.is_some_and(|own| self.holder.is_comparable_with(&own)) {
+            false => LeaseState::Unknown,
+            true if Holder::of(self.holder.pid).as_ref() == Some(&self.holder) => LeaseState::Held,
+            true => LeaseState::Stale,
+        }
+    }
+
+    /// Returns the id of the process that took it.
+    pub fn pid(&self) -> u32 {
+        self.holder.pid
+    }
+
+    /// Returns whether this process took it. One process makes its sessions one after the other.
+    fn is_own(&self) -> bool {
+        Holder::of(std::process::id()).as_ref() == Some(&self.holder)
+    }
+}
+
+/// A process, so that another one with the same number is not taken for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Holder {
+    pid: u32,
+    /// Clock ticks from the boot to the process's start.
+    started: u64,
+    /// The boot.
+    boot: String,
+    /// The PID namespace: containers count their processes on their own.
+    #[serde(default)]
+    namespace: String,
+    /// The machine, as systemd numbers it. Two machines may share a workspace's disk.
+    #[serde(default)]
+    machine: String,
+}
+
+impl Holder {
+    /// Returns the process with this number, if there is one.
+    fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name before the last `)` may contain spaces. The start is field 22; the state is field 3.
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let mut fields = fields.split(' ');
+        if matches!(fields.next(), Some("Z" | "X") | None) {
+            return None;
+        }
+        let started = fields.nth(18)?.parse().ok()?;
+        let boot = boot_id::of_this_machine()?;
+        let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+        let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        Some(Self {
+            pid,
+            started,
+            boot,
+            namespace: namespace.to_string_lossy().into_owned(),
+            machine: machine.trim().to_owned(),
+        })
+    }
+
+    /// Returns whether `own`, a process of this namespace and boot, can see this one.
+    fn is_comparable_with(&self, own: &Self) -> bool {
+        match self.boot == own.boot {
+            true => self.namespace == own.namespace,
+            // A restart ends every process of the machine.
+            false => !self.machine.is_empty() && self.machine == own.machine,
+        }
+    }
+}
+
+/// A device with a power session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeasedDevice {
+    /// The device.
+    pub device: DeviceId,
+    /// The meter that measures it.
+    pub meter: String,
+    /// The session.
+    pub session: String,
+}
+
+/// The result of a request for a meter and a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leased {
+    /// Meter and device are leased to the session. A stale lease of another one has ended.
+    Taken {
+        /// The lease that has ended.
+        ended: Option<Lease>,
+    },
+    /// Another session uses the meter, or may use it.
+    MeterBusy(Lease),
+    /// A session with another meter uses the device, or may use it.
+    DeviceBusy(LeasedDevice),
+    /// The device has runs that were not requested by a power session.
+    DeviceHasRuns(Vec<RunId>),
+    /// There is no such meter any more.
+    Gone,
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()).into())
+}
+
+fn meter(row: &Row<'_>) -> rusqlite::Result<MeterRow> {
+    let session: Option<String> = row.get("session")?;
+    let lease = match session {
+        Some(session) => Some(Lease {
+            session,
+            since: row.get("since")?,
+            device: values::optional_parsed(row, "device")?,
+            holder: values::json(row, "holder")?,
+        }),
+        None => None,
+    };
+    Ok(MeterRow {
+        name: row.get("name")?,
+        settings: values::json(row, "settings")?,
+        added: row.get("added")?,
+        lease,
+    })
+}
+
+impl Store {
+    /// Stores a meter. Returns `false` when there is one with that name and `replace` is not set.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn keep_meter(&self, name: &str, settings: &MeterSettings, replace: bool) -> Result<bool> {
+        let conflict = if replace {
+            "DO UPDATE SET settings = ?2"
+        } else {
+            "DO NOTHING"
+        };
+        let kept = self.connection.execute(
+            &format!(
+                "INSERT INTO meters (name, settings, added) VALUES (?1, ?2, ?3) ON CONFLICT (name) {conflict}"
+            ),
+            params![name, json(settings)?, now()],
+        )?;
+        Ok(kept > 0)
+    }
+
+    /// Removes a meter without a lease. Returns `false` when there is no such meter, or a session has leased it.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn drop_meter(&self, name: &str) -> Result<bool> {
+        let dropped = self
+            .connection
+            .execute("DELETE FROM meters WHERE name = ?1 AND session IS NULL", [name])?;
+        Ok(dropped > 0)
+    }
+
+    /// Returns every meter, by name.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn meters(&self) -> Result<Vec<MeterRow>> {
+        let mut statement = self.connection.prepare("SELECT * FROM meters ORDER BY name")?;
+        let rows = statement.query_map([], meter)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns one meter.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn meter(&self, name: &str) -> Result<Option<MeterRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM meters WHERE name = ?1")?;
+        Ok(statement.query_row([name], meter).optional()?)
+    }
+
+    /// Leases a meter and the device that it measures to a session of this process, both or neither.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails or this process cannot be identified.
+    pub fn lease_meter(&self, name: &str, session: &str, device: &DeviceId) -> Result<Leased> {
+        let holder = Holder::of(std::process::id()).ok_or_else(|| {
+            let sentence = "/proc does not describe this process, so its lease could not be recognised";
+            rusqlite::Error::ToSqlConversionFailure(sentence.into())
+        })?;
+        self.all_or_nothing(|store| {
+            let lease = store.meter(name)?.and_then(|row| row.lease);
+            // A lease of this process is left of a session whose end could not be stored.
+            if let Some(lease) = &lease
+                && lease.state() != LeaseState::Stale
+                && !lease.is_own()
+            {
+                return Ok(Leased::MeterBusy(lease.clone()));
+            }
+            if let Some(other) = store.leased_device(device)?.filter(|other| other.meter != name) {
+                return Ok(Leased::DeviceBusy(other));
+            }
+            let runs = store.runs_beside_sessions(device)?;
+            if !runs.is_empty() {
+                return Ok(Leased::DeviceHasRuns(runs));
+            }
+            let leased = store.connection.execute(
+                "UPDATE meters SET session = ?2, since = ?3, holder = ?4, device = ?5 WHERE name = ?1",
+                params![name, session, now(), json(&holder)?, device.as_str()],
+            )?;
+            Ok(match leased {
+                0 => Leased::Gone,
+                _ => Leased::Taken { ended: lease },
+            })
+        })
+    }
+
+    /// Ends a session's lease. Returns `false` when the session has none of this meter.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn release_meter(&self, name: &str, session: &str) -> Result<bool> {
+        let released = self.connection.execute(
+            "UPDATE meters SET session = NULL, since = NULL, holder = NULL, device = NULL WHERE name = ?1 AND session = ?2
+             AND NOT EXISTS (SELECT 1 FROM power_sessions WHERE id = ?2 AND ended IS NULL)",
+            [name, session],
+        )?;
+        Ok(released > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

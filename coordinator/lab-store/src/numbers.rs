@@ -1,0 +1,97 @@
+//! Counters that only grow: numbers of commands and revocations, and the time that the coordinator has served.
+
+use std::time::Duration;
+
+use regatta_types::DeviceId;
+use rusqlite::{OptionalExtension as _, params};
+
+use super::{Result, Store, values};
+
+/// The highest command number that is accepted from a device. Microsecond time stays far below it, and enough numbers remain above it.
+const HIGHEST_COMMAND: u64 = 1 << 62;
+
+/// The counter of the seconds that coordinators have served.
+const SERVED: &str = "served";
+
+fn command_series(device: &DeviceId) -> String {
+    format!("commands/{device}")
+}
+
+impl Store {
+    /// Returns the next number of a series.
+    ///
+    /// The number is never below the time in microseconds. The series therefore grows over restarts and when the clock is set back.
+    ///
+    /// A restored copy of the store together with a slow clock could repeat old numbers. [`Self::commands_are_above`] raises the series
+    /// above them.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn next_number(&self, series: &str) -> Result<u64> {
+        let at_least = jiff::Timestamp::now().as_microsecond();
+        let value: i64 = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO numbers (name, value) VALUES (?1, ?2)
+                 ON CONFLICT (name) DO UPDATE SET value = max(value + 1, ?2) RETURNING value",
+            )?
+            .query_row(params![series, at_least], |row| row.get(0))?;
+        Ok(u64::try_from(value).unwrap_or(0))
+    }
+
+    /// Returns the number of the next command to a device. Each device has its own series, so that no device can use up another's
+    /// numbers.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn next_command(&self, device: &DeviceId) -> Result<u64> {
+        self.next_number(&command_series(device))
+    }
+
+    /// Raises a device's command numbers above `number`, because the device obeys no command up to it. Returns whether they were below: the
+    /// device has commands of a newer store, or of another lab.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn commands_are_above(&self, device: &DeviceId, number: u64) -> Result<bool> {
+        let raised = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO numbers (name, value) VALUES (?1, ?2)
+                 ON CONFLICT (name) DO UPDATE SET value = ?2 WHERE value < ?2",
+            )?
+            .execute(params![
+                command_series(device),
+                values::signed(number.min(HIGHEST_COMMAND))
+            ])?;
+        Ok(raised > 0 && number > 0)
+    }
+
+    /// Adds time of service. This clock does not follow steps of the wall clock, and stops while no coordinator serves.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn has_served(&self, more: Duration) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO numbers (name, value) VALUES (?1, ?2)
+                 ON CONFLICT (name) DO UPDATE SET value = value + ?2",
+            )?
+            .execute(params![SERVED, values::signed(more.as_secs())])?;
+        Ok(())
+    }
+
+    /// Returns the seconds that coordinators have served so far.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn served(&self) -> Result<i64> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT value FROM numbers WHERE name = ?1")?;
+        Ok(statement
+            .query_row([SERVED], |row| row.get(0))
+            .optional()?
+            .unwrap_or(0))
+    }
+}

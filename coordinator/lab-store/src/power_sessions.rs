@@ -1,0 +1,223 @@
+//! Power sessions: every attempt with its meter, its two runs and its end. Failed attempts stay.
+
+use regatta_types::RunId;
+use rusqlite::{OptionalExtension as _, Row, ToSql, params};
+
+use super::{PowerVerdict, Result, Store, now, values};
+
+/// A power session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PowerSessionRow {
+    /// Its id, which is also the name of its directory. Sorts by time.
+    pub id: String,
+    /// The meter.
+    pub meter: String,
+    /// The device.
+    pub device: String,
+    /// The benchmark.
+    pub benchmark: String,
+    /// The scenario.
+    pub scenario: String,
+    /// The time when it began.
+    pub begun: String,
+    /// The time when it ended.
+    pub ended: Option<String>,
+    /// The ranging run, once it was requested.
+    pub ranging: Option<RunId>,
+    /// The testing run, once it was requested.
+    pub testing: Option<RunId>,
+    /// The verdict on a complete session.
+    pub verdict: Option<PowerVerdict>,
+    /// The reason why it is not complete.
+    pub reason: Option<String>,
+    /// Whether PTDaemon was a simulated one. `None` when it did not report what it is.
+    pub simulated: Option<bool>,
+    /// The reasons why its runs cannot be submitted, one sentence each.
+    pub obstacles: Vec<String>,
+    /// Its newest step, in words.
+    pub step: Option<String>,
+    /// The newest mean of ten seconds in watts.
+    pub watts: Option<f64>,
+    /// The newest observation beside it, such as a clock's step.
+    pub observation: Option<String>,
+}
+
+/// A change of a session that goes on.
+#[derive(Debug, Clone, Copy)]
+pub enum PowerSessionChange<'a> {
+    /// The session entered a step.
+    Step(&'a str),
+    /// The mean of the newest samples.
+    Watts(f64),
+    /// Something was observed beside it.
+    Observation(&'a str),
+}
+
+/// The end of a session.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PowerSessionEnd<'a> {
+    /// The verdict on a complete session.
+    pub verdict: Option<PowerVerdict>,
+    /// The reason why it is not complete.
+    pub reason: Option<&'a str>,
+    /// Whether PTDaemon was a simulated one.
+    pub simulated: Option<bool>,
+    /// The reasons why its runs cannot be submitted.
+    pub obstacles: &'a [String],
+    /// The meter's mean in the testing run's window, in watts.
+    pub mean_watts: Option<f64>,
+}
+
+/// A session that begins.
+#[derive(Debug, Clone, Copy)]
+pub struct NewPowerSession<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The meter.
+    pub meter: &'a str,
+    /// The device.
+    pub device: &'a str,
+    /// The benchmark.
+    pub benchmark: &'a str,
+    /// The scenario.
+    pub scenario: &'a str,
+}
+
+fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
+    Ok(PowerSessionRow {
+        id: row.get("id")?,
+        meter: row.get("meter")?,
+        device: row.get("device")?,
+        benchmark: row.get("benchmark")?,
+        scenario: row.get("scenario")?,
+        begun: row.get("begun")?,
+        ended: row.get("ended")?,
+        ranging: values::optional_parsed(row, "ranging")?,
+        testing: values::optional_parsed(row, "testing")?,
+        verdict: values::optional_parsed(row, "verdict")?,
+        reason: row.get("reason")?,
+        simulated: row.get("simulated")?,
+        obstacles: values::json(row, "obstacles")?,
+        step: row.get("step")?,
+        watts: row.get("watts")?,
+        observation: row.get("observation")?,
+    })
+}
+
+impl Store {
+    /// Stores that a session begins.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn power_session_begins(&self, new: NewPowerSession<'_>) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO power_sessions (id, meter, device, benchmark, scenario, begun) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![new.id, new.meter, new.device, new.benchmark, new.scenario, now()],
+        )?;
+        Ok(())
+    }
+
+    /// Links a session with its ranging or testing run.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn power_session_has_run(&self, id: &str, is_ranging: bool, run: RunId) -> Result<()> {
+        let column = if is_ranging { "ranging" } else { "testing" };
+        self.connection.execute(
+            &format!("UPDATE power_sessions SET {column} = ?2 WHERE id = ?1"),
+            params![id, run.to_string()],
+        )?;
+        Ok(())
+    }
+
+    /// Stores a change of a session that goes on.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn power_session_changes(&self, id: &str, change: PowerSessionChange<'_>) -> Result<()> {
+        let (column, value): (_, &dyn ToSql) = match &change {
+            PowerSessionChange::Step(step) => ("step", step),
+            PowerSessionChange::Watts(watts) => ("watts", watts),
+            PowerSessionChange::Observation(text) => ("observation", text),
+        };
+        self.connection.execute(
+            &format!("UPDATE power_sessions SET {column} = ?2 WHERE id = ?1 AND ended IS NULL"),
+            params![id, value],
+        )?;
+        Ok(())
+    }
+
+    /// Stores the end of a session: a verdict, or the reason why it has none.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn power_session_ends(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
+        let obstacles = serde_json::to_string(end.obstacles)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        self.connection.execute(
+            "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4, simulated = ?5, obstacles = ?6, mean_watts = ?7
+             WHERE id = ?1 AND ended IS NULL",
+            params![id, now(), end.verdict.map(PowerVerdict::as_str), end.reason, end.simulated, obstacles, end.mean_watts],
+        )?;
+        Ok(())
+    }
+
+    /// Stores that a session has failed without a result, and requests the end of its runs.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn fail_power_session(&self, id: &str, reason: &str) -> Result<()> {
+        let end = PowerSessionEnd {
+            reason: Some(reason),
+            ..PowerSessionEnd::default()
+        };
+        self.power_session_ends(id, &end)?;
+        if let Some(row) = self.power_session(id)? {
+            for run in [row.ranging, row.testing].into_iter().flatten() {
+                self.request_abort(run, "its power session has failed")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the verdict on a session that had ended without one, because its files could not be fetched.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn power_session_is_fetched(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
+        self.connection.execute(
+            "UPDATE power_sessions SET verdict = ?2, reason = NULL, simulated = ?3, mean_watts = ?4
+             WHERE id = ?1 AND ended IS NOT NULL AND verdict IS NULL",
+            params![
+                id,
+                end.verdict.map(PowerVerdict::as_str),
+                end.simulated,
+                end.mean_watts
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Returns one session.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn power_session(&self, id: &str) -> Result<Option<PowerSessionRow>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT * FROM power_sessions WHERE id = ?1")?;
+        Ok(statement.query_row([id], session).optional()?)
+    }
+
+    /// Returns every session, newest first.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn power_sessions(&self) -> Result<Vec<PowerSessionRow>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT * FROM power_sessions ORDER BY id DESC")?;
+        let rows = statement.query_map([], session)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

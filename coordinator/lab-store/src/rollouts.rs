@@ -1,0 +1,259 @@
+//! Upgrades of the fleet: their devices by wave, and every attempt. Attempts are append-only, each with one cause if it failed. What an
+//! upgrade does to a board is in `deploy`.
+
+use regatta_types::{DeviceId, documents::EndCause};
+use rusqlite::{OptionalExtension as _, Row, params};
+use serde::Serialize;
+
+use super::{Result, Store, now, values};
+
+/// An upgrade of several devices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutRow {
+    /// Its number, from 1.
+    pub number: u64,
+    /// SHA-256 of every package that was at hand.
+    pub packages: Vec<String>,
+    /// Its options as JSON, for a command that continues it.
+    pub options: String,
+    /// The time when it began.
+    pub begun: String,
+    /// Its outcome. `None` while it is under way, and when its command ended in the middle.
+    pub outcome: Option<String>,
+}
+
+/// An attempt to upgrade one device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RolloutAttempt {
+    /// Its number on this device, from 1.
+    pub number: u64,
+    /// The time when it began.
+    pub begun: String,
+    /// The time when it ended. `None` while it is under way, and when its command ended in the middle.
+    pub ended: Option<String>,
+    /// The cause of its failure.
+    pub cause: Option<EndCause>,
+    /// The same as a sentence.
+    pub reason: Option<String>,
+    /// The agent with which the device connected.
+    pub agent: Option<String>,
+}
+
+impl RolloutAttempt {
+    /// Returns whether the device has the new agent and passed the requested checks.
+    pub const fn is_good(&self) -> bool {
+        self.ended.is_some() && self.cause.is_none()
+    }
+}
+
+/// A device of an upgrade.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutDevice {
+    /// The device.
+    pub device: DeviceId,
+    /// Its wave, from 1.
+    pub wave: u64,
+    /// Its attempts, oldest first.
+    pub attempts: Vec<RolloutAttempt>,
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone, Copy)]
+pub enum RolloutEnd<'a> {
+    /// The device connected with this agent.
+    Good(&'a str),
+    /// The attempt failed.
+    Failed(EndCause, &'a str),
+}
+
+fn attempt(row: &Row<'_>) -> rusqlite::Result<RolloutAttempt> {
+    Ok(RolloutAttempt {
+        number: values::unsigned(row, "number")?,
+        begun: row.get("begun")?,
+        ended: row.get("ended")?,
+        cause: values::optional_parsed(row, "cause")?,
+        reason: row.get("reason")?,
+        agent: row.get("agent")?,
+    })
+}
+
+impl Store {
+    /// Stores a new upgrade with its devices and their waves. One that was not complete cannot be continued any more. Returns its number.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn add_rollout(
+        &self,
+        packages: &[String],
+        options: &str,
+        devices: &[(DeviceId, u64)],
+    ) -> Result<u64> {
+        let packages = serde_json::to_string(packages)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        self.all_or_nothing(|store| {
+            store.connection.execute(
+                "INSERT INTO rollouts (packages, options, begun) VALUES (?1, ?2, ?3)",
+                params![packages, options, now()],
+            )?;
+            let number = store.connection.last_insert_rowid();
+            for (position, (device, wave)) in devices.iter().enumerate() {
+                store.connection.execute(
+                    "INSERT INTO rollout_devices (rollout, device, position, wave) VALUES (?1, ?2, ?3, ?4)",
+                    params![
+                        number,
+                        device.as_str(),
+                        values::signed(position as u64),
+                        values::signed(*wave)
+                    ],
+                )?;
+            }
+            Ok(u64::try_from(number).unwrap_or(0))
+        })
+    }
+
+    /// Returns the newest upgrade.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn newest_rollout(&self) -> Result<Option<RolloutRow>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT * FROM rollouts ORDER BY number DESC LIMIT 1")?;
+        let row = statement.query_row([], |row| {
+            Ok(RolloutRow {
+                number: values::unsigned(row, "number")?,
+                packages: values::json(row, "packages")?,
+                options: row.get("options")?,
+                begun: row.get("begun")?,
+                outcome: row.get("outcome")?,
+            })
+        });
+        Ok(row.optional()?)
+    }
+
+    /// Returns the devices of an upgrade in their order.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn rollout_devices(&self, rollout: u64) -> Result<Vec<RolloutDevice>> {
+        let mut devices = self
+            .connection
+            .prepare("SELECT * FROM rollout_devices WHERE rollout = ?1 ORDER BY position")?;
+        let mut attempts = self
+            .connection
+            .prepare("SELECT * FROM rollout_attempts WHERE rollout = ?1 AND device = ?2 ORDER BY number")?;
+        let rows = devices.query_map([values::signed(rollout)], |row| {
+            let device: DeviceId = values::parsed(row, "device")?;
+            let of_device = attempts.query_map(params![values::signed(rollout), device.as_str()], attempt)?;
+            Ok(RolloutDevice {
+                wave: values::unsigned(row, "wave")?,
+                attempts: of_device.collect::<rusqlite::Result<_>>()?,
+                device,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Begins an attempt. An open one of a command that ended in the middle ends as failed.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn begin_rollout_attempt(&self, rollout: u64, device: &DeviceId) -> Result<()> {
+        let end = RolloutEnd::Failed(EndCause::Infrastructure, "its command ended in the middle");
+        self.all_or_nothing(|store| {
+            store.end_rollout_attempt(rollout, device, end)?;
+            store.connection.execute(
+                "INSERT INTO rollout_attempts (rollout, device, number, begun) VALUES (?1, ?2, 1 +
+                     (SELECT count(*) FROM rollout_attempts WHERE rollout = ?1 AND device = ?2), ?3)",
+                params![values::signed(rollout), device.as_str(), now()],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Ends the open attempt of a device.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn end_rollout_attempt(&self, rollout: u64, device: &DeviceId, end: RolloutEnd<'_>) -> Result<()> {
+        let (cause, reason, agent) = match end {
+            RolloutEnd::Good(agent) => (None, None, Some(agent)),
+            RolloutEnd::Failed(cause, reason) => (Some(cause.as_str()), Some(reason), None),
+        };
+        self.connection.execute(
+            "UPDATE rollout_attempts SET ended = ?3, cause = ?4, reason = ?5, agent = ?6
+             WHERE rollout = ?1 AND device = ?2 AND ended IS NULL",
+            params![
+                values::signed(rollout),
+                device.as_str(),
+                now(),
+                cause,
+                reason,
+                agent
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Stores the outcome of an upgrade. `None` when it goes on.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn set_rollout_outcome(&self, rollout: u64, outcome: Option<&str>) -> Result<()> {
+        self.connection.execute(
+            "UPDATE rollouts SET outcome = ?2 WHERE number = ?1",
+            params![values::signed(rollout), outcome],
+        )?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_are_kept_and_a_killed_command_leaves_no_open_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("regatta.db")).unwrap();
+        let device = |digit: &str| -> DeviceId { digit.repeat(32).parse().unwrap() };
+        let (first, second) = (device("1"), device("2"));
+        assert_eq!(store.newest_rollout().unwrap(), None);
+        let packages = ["ab".to_owned()];
+        let number = store
+            .add_rollout(&packages, "{}", &[(second.clone(), 1), (first.clone(), 2)])
+            .unwrap();
+        store.begin_rollout_attempt(number, &second).unwrap();
+        // The command was killed, and another one continues.
+        store.begin_rollout_attempt(number, &second).unwrap();
+        let good = RolloutEnd::Good("regatta-agent 2");
+        store.end_rollout_attempt(number, &second, good).unwrap();
+        store.end_rollout_attempt(number, &first, good).unwrap();
+        let devices = store.rollout_devices(number).unwrap();
+        assert_eq!(
+            devices
+                .iter()
+                .map(|row| (&row.device, row.wave))
+                .collect::<Vec<_>>(),
+            [(&second, 1), (&first, 2)]
+        );
+        let ends: Vec<_> = devices[0]
+            .attempts
+            .iter()
+            .map(|attempt| (attempt.number, attempt.cause, attempt.agent.as_deref()))
+            .collect();
+        assert_eq!(
+            ends,
+            [
+                (1, Some(EndCause::Infrastructure), None),
+                (2, None, Some("regatta-agent 2"))
+            ]
+        );
+        assert!(devices[0].attempts[1].is_good() && devices[1].attempts.is_empty());
+        store.set_rollout_outcome(number, Some("complete")).unwrap();
+        assert_eq!(
+            store.newest_rollout().unwrap().unwrap().outcome.as_deref(),
+            Some("complete")
+        );
+    }
+}

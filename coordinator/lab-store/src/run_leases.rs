@@ -1,0 +1,69 @@
+//! The leases of runs with a limit: the time that the device of a run has spent. The time is counted and not computed from clock times, so
+//! that restarts and clock steps do not change it. `runs` counts it and ends runs.
+
+use std::time::Duration;
+
+use regatta_types::{
+    RunId,
+    documents::{RunPhase, end_reason},
+};
+use rusqlite::params;
+
+use super::{Result, Store, values};
+
+/// The lease of a run that its device has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLease {
+    /// The run.
+    pub run: RunId,
+    /// Whether its device is online.
+    pub is_online: bool,
+    /// The phase.
+    pub phase: RunPhase,
+    /// The limit, with the wait for its gate.
+    pub limit: Duration,
+    /// The time that is spent.
+    pub spent: Duration,
+    /// Whether its end was requested.
+    pub is_ending: bool,
+}
+
+impl Store {
+    /// Returns the leases of the runs that were sent and have not ended on their device, or that it could not seal.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn run_leases(&self) -> Result<Vec<RunLease>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT runs.id AS run, phase, spent_ms, abort IS NOT NULL AS is_ending, coalesce(online, 0) AS is_online,
+                 json_extract(draft, '$.limit_s') + coalesce(json_extract(draft, '$.spec.gate.wait_s'), 0) AS limit_s
+             FROM runs LEFT JOIN devices ON devices.id = runs.device
+             WHERE recorded IS NULL AND lost = 0 AND spec_sha256 IS NOT NULL
+                 AND (phase NOT IN ('done', 'failed', 'aborted') OR instr(reason, ?1) > 0)
+                 AND json_extract(draft, '$.limit_s') IS NOT NULL",
+        )?;
+        let rows = statement.query_map([end_reason::NOT_SEALED], |row| {
+            Ok(RunLease {
+                run: values::parsed(row, "run")?,
+                is_online: row.get("is_online")?,
+                phase: values::phase(row, "phase")?,
+                limit: Duration::from_secs(values::unsigned(row, "limit_s")?),
+                spent: Duration::from_millis(values::unsigned(row, "spent_ms")?),
+                is_ending: row.get("is_ending")?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Adds to the time that a run's device has spent.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn has_spent(&self, run: RunId, time: Duration) -> Result<()> {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.connection
+            .prepare_cached("UPDATE runs SET spent_ms = spent_ms + ?2 WHERE id = ?1")?
+            .execute(params![run.to_string(), values::signed(millis)])?;
+        Ok(())
+    }
+}

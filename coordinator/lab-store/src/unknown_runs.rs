@@ -1,0 +1,54 @@
+//! Runs that devices hold and this store does not have, as after restoring an older copy of the workspace. Devices keep them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_types::{DeviceId, RunId};
+use rusqlite::params;
+
+use super::{Result, Store, values};
+
+impl Store {
+    /// Replaces the unknown runs of a device.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn keep_unknown_runs(&self, device: &DeviceId, runs: &BTreeSet<RunId>) -> Result<()> {
+        self.all_or_nothing(|store| {
+            store.forget_unknown_runs(device)?;
+            let mut insert = store
+                .connection
+                .prepare_cached("INSERT INTO unknown_runs (device, run) VALUES (?1, ?2)")?;
+            for run in runs {
+                insert.execute(params![device.as_str(), run.to_string()])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Forgets the unknown runs of a device.
+    pub(super) fn forget_unknown_runs(&self, device: &DeviceId) -> Result<()> {
+        self.connection
+            .prepare_cached("DELETE FROM unknown_runs WHERE device = ?1")?
+            .execute([device.as_str()])?;
+        Ok(())
+    }
+
+    /// Returns the unknown runs of every device that holds some, oldest first. Runs that the store has got since are left out.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn unknown_runs(&self) -> Result<BTreeMap<DeviceId, Vec<RunId>>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT device, run FROM unknown_runs WHERE run NOT IN (SELECT id FROM runs) ORDER BY device, run",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok((values::parsed(row, "device")?, values::parsed(row, "run")?))
+        })?;
+        let mut found: BTreeMap<DeviceId, Vec<RunId>> = BTreeMap::new();
+        for row in rows {
+            let (device, run) = row?;
+            found.entry(device).or_default().push(run);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,95 @@
+//! The lock of a workspace, so that one daemon serves it. It is a kernel lock on a file, which ends with its process.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read as _, Seek as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// The reason why a workspace cannot be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another daemon holds the lock.
+    #[error("another daemon{holder} serves this workspace")]
+    HeldSlot {
+        /// ` (process N)`, if known.
+        holder: String,
+    },
+    /// The lock file cannot be used.
+    #[error("cannot lock {}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A held lock of the workspace. Dropping it releases the lock.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    pub(super) fn take(path: &Path) -> Result<Self, LockError> {
+        let io = |source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(io)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let mut text = String::new();
+                // The holder is only for the message.
+                let _ = file.read_to_string(&mut text);
+                let holder = text
+                    .trim()
+                    .parse::<u32>()
+                    .map_or_else(|_| String::new(), |pid| format!(" (process {pid})"));
+                return Err(LockError::HeldSlot { holder });
+            }
+            Err(error) => return Err(io(error.into())),
+        }
+        file.set_len(0).map_err(io)?;
+        file.rewind().map_err(io)?;
+        writeln!(file, "{}", std::process::id()).map_err(io)?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Returns whether a daemon holds the lock.
+pub(super) fn is_held(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| {
+        flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_has_one_daemon_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        assert!(!is_held(&path));
+        let lock = Lock::take(&path).unwrap();
+        assert!(is_held(&path));
+        let refused = Lock::take(&path).unwrap_err().to_string();
+        assert!(refused.contains(&std::process::id().to_string()), "{refused}");
+        drop(lock);
+        assert!(!is_held(&path));
+        Lock::take(&path).unwrap();
+    }
+}

@@ -1,0 +1,95 @@
+//! The documents of a comparison. They are also its JSON form.
+
+use regatta_types::RunId;
+use serde::Serialize;
+
+use super::Combination;
+
+/// A comparison of two sides.
+#[derive(Debug, Serialize)]
+pub struct ComparisonReport {
+    /// The base.
+    pub a: ComparedSide,
+    /// The side that is compared with it.
+    pub b: ComparedSide,
+    /// A row for each device and combination, and for all devices together.
+    pub rows: Vec<ComparisonRow>,
+    /// The combinations that only one side has, in words.
+    pub not_compared: Vec<String>,
+}
+
+/// One side of a comparison.
+#[derive(Debug, Serialize)]
+pub struct ComparedSide {
+    /// The words that selected it.
+    pub selection: String,
+    /// The number of runs that count.
+    pub runs: usize,
+    /// The runs that do not count.
+    pub excluded: Vec<ExcludedRuns>,
+}
+
+/// Runs that do not count in a comparison.
+#[derive(Debug, Serialize)]
+pub struct ExcludedRuns {
+    /// The reason.
+    pub reason: String,
+    /// The number of runs.
+    pub runs: usize,
+}
+
+/// The comparison of one combination on one device, or on several.
+#[derive(Debug, Serialize)]
+pub struct ComparisonRow {
+    /// The device's name, or words for several.
+    pub device: String,
+    #[serde(flatten)]
+    pub combination: Combination,
+    /// The better figures: `smaller` or `larger`.
+    pub better: &'static str,
+    pub runs_a: usize,
+    pub runs_b: usize,
+    pub pairs: usize,
+    /// The median of B's figure divided by A's.
+    pub ratio: f64,
+    /// The 95 % interval that decides.
+    pub interval: Option<[f64; 2]>,
+    /// The bootstrap's 95 % interval.
+    pub bootstrap_interval: Option<[f64; 2]>,
+    /// The A/A floor as a share.
+    pub floor: f64,
+    /// The number of the device's A/A pairs.
+    pub floor_pairs: usize,
+    /// Whether these are enough to measure the floor.
+    #[serde(rename = "floor_measured")]
+    pub is_floor_measured: bool,
+    /// The origin of the floor.
+    pub floor_origin: FloorOrigin,
+    /// `better`, `worse`, `same` or `cannot tell`.
+    pub verdict: &'static str,
+    /// The number of further pairs that would decide, or are needed at least.
+    pub more_pairs: Option<usize>,
+    /// The verdict as text.
+    pub words: String,
+    /// Whether all of one side ran before the other.
+    #[serde(rename = "separated")]
+    pub is_separated: bool,
+    /// The runs of each pair: of A, of B.
+    pub compared_runs: Vec<[RunId; 2]>,
+}
+
+/// The origin of a floor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FloorOrigin {
+    /// The least floor, because there are too few A/A pairs.
+    Assumed,
+    /// The least floor: the A/A pairs show no drift beyond their noise.
+    NoDrift,
+    /// The drift in A/A pairs of the compared runs.
+    DriftOfComparedRuns,
+    /// The drift in A/A pairs of the device, also of runs that are not compared.
+    DriftOfOtherRuns,
+    /// The user requested it.
+    Requested,
+}

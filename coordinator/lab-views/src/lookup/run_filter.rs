@@ -1,0 +1,128 @@
+//! Flags that select runs by device, benchmark, scenario and time, for every command that takes many runs.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
+use regatta_config::catalogue::Catalogue;
+use regatta_text::HumanDuration;
+use regatta_types::{DeviceId, Scenario};
+
+use super::{any_devices, devices_of};
+use regatta_lab_store::{RunRow, Store, lab_error::LabError, workspace::Workspace};
+
+/// Flags that select runs by their devices.
+#[derive(Debug, Default, clap::Args)]
+pub struct RunDevices {
+    /// Runs of these devices, by name or id, comma separated
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Runs of devices with one of these labels, comma separated
+    #[arg(long, value_name = "LABEL", value_delimiter = ',')]
+    device_label: Vec<String>,
+}
+
+impl RunDevices {
+    /// Returns the selected devices, removed ones too, because their runs are kept. Empty when no flag is used.
+    pub fn find(&self, store: &Store) -> Result<BTreeSet<DeviceId>, LabError> {
+        let mut found = any_devices(store, &self.device)?;
+        let known = store.labels()?;
+        for label in &self.device_label {
+            found.extend(devices_of(label, &known)?.iter().cloned());
+        }
+        Ok(found)
+    }
+}
+
+/// Flags that select runs.
+#[derive(Debug, Default, clap::Args)]
+pub struct RunFilter {
+    #[command(flatten)]
+    pub devices: RunDevices,
+    /// Runs of these benchmarks, comma separated
+    #[arg(long, value_delimiter = ',')]
+    pub benchmark: Vec<String>,
+    /// Runs in these scenarios, comma separated
+    #[arg(long, value_delimiter = ',')]
+    pub scenario: Vec<Scenario>,
+    /// Runs requested since then: 90m, 2h or 7d ago, or a UTC date such as 2026-11-21
+    #[arg(long, value_name = "WHEN", value_parser = since)]
+    pub since: Option<Timestamp>,
+}
+
+/// Parses a time: a date, a timestamp, or a duration before now.
+///
+/// # Errors
+/// Returns a sentence with the right form.
+pub fn since(text: &str) -> Result<Timestamp, String> {
+    if let Ok(date) = text.parse::<Date>()
+        && let Ok(begin) = date.to_zoned(TimeZone::UTC)
+    {
+        return Ok(begin.timestamp());
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    text.parse::<HumanDuration>()
+        .ok()
+        .and_then(|ago| i64::try_from(ago.millis()).ok())
+        .and_then(|ago| {
+            Timestamp::now()
+                .checked_sub(SignedDuration::from_millis(ago))
+                .ok()
+        })
+        .ok_or_else(|| {
+            "write how long ago, such as 90m, 2h or 7d, or a UTC date such as 2026-11-21".to_owned()
+        })
+}
+
+impl RunFilter {
+    /// Returns the filter of the runs that the flags select. Unknown names are errors.
+    pub fn selection<'a>(
+        &'a self,
+        workspace: &Workspace,
+        store: &Store,
+        all: &[RunRow],
+    ) -> Result<impl Fn(&RunRow) -> bool + use<'a>, LabError> {
+        let devices = self.devices.find(store)?;
+        let mut benchmarks = BTreeSet::new();
+        if !self.benchmark.is_empty() {
+            let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(LabError::usage)?;
+            for name in &self.benchmark {
+                // A benchmark whose file was removed still has runs.
+                let benchmark = match catalogue.benchmark(name) {
+                    Ok(benchmark) => benchmark.name.clone(),
+                    Err(_) if all.iter().any(|row| row.benchmark == *name) => name.clone(),
+                    Err(error) => return Err(LabError::usage(error)),
+                };
+                benchmarks.insert(benchmark);
+            }
+        }
+        Ok(move |row: &RunRow| {
+            let created = || row.draft.spec.created.parse::<Timestamp>();
+            (devices.is_empty() || devices.contains(&row.device))
+                && (benchmarks.is_empty() || benchmarks.contains(&row.benchmark))
+                && (self.scenario.is_empty() || self.scenario.contains(&row.scenario))
+                && self
+                    .since
+                    .is_none_or(|since| created().is_ok_and(|created| created >= since))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_date_a_timestamp_or_how_long_ago() {
+        assert_eq!(since("2026-11-21").unwrap().to_string(), "2026-11-21T00:00:00Z");
+        assert_eq!(
+            since("2026-11-21T10:00:00Z").unwrap().to_string(),
+            "2026-11-21T10:00:00Z"
+        );
+        let since_then = since("2h").unwrap();
+        let ago = Timestamp::now().duration_since(since_then);
+        assert!((7200..7260).contains(&ago.as_secs()), "{ago:?}");
+        assert!(since("yesterday").is_err());
+    }
+}

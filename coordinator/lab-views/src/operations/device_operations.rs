@@ -1,0 +1,57 @@
+//! Operations that take devices out of service and back. Changes of health that need a look at the device stay with the command line.
+
+use super::{OperationError, described, remedy};
+use regatta_lab_store::{DeviceRow, HealthChange, Store};
+
+/// Takes a device out of service in the name of `by`.
+///
+/// # Errors
+/// Returns [`OperationError::Refused`] when it is in maintenance already.
+pub fn drain_device(
+    row: &DeviceRow,
+    note: Option<&str>,
+    by: &str,
+    store: &Store,
+) -> Result<(), OperationError> {
+    if change(row, HealthChange::Drained(note), by, store)? {
+        return Ok(());
+    }
+    let name = &row.name;
+    Err(OperationError::refused(
+        format!("{name} is {}", described(&store.health(&row.id)?)),
+        format!("`regatta device resume {name}` ends the maintenance"),
+    ))
+}
+
+/// Puts a device back into service in the name of `by`.
+///
+/// # Errors
+/// Returns [`OperationError::Refused`] when it is not in maintenance.
+pub fn resume_device(row: &DeviceRow, by: &str, store: &Store) -> Result<(), OperationError> {
+    if change(row, HealthChange::Resumed, by, store)? {
+        return Ok(());
+    }
+    let row = DeviceRow {
+        health: store.health(&row.id)?,
+        ..row.clone()
+    };
+    Err(OperationError::refused(
+        format!(
+            "{} is not in maintenance; it is {}",
+            row.name,
+            described(&row.health)
+        ),
+        remedy(&row),
+    ))
+}
+
+/// Returns whether anything changed.
+fn change(
+    row: &DeviceRow,
+    change: HealthChange<'_>,
+    by: &str,
+    store: &Store,
+) -> Result<bool, OperationError> {
+    let changed = store.all_or_nothing(|store| store.change_health(&row.id, change, by))?;
+    Ok(changed.is_some())
+}

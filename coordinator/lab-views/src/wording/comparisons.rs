@@ -1,0 +1,93 @@
+//! A comparison in sentences: its interval, its notes, and the runs that do not count.
+
+use regatta_text::escape;
+
+use crate::comparisons::{
+    ComparedSide, ComparisonReport, ComparisonRow, ExcludedRuns, FULL_LENGTH, FloorOrigin,
+};
+
+/// Formats the interval of a row.
+pub fn comparison_interval(row: &ComparisonRow) -> String {
+    row.interval.map_or_else(
+        || "none".to_owned(),
+        |[low, high]| format!("{low:.3} to {high:.3}"),
+    )
+}
+
+/// Returns the notes beside the table, a line each.
+pub fn comparison_notes(report: &ComparisonReport) -> Vec<String> {
+    let mut notes: Vec<String> = [("A", &report.a), ("B", &report.b)]
+        .into_iter()
+        .map(|(name, side)| {
+            format!(
+                "{name}: {}, {}{}",
+                side.selection,
+                count_of_runs(side.runs),
+                excluded(side)
+            )
+        })
+        .collect();
+    notes.extend(
+        report
+            .not_compared
+            .iter()
+            .map(|what| format!("not compared: {what}")),
+    );
+    let concerned = |is: fn(&ComparisonRow) -> bool| report.rows.iter().any(is);
+    if concerned(|row| row.is_separated) {
+        notes.push(
+            "note: the sides ran one after the other, so that a drift of the device counts as a difference; interleave their runs"
+                .to_owned(),
+        );
+    }
+    if concerned(|row| !row.is_floor_measured) {
+        notes.push(format!(
+            "note: a floor without {} pairs of runs of equal spec is assumed, not measured",
+            regatta_compare::LEAST_PAIRS
+        ));
+    }
+    notes.extend(report.rows.iter().filter_map(drift_note));
+    if concerned(|row| row.combination.length != FULL_LENGTH) {
+        notes.push("note: short runs are no MLPerf results".to_owned());
+    }
+    notes
+}
+
+/// Explains the floor of a row that is a measured drift.
+fn drift_note(row: &ComparisonRow) -> Option<String> {
+    let of = match row.floor_origin {
+        FloorOrigin::DriftOfComparedRuns => "of the compared runs",
+        FloorOrigin::DriftOfOtherRuns => "of the device's runs, also with other settings",
+        FloorOrigin::Assumed | FloorOrigin::NoDrift | FloorOrigin::Requested => return None,
+    };
+    Some(format!(
+        "note: the floor of {} {} is the drift from run to run in {} pairs of runs of equal spec, {of}",
+        escape(&row.device),
+        escape(&row.combination.short_text()),
+        row.floor_pairs
+    ))
+}
+
+/// Formats the runs that do not count.
+pub fn excluded(side: &ComparedSide) -> String {
+    if side.excluded.is_empty() {
+        return String::new();
+    }
+    format!(" (left out: {})", excluded_runs(&side.excluded))
+}
+
+/// Formats a number of runs.
+pub fn count_of_runs(runs: usize) -> String {
+    match runs {
+        1 => "1 run".to_owned(),
+        more => format!("{more} runs"),
+    }
+}
+
+/// Formats the numbers of runs that do not count, by reason.
+pub fn excluded_runs(excluded: &[ExcludedRuns]) -> String {
+    let reasons = excluded
+        .iter()
+        .map(|excluded| format!("{} {}", excluded.runs, excluded.reason));
+    reasons.collect::<Vec<_>>().join(", ")
+}

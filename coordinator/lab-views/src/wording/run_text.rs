@@ -1,0 +1,246 @@
+//! A run's row in words: subject, state, figure, markers, time. Every table and message about runs takes its words from here.
+//!
+//! Programs get the same facts from the commands' JSON documents.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use regatta_text::escape;
+use regatta_types::documents::{AccuracyResult, RunMarker, RunPhase, RunTask};
+
+use super::{
+    figure::{duration, value},
+    values,
+};
+use regatta_lab_runs::markers;
+use regatta_lab_store::RunRow;
+
+/// Returns the device's name, or the end of its id when the store has no name.
+pub fn device(row: &RunRow) -> String {
+    match &row.device_name {
+        Some(name) => escape(name).into_owned(),
+        None => row.device.as_str().chars().take(8).collect(),
+    }
+}
+
+/// Returns the audit's name, or the mode, or the task of a run that measures nothing.
+pub fn mode(row: &RunRow) -> String {
+    escape(row.audit().unwrap_or(task(row))).into_owned()
+}
+
+/// Returns the mode, or the task of a run that measures nothing.
+pub const fn task(row: &RunRow) -> &'static str {
+    match row.draft.spec.task {
+        RunTask::Measurement => row.mode.as_str(),
+        task => task.in_words(),
+    }
+}
+
+/// Returns the subject of the run: device, benchmark, scenario, mode and engine.
+pub fn subject(row: &RunRow) -> String {
+    format!(
+        "{} {} {} {}, {}",
+        device(row),
+        escape(&row.benchmark),
+        row.scenario,
+        mode(row),
+        row.draft.spec.engine.kind
+    )
+}
+
+/// Returns the state in a word: the verdict of a finished run, otherwise the phase. LoadGen does not judge accuracy runs: their target does.
+pub fn state(row: &RunRow) -> &'static str {
+    let phase = row.shown_phase();
+    let Some(outcome) = row.outcome.as_ref().filter(|_| phase == RunPhase::Done) else {
+        return phase.as_str();
+    };
+    match (outcome.valid, &outcome.audit) {
+        (Some(false), _) => "INVALID",
+        (_, Some(audit)) if audit.passed => "TEST PASS",
+        (_, Some(_)) => "TEST FAIL",
+        (Some(true), None) => "VALID",
+        (None, None) => match &outcome.accuracy {
+            Some(found) if found.target.is_none() => phase.as_str(),
+            Some(found) if found.is_reached() => "PASS",
+            Some(_) => "FAIL",
+            None => phase.as_str(),
+        },
+    }
+}
+
+/// Returns the figure that the round's checker reports. Without that figure, returns LoadGen's own with a remark: the percentile
+/// of a latency that has no estimate, or `not judged` for a rate.
+pub fn figure(row: &RunRow) -> Option<String> {
+    let outcome = row.outcome.as_ref()?;
+    if let Some(judged) = &outcome.judged {
+        return Some(value(judged));
+    }
+    let metric = outcome.metric.as_ref()?;
+    Some(match metric.name.strip_suffix(" latency") {
+        Some(percentile) => format!("{} ({})", value(metric), escape(percentile)),
+        None => format!("{} (not judged)", value(metric)),
+    })
+}
+
+/// Returns the accuracy with its target, if there is one: `99.61 ≥ 99.00 %`, or `0.8617 ≥ 0.8531` for a fraction. The accuracy of an
+/// incomplete log is not compared: `99.61 % (incomplete)`.
+pub fn accuracy(row: &RunRow) -> Option<String> {
+    let found = row.outcome.as_ref()?.accuracy.as_ref()?;
+    if found.incomplete().is_some() {
+        return Some(if found.is_fraction() {
+            format!("{:.4} (incomplete)", found.value)
+        } else {
+            format!("{:.2} % (incomplete)", found.value)
+        });
+    }
+    let Some(target) = found.target else {
+        return Some(if found.is_fraction() {
+            format!("{:.4}", found.value)
+        } else {
+            format!("{:.2} %", found.value)
+        });
+    };
+    let sign = if found.value >= target { '≥' } else { '<' };
+    let [value, target, unit] = with_target(found, target);
+    Some(format!("{value} {sign} {target}{unit}"))
+}
+
+/// Returns an accuracy and its target with enough digits to differ, and their unit.
+pub fn with_target(found: &AccuracyResult, target: f64) -> [String; 3] {
+    // A fraction has two digits more before it is as exact as a percentage.
+    let (least, unit) = if found.is_fraction() { (4, "") } else { (2, " %") };
+    let [value, target] = values::distinct_from(least, found.value, target);
+    [value, target, unit.to_owned()]
+}
+
+/// Returns the markers and the defects of a run in words, separated by commas. Empty for a run without any, and for a failed or aborted
+/// one, which has no result.
+pub fn notes(row: &RunRow) -> String {
+    if !has_result(row) {
+        return String::new();
+    }
+    let mut notes: Vec<&str> = markers(row).into_iter().map(RunMarker::as_str).collect();
+    notes.extend(defects(row));
+    notes.join(", ")
+}
+
+/// Returns [`notes`]. For a failed or aborted run it returns the first words of the reason instead, up to `longest` characters;
+/// `regatta runs show` prints all of it.
+pub fn notes_or_reason(row: &RunRow, longest: usize) -> String {
+    let reason = row.state.reason.as_deref().filter(|_| !has_result(row));
+    let Some(reason) = reason else {
+        return notes(row);
+    };
+    match reason.char_indices().nth(longest) {
+        None => escape(reason).into_owned(),
+        Some((end, _)) => {
+            let shown = reason.get(..end).unwrap_or_default();
+            // Whole words, unless the first one is longer.
+            let shown = shown.rsplit_once(' ').map_or(shown, |(words, _)| words);
+            format!("{} …", escape(shown))
+        }
+    }
+}
+
+/// Returns the condition that a run waits for while it is prepared: its gate, or its assets.
+pub fn waits_for(row: &RunRow) -> Option<Cow<'_, str>> {
+    let reason = row.state.reason.as_deref();
+    reason
+        .filter(|_| row.state.phase == RunPhase::Preparing)
+        .map(escape)
+}
+
+/// Returns the missing parts of a finished run's proof.
+fn defects(row: &RunRow) -> impl Iterator<Item = &'static str> {
+    let outcome = row.outcome.as_ref().filter(|_| row.state.phase == RunPhase::Done);
+    let incomplete = outcome.is_some_and(|outcome| !outcome.complete);
+    let unsigned = outcome.is_some_and(|outcome| outcome.signed != Some(true));
+    [incomplete.then_some("incomplete"), unsigned.then_some("unsigned")]
+        .into_iter()
+        .flatten()
+}
+
+/// Returns the time at which LoadGen started: by the device's clock if it was synchronised, otherwise by the coordinator's.
+pub fn start(row: &RunRow) -> Option<Timestamp> {
+    let timing = row.outcome.as_ref().and_then(|outcome| outcome.timing.as_ref());
+    let by_device = timing.and_then(|timing| timing.started.parse().ok());
+    let by_coordinator = || row.started.as_ref()?.parse().ok();
+    if timing.is_some_and(|timing| timing.synchronised != Some(true)) {
+        return by_coordinator().or(by_device);
+    }
+    by_device.or_else(by_coordinator)
+}
+
+/// Returns the time at which LoadGen started, with the date if that is not the date of `now`.
+pub fn started(row: &RunRow, now: Timestamp) -> Option<String> {
+    let text = start(row)?.to_string();
+    let (date, time) = text.split_once('T')?;
+    Some(if now.to_string().starts_with(date) {
+        time.get(..8)?.to_owned()
+    } else {
+        format!("{date} {}", time.get(..5)?)
+    })
+}
+
+/// Returns the duration of LoadGen's run in seconds.
+pub fn seconds(row: &RunRow) -> Option<f64> {
+    let nanoseconds = row.outcome.as_ref()?.timing.as_ref()?.duration_ns?;
+    Some(nanoseconds as f64 / 1e9)
+}
+
+/// Returns the duration of LoadGen's run.
+pub fn took(row: &RunRow) -> Option<String> {
+    seconds(row).map(duration)
+}
+
+/// Returns whether the run has a result or may still get one. A failed or aborted run has a reason instead.
+pub const fn has_result(row: &RunRow) -> bool {
+    !matches!(row.state.phase, RunPhase::Failed | RunPhase::Aborted)
+}
+
+/// Returns the result in one line: verdict, figures, markers. A failed or aborted run says only why.
+pub fn result(row: &RunRow) -> String {
+    let state = state(row);
+    if !has_result(row) {
+        return match &row.state.reason {
+            // Such as `aborted by the user`.
+            Some(reason) if reason.starts_with(state) => escape(reason).into_owned(),
+            Some(reason) => format!("{state}: {}", escape(reason)),
+            None => state.to_owned(),
+        };
+    }
+    let mut parts = vec![match figure(row) {
+        Some(figure) => format!("{state} {figure}"),
+        None => state.to_owned(),
+    }];
+    if let Some(outcome) = &row.outcome {
+        let metric = outcome.accuracy.as_ref().map(|found| escape(&found.metric));
+        parts.extend(
+            metric
+                .zip(accuracy(row))
+                .map(|(metric, value)| format!("{metric} {value}")),
+        );
+        parts.extend(outcome.not_judged.iter().map(|why| escape(why).into_owned()));
+    }
+    let notes = notes(row);
+    let result = parts.join(", ");
+    if notes.is_empty() {
+        result
+    } else {
+        format!("{result} ({notes})")
+    }
+}
+
+/// Returns the result with the time that LoadGen ran. A failed or aborted run has only its state here; the report after the wait has the reason.
+pub fn result_and_time(row: &RunRow, now: Timestamp) -> String {
+    let result = |row: &RunRow| match has_result(row) {
+        true => result(row),
+        false => state(row).to_owned(),
+    };
+    let started = started(row, now).map(|started| format!("from {started} UTC"));
+    let time: Vec<String> = [took(row), started].into_iter().flatten().collect();
+    match time.as_slice() {
+        [] => result(row),
+        time => format!("{}, {}", result(row), time.join(" ")),
+    }
+}
