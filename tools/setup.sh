@@ -1,5 +1,6 @@
 # Sourced by ./quickstart, ./test and .ci/run: brings what a command needs onto this machine, or says what it leaves out.
-# It installs Debian packages (as root or with sudo) and cargo tools; it never touches a system's configuration.
+# It installs Debian packages (as root or with sudo) and cargo tools, unless REGATTA_NO_INSTALL is set; it never touches a system's
+# configuration.
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -13,6 +14,10 @@ need_debian() {
     shift
     # Daemons live in sbin, which a user's PATH may lack.
     if PATH=$PATH:/usr/sbin:/sbin command -v "$_command" >/dev/null 2>&1; then return 0; fi
+    if [ -n "${REGATTA_NO_INSTALL:-}" ]; then
+        say "setup: $_command is missing: 'just setup' or 'sudo apt-get install $*' installs it"
+        return 1
+    fi
     if ! command -v apt-get >/dev/null 2>&1; then
         say "setup: $_command is missing and this system has no apt: install it yourself ($*)"
         return 1
@@ -39,6 +44,10 @@ need_debian_file() {
 # need_cargo_tool COMMAND CRATE VERSION: installs a cargo tool at a pinned version unless the command is there.
 need_cargo_tool() {
     command -v "$1" >/dev/null 2>&1 && return 0
+    if [ -n "${REGATTA_NO_INSTALL:-}" ]; then
+        say "setup: $1 is missing: 'just setup' or 'cargo install --locked $2 --version $3' installs it"
+        return 1
+    fi
     say "setup: building $2 $3 (once)"
     cargo install --quiet --locked "$2" --version "$3"
 }

@@ -29,5 +29,8 @@ checkout() { # name, revision
 for revision in $(sed -n 's/^revision = "\(.*\)"$/\1/p' "$rounds"/*.toml | sort -u); do
     checkout "$revision" "${revision#head-}"
 done
-# The tests of audits and truncation call the newest HEAD.
+# The tests of audits and truncation call the first tools of these rounds, and the newest HEAD.
+for tag in v5.0 v5.1; do
+    checkout "$tag" "$tag"
+done
 ln -sfn "$(basename "$(ls -d "$directory"/head-* | tail -n 1)")" "$directory/HEAD"
