@@ -24,7 +24,7 @@ const MERCY: Duration = Duration::from_millis(500);
 /// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 /// Longest answer in bytes: several hundred GPUs, and the capacity of a pipe.
-const MOST: u64 = 64 << 10;
+const MAX: u64 = 64 << 10;
 
 /// Why the GPUs are unknown.
 #[derive(Debug, thiserror::Error)]
@@ -125,7 +125,7 @@ fn last_line(pipe: Option<impl Read + AsFd>) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     if let Some(pipe) = pipe {
         ioctl_fionbio(&pipe, true)?;
-        match pipe.take(MOST).read_to_end(&mut text) {
+        match pipe.take(MAX).read_to_end(&mut text) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
             _ => {}
         }

@@ -268,7 +268,7 @@ fn runs_that_do_not_count_are_counted_with_their_reason() {
     // Another power mode is another combination.
     filled.add_changed(LATENCY, |draft, _| {
         both(draft);
-        draft["spec"]["state"] = json!({ "name": "MaxQ", "source": "", "wish": { "power-mode": "15W" } });
+        draft["spec"]["state"] = json!({ "name": "MaxQ", "source": "", "controls": { "power-mode": "15W" } });
     });
     let (code, printed, _) = filled.compare(&["set:batch=1", "set:batch=2"]);
     assert_eq!(code, 0, "{printed}");
@@ -408,7 +408,7 @@ fn campaign_variants_and_agent_versions_are_selections() {
         .store
         .execute_batch(
             "INSERT INTO campaigns VALUES ('night', '', '', 1, 0, 0, 60, NULL, 'running', '2026-11-22T00:00:00Z', NULL, 0);
-             INSERT INTO combinations (campaign, number, words, variant, placement, priority, devices)
+             INSERT INTO combinations (campaign, number, request, variant, placement, priority, devices)
              VALUES ('night', 0, '{}', 'small', 'any', 0, '[]'), ('night', 1, '{}', 'large', 'any', 0, '[]');",
         )
         .unwrap();

@@ -209,7 +209,7 @@ fn a_run_whose_stream_never_ends_stays_draining() {
         (&shown["phase"], &shown["recorded"]),
         (&"draining".into(), &serde_json::Value::Null)
     );
-    assert_eq!(detail(&coordinator).unwrap()["whole"], false);
+    assert_eq!(detail(&coordinator).unwrap()["complete"], false);
     assert!(coordinator.file(&requested, "mlperf_log_detail.txt").is_none());
     device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
     device.say_hello(vec![run]);

@@ -89,9 +89,9 @@ fn missing_answers_exit_with_1_and_nothing_is_prompted_without_a_terminal() {
     let (code, printed, _) = regatta(&fixture, &format!("{stage} --format json"));
     let document: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((code, &document["tree"]), (1, &Value::Null));
-    let lacks = document["lacks"].as_array().unwrap();
+    let lacks = document["missing"].as_array().unwrap();
     assert!(
-        lacks.len() > 20 && lacks.iter().all(|lack| lack["mend"] != ""),
+        lacks.len() > 20 && lacks.iter().all(|lack| lack["fix"] != ""),
         "{printed}"
     );
     assert!(!fixture.at("tree").exists());

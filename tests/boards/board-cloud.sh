@@ -77,6 +77,6 @@ power_cut
 boots
 wait_for_device "$boat"
 [ "$device" = "$first" ] || failed "the device has another identity after a reboot"
-denied_on_board test -e /usr/lib/regatta-first-boot -o -e $state/enrolment-token || failed "the first boot's files are there again"
+denied_on_board test -e /usr/lib/regatta-first-boot -o -e $state/enrollment-token || failed "the first boot's files are there again"
 race "$boat" $state Offline null
 printf '\nboard-cloud: all held (%s)\n' "$(date -u +%FT%TZ)"

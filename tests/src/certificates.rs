@@ -95,7 +95,7 @@ impl Authority {
 #[must_use]
 pub fn of_device(state: &Path) -> (ClientIdentity, String) {
     let key = fs::read(state.join("device.key")).expect("the device's key");
-    let enrollment = fs::read(state.join("enrolment.json")).expect("the device's enrollment");
+    let enrollment = fs::read(state.join("enrollment.json")).expect("the device's enrollment");
     let enrollment: serde_json::Value = serde_json::from_slice(&enrollment).expect("JSON");
     let pem = enrollment["certificate"].as_str().expect("a certificate");
     let certificate = CertificateDer::from_pem_slice(pem.as_bytes())

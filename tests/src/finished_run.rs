@@ -54,7 +54,7 @@ impl Lab {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
         let store = Connection::open_with_flags(self.workspace().join("regatta.db"), flags);
         let whole = store.and_then(|store| {
-            let query = "SELECT whole FROM streams WHERE run = ?1 AND name = ?2";
+            let query = "SELECT complete FROM streams WHERE run = ?1 AND name = ?2";
             store.query_row(query, [run, stream], |row| row.get(0)).optional()
         });
         matches!(whole, Ok(Some(true)))

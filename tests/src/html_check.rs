@@ -9,14 +9,14 @@ const TAGS: &[&str] = &[
     "form", "g", "h1", "h2", "h3", "head", "header", "html", "input", "label", "li", "line", "link", "main",
     "meta", "nav", "ol", "option", "p", "path", "pre", "progress", "rect", "script", "section", "select",
     "span", "strong", "summary", "svg", "table", "tbody", "td", "text", "textarea", "th", "thead", "title",
-    "tr", "tspan", "ul", "fieldset", "legend", "small", "time", "footer",
+    "tr", "tspan", "ul", "wbr", "fieldset", "legend", "small", "time", "footer",
 ];
 
 /// The attributes that can hold an address.
 const ADDRESSES: [&str; 4] = ["href", "src", "action", "formaction"];
 
 /// The longest address in bytes: a text that was typed, each byte as three.
-const LONGEST_ADDRESS: usize = 8_000;
+const MAX_ADDRESS: usize = 8_000;
 
 /// The content of a page.
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ fn check_tag(tag: &StartTag<()>, page: &mut PageText) {
             let is_own =
                 (value.starts_with('/') && !value.starts_with("//")) || value.starts_with(['#', '?']);
             assert!(
-                is_own && value.is_ascii() && value.len() < LONGEST_ADDRESS,
+                is_own && value.is_ascii() && value.len() < MAX_ADDRESS,
                 "<{name} {key}=\"{value}\">"
             );
         } else if !(matches!(&*name, "input" | "option") && key == "value"

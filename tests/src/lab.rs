@@ -286,7 +286,7 @@ impl Lab {
 
     /// Starts `regatta-agent serve`. In a secure lab, enrolls the device first if needed.
     pub fn start_device(&mut self) {
-        if self.is_secure && !self.device_directory().join("state/enrolment.json").exists() {
+        if self.is_secure && !self.device_directory().join("state/enrollment.json").exists() {
             self.enroll_device();
         }
         self.start_unenrolled_device();

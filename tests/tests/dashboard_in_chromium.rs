@@ -162,7 +162,8 @@ const BROKEN_WORDS: &str = "(() => {
             range.setStart(text, word.index);
             range.setEnd(text, word.index + word[0].length);
             const lines = new Set([...range.getClientRects()].map((part) => Math.round(part.top)));
-            const isFileOrId = !isName && /[._0-9]/.test(word[0]);
+            const token = text.data.slice(0, word.index).match(/\\S*$/)[0] + text.data.slice(word.index).match(/^\\S*/)[0];
+            const isFileOrId = !isName && (/[._0-9]/.test(word[0]) || token.includes('/'));
             if (word[0].length <= 20 && !isFileOrId && lines.size > 1) broken.add(word[0]);
         }
     }

@@ -64,7 +64,7 @@ fn a_run_in_maxp_is_proven_shown_and_leaves_the_board_as_it_was() {
     let run = requested["runs"][0]["run"].as_str().unwrap();
     assert_eq!(requested["runs"][0]["phase"], "done", "{requested:#}");
     let proof = &requested["runs"][0]["device_state"];
-    assert_eq!(proof["asked"]["name"], "MaxP");
+    assert_eq!(proof["requested"]["name"], "MaxP");
     assert_eq!(proof["before"], proof["after"]);
     assert_eq!(bytes_of(root.path()), before);
     let shown = succeed_output(lab.regatta().args(["runs", "show", run]));

@@ -64,14 +64,14 @@ fn a_board_with_the_images_token_enrolls_by_itself() {
 
     // The board boots before the coordinator starts.
     fs::create_dir_all(lab.state()).unwrap();
-    let token = lab.state().join("enrolment-token");
+    let token = lab.state().join("enrollment-token");
     fs::copy(here.join("token"), &token).unwrap();
     lab.start_unenrolled_device();
     std::thread::sleep(std::time::Duration::from_millis(1500));
     assert!(token.exists(), "kept until it has been used");
     lab.start_coordinator();
     eventually("the board to enroll by itself", 30, || {
-        !token.exists() && lab.state().join("enrolment.json").exists()
+        !token.exists() && lab.state().join("enrollment.json").exists()
     });
     lab.wait_for_device();
 }

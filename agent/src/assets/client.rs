@@ -15,9 +15,9 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName}
 /// Longest time without network traffic.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest response head in bytes.
-const LONGEST_HEAD: usize = 16 * 1024;
+const MAX_HEAD: usize = 16 * 1024;
 /// Longest error message that is read, in bytes.
-const LONGEST_WHY: u64 = 300;
+const MAX_WHY: u64 = 300;
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ fn read_head(stream: &mut impl io::Read) -> io::Result<(Head, Vec<u8>)> {
         if let Some((head, length)) = parse_head(&bytes)? {
             return Ok((head, bytes.split_off(length)));
         }
-        if bytes.len() > LONGEST_HEAD {
+        if bytes.len() > MAX_HEAD {
             return Err(io::Error::other("the response's header does not end"));
         }
     }
@@ -197,7 +197,7 @@ impl Body {
 
     /// Returns the start of the body as text, as far as it can be read.
     fn text(&mut self) -> String {
-        let mut bytes = vec![0; usize::try_from(self.left.min(LONGEST_WHY)).unwrap_or(0)];
+        let mut bytes = vec![0; usize::try_from(self.left.min(MAX_WHY)).unwrap_or(0)];
         let mut filled = 0;
         while let Ok(read @ 1..) = self.read(bytes.get_mut(filled..).unwrap_or_default()) {
             filled += read;

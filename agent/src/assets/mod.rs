@@ -37,7 +37,7 @@ use self::{
 use crate::{enrollment::Enrollment, identity::DeviceIdentity};
 
 /// Longest manifest in bytes. It has one line per file, and trees have up to a few hundred thousand files.
-const LONGEST_MANIFEST: u64 = 64 << 20;
+const MAX_MANIFEST: u64 = 64 << 20;
 
 /// The progress of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,7 +153,7 @@ fn fetch_tree(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Res
 fn fetch_manifest(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
     let address = format!("/v1/file/{}", asset.sha256);
     let bytes = puller.length(&address, &asset.path)?;
-    if bytes > LONGEST_MANIFEST {
+    if bytes > MAX_MANIFEST {
         return Err(AssetError::Wrong {
             what: asset.path.clone(),
         });

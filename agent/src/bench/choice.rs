@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context as _, anyhow};
 use regatta_config::catalogue::{BenchmarkCatalogue, CatalogueError};
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_types::{
     benchmark::{Accuracy, Benchmark, Dataset, DetectionClasses, Dtype, Metric, Model, Response},
     documents::{Document as _, EngineKind, RunSpec},
@@ -103,7 +103,7 @@ pub(crate) fn in_form(
 fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
     let benchmark = if path.extension().is_some_and(|extension| extension == "json") {
         let unusable = || format!("the spec {} cannot be used", path.display());
-        let bytes = regular_file::read(path, LARGEST_TEXT).with_context(unusable)?;
+        let bytes = regular_file::read(path, MAX_TEXT).with_context(unusable)?;
         RunSpec::from_json(&bytes)
             .with_context(unusable)
             .map_err(Failure::usage)?

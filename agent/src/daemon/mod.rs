@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! STATE/device.key                     the device's identity
-//! STATE/enrolment.json                 its lab: certificate, authority, the coordinator's key (enrollment)
+//! STATE/enrollment.json                 its lab: certificate, authority, the coordinator's key (enrollment)
 //! STATE/commands.number                the newest command of the coordinator (trust)
 //! STATE/lock                           held while a daemon runs (durable)
 //! STATE/reserve                        space for the evidence of a run that fills the disk (durable)

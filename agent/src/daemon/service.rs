@@ -39,7 +39,7 @@ use super::{
 /// Time that a stopping daemon waits for the run process and sealing, beyond the run process's grace period.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// Longest reason of an abort, in characters.
-const LONGEST_REASON: usize = 500;
+const MAX_REASON: usize = 500;
 
 /// The daemon's components and its connection to the broker.
 pub(crate) struct Service<L> {
@@ -406,6 +406,6 @@ async fn wait_until(deadline: Option<Instant>) {
 
 /// Returns the start of the coordinator's reason, safe for logs and JSON.
 fn abort_reason(reason: &str) -> String {
-    let start: String = reason.chars().take(LONGEST_REASON).collect();
+    let start: String = reason.chars().take(MAX_REASON).collect();
     escape(&start).into_owned()
 }

@@ -13,7 +13,7 @@ use regatta_text::{ErrorChain, Escaped};
 use serde::Serialize;
 
 /// The most engines that are listed. A report travels in one message.
-const MOST_ENGINES: usize = 64;
+const MAX_ENGINES: usize = 64;
 
 /// What the agent finds on this machine.
 #[derive(Debug, Serialize)]
@@ -86,8 +86,8 @@ impl InstalledParts {
                 note(&error);
                 Vec::new()
             });
-        let further_engines = engines.len().saturating_sub(MOST_ENGINES);
-        engines.truncate(MOST_ENGINES);
+        let further_engines = engines.len().saturating_sub(MAX_ENGINES);
+        engines.truncate(MAX_ENGINES);
         let shim = |(version, path): (regatta_tensorrt::Version, PathBuf)| Shim {
             tensorrt: version.to_string(),
             path,

@@ -14,7 +14,7 @@ use regatta_engines::{
 };
 use regatta_fsutil::{
     hash::sha256_hex,
-    regular_file::{self, LARGEST_TEXT},
+    regular_file::{self, MAX_TEXT},
 };
 use regatta_tensorrt::{
     BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, TensorRt, Version,
@@ -68,7 +68,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     };
     let scales = manifest.calibration_file();
     let kept = args.place.cache.join(&scales);
-    settings.calibration_cache = match regular_file::read(&kept, LARGEST_TEXT) {
+    settings.calibration_cache = match regular_file::read(&kept, MAX_TEXT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         found => {
             found.with_context(|| format!("the calibration scales in {} cannot be read", kept.display()))?

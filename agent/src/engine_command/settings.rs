@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use regatta_config::catalogue::BenchmarkCatalogue;
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_tensorrt::{BuildSettings, DlaSettings, InputShape, IoFormat, Model, Precision, Version};
 
 use crate::{
@@ -36,7 +36,7 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
     }
     let calibration_cache = match &args.calibration_cache {
         None => Vec::new(),
-        Some(path) => regular_file::read(path, LARGEST_TEXT)
+        Some(path) => regular_file::read(path, MAX_TEXT)
             .with_context(|| format!("the calibration cache {} cannot be read", path.display()))
             .map_err(Failure::usage)?,
     };

@@ -15,9 +15,9 @@ use super::command::{Renaming, use_token};
 use crate::identity::{DeviceIdentity, KEY_FILE};
 
 /// The token's file name in the state directory.
-pub(crate) const TOKEN_FILE: &str = "enrolment-token";
+pub(crate) const TOKEN_FILE: &str = "enrollment-token";
 /// The file name of a refused token.
-const REFUSED_FILE: &str = "enrolment-token.refused";
+const REFUSED_FILE: &str = "enrollment-token.refused";
 /// Pause between two attempts while the coordinator cannot be reached or cannot answer.
 const PAUSE: Duration = Duration::from_secs(5);
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What belongs to a key, in the state directory. The key is the last: without it the others are not used.
-const BELONGINGS: [&str; 4] = ["runs", "enrolment.json", "commands.number", KEY_FILE];
+const BELONGINGS: [&str; 4] = ["runs", "enrollment.json", "commands.number", KEY_FILE];
 
 /// A former identity that was moved aside.
 #[derive(Debug)]

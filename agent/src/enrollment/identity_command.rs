@@ -21,7 +21,6 @@ struct IdentityDocument {
     device: Option<String>,
     /// The Ed25519 public key, hexadecimal.
     public_key: Option<String>,
-    #[serde(rename = "enrolment")]
     enrollment: Option<EnrollmentDocument>,
 }
 

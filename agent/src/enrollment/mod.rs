@@ -16,7 +16,7 @@ use std::{
 };
 
 use regatta_fsutil::atomic_file::AtomicFile;
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_wire::enrollment::Credentials;
 use rustls::{
     ClientConfig, RootCertStore,
@@ -40,7 +40,7 @@ pub(crate) use self::{
 use crate::identity::DeviceIdentity;
 
 /// The document's file name in the state directory.
-const FILE: &str = "enrolment.json";
+const FILE: &str = "enrollment.json";
 /// Its schema number.
 const SCHEMA: u16 = 1;
 
@@ -85,7 +85,6 @@ pub(crate) struct Enrollment {
     /// The broker: `mqtts://host:port`.
     pub(crate) broker: String,
     /// Address for the renewal of the certificate: `host:port`.
-    #[serde(rename = "enrolment")]
     enrollment: String,
     /// End of the certificate's validity: RFC 3339, UTC.
     pub(crate) not_after: String,
@@ -104,7 +103,7 @@ impl Enrollment {
     /// [`EnrollmentError`].
     pub(crate) fn load(state_dir: &Path) -> Result<Option<Self>, EnrollmentError> {
         let path = state_dir.join(FILE);
-        let text = match regular_file::read(&path, LARGEST_TEXT) {
+        let text = match regular_file::read(&path, MAX_TEXT) {
             Ok(text) => text,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_engines::tensorrt::calibration;
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_harness::{HarnessSettings, calibration_path, engine_cache, plugin_libraries};
 use regatta_tensorrt::{CacheEntry, EngineCache, Model};
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), 
     for (directory, entry) in engines.iter().filter(of_samples) {
         let name = entry.manifest.calibration_file();
         let made = cache.join(&name);
-        let scales = regular_file::read(&made, LARGEST_TEXT).with_context(|| {
+        let scales = regular_file::read(&made, MAX_TEXT).with_context(|| {
             format!(
                 "cannot read {}; hint: remove {}, and calibrate again",
                 made.display(),

@@ -17,7 +17,7 @@ use super::prepared_run::{PreparedRun, RunPlan};
 use crate::exit::Failure;
 
 /// The builds for one run: one for each kind of unit, or for each of three networks.
-const MOST_BUILDS: usize = 3;
+const MAX_BUILDS: usize = 3;
 /// The least interval between two reports. A report is a message and a write to disk.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -34,7 +34,7 @@ pub(super) fn prepare(plan: &RunPlan, report: impl Fn(String)) -> Result<Prepare
         };
         let missing = missing(&failure).filter(|_| builds_missing(plan));
         match missing {
-            Some(command) if built.len() < MOST_BUILDS && !built.contains(command) => {
+            Some(command) if built.len() < MAX_BUILDS && !built.contains(command) => {
                 build(command, &report)?;
                 built.push(command.clone());
             }

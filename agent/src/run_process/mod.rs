@@ -17,7 +17,7 @@ use std::{io, path::Path};
 
 use anyhow::Context;
 use regatta_fsutil::hash::sha256_hex;
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_loadgen::{
     outcome::Outcome,
     request::{ConfText, RunRequest},
@@ -147,7 +147,7 @@ fn keep(ready: &PreparedRun, run_dir: &RunDir, attempt: &Attempt) -> anyhow::Res
 }
 
 fn read_spec(path: &Path) -> Result<RunSpec, Failure> {
-    let bytes = regular_file::read(path, LARGEST_TEXT)
+    let bytes = regular_file::read(path, MAX_TEXT)
         .with_context(|| format!("the spec {} cannot be read", path.display()))?;
     let spec = RunSpec::from_json(&bytes);
     spec.with_context(|| format!("the spec {} cannot be used", path.display()))

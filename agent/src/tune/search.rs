@@ -90,7 +90,7 @@ const LONGER: u32 = 4;
 /// Rounds of the final comparison.
 const TURNS: usize = 5;
 /// Fewest rounds for a bootstrap. A single figure of each choice would always appear certain.
-const LEAST_TURNS: usize = 3;
+const MIN_TURNS: usize = 3;
 /// Smallest improvement for which a step is measured again.
 const PROMISE: f64 = 1.003;
 
@@ -242,7 +242,7 @@ impl<S: Stand> Search<'_, S> {
                 partial,
             });
         };
-        if rivals.len().min(theirs.len()) < LEAST_TURNS {
+        if rivals.len().min(theirs.len()) < MIN_TURNS {
             let reason = "the best figure so far; the comparison with the second was not finished".to_owned();
             return Some(Found {
                 candidate: best,

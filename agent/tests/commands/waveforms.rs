@@ -7,7 +7,7 @@ use regatta_test_support::fixture::{Fixture, npy};
 use crate::support::{Ended, MLPERF_CONF, USER_CONF, agent, bench_arguments};
 
 /// The values of a padded waveform in the benchmark's file.
-const LONGEST: i32 = 240_000;
+const MAX: i32 = 240_000;
 
 /// Runs a benchmark of three waveforms with these lengths.
 fn bench(lengths: &[i32; 3]) -> Ended {
@@ -23,7 +23,7 @@ fn bench(lengths: &[i32; 3]) -> Ended {
     ] {
         fs::write(fixture.path(name), text).unwrap();
     }
-    let values = usize::try_from(LONGEST).unwrap();
+    let values = usize::try_from(MAX).unwrap();
     let waveforms = npy("<f4", &[3, values], &vec![0; 3 * 4 * values]);
     fs::write(fixture.path("samples/waveform.npy"), waveforms).unwrap();
     let lengths = npy("<i4", &[3], &lengths.map(i32::to_le_bytes).concat());
@@ -38,15 +38,15 @@ fn bench(lengths: &[i32; 3]) -> Ended {
 
 #[test]
 fn a_waveform_without_a_possible_length_is_refused_with_its_sample_and_file() {
-    for wrong in [0, -1, LONGEST + 1] {
-        let ended = bench(&[LONGEST, wrong, 1]);
+    for wrong in [0, -1, MAX + 1] {
+        let ended = bench(&[MAX, wrong, 1]);
         assert_eq!(ended.code, 3, "{ended:?}");
         let expected = format!(
-            "the dataset of rnnt cannot be used: ./samples/length.npy has the length {wrong} for sample 1, expected 1 to {LONGEST}; hint: "
+            "the dataset of rnnt cannot be used: ./samples/length.npy has the length {wrong} for sample 1, expected 1 to {MAX}; hint: "
         );
         assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
     }
-    let ended = bench(&[LONGEST, 400, 1]);
+    let ended = bench(&[MAX, 400, 1]);
     assert!(
         ended.stderr.contains("models/rnnt/encoder.onnx"),
         "only the networks are missing: {}",

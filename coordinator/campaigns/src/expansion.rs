@@ -24,7 +24,7 @@ use regatta_lab_store::{
 };
 
 /// The largest number of cells of a campaign.
-const MOST_CELLS: u64 = 100_000;
+const MAX_CELLS: u64 = 100_000;
 
 /// The devices, benchmarks and assets with which a plan is checked.
 pub struct Lab<'a> {
@@ -160,12 +160,12 @@ impl<'a> Expansion<'a> {
         };
         let more = repeat.saturating_mul(per_repeat as u64);
         let total = more.saturating_add(self.cells.len() as u64);
-        if total > MOST_CELLS {
+        if total > MAX_CELLS {
             return Err(self
                 .plan
                 .problem(
                     &place,
-                    format!("with this table the campaign has {total} cells; {MOST_CELLS} are the most"),
+                    format!("with this table the campaign has {total} cells; {MAX_CELLS} are the most"),
                 )
                 .hint("use fewer repeats or shorter lists, or split the plan into several campaigns"));
         }

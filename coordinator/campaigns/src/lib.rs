@@ -1,16 +1,16 @@
 //! Campaigns: many cells over many devices, for days, unattended.
 //!
-//! [`plan_file`] reads a plan, whose [`cell_table`]s have [`choices`] and a [`device_selection`]. [`expansion`] makes cells of them, in the
-//! [`order`] that the seed fixes. [`scheduler`] begins attempts on
-//! idle devices, as [`placement`] decides, which spreads
-//! [`heat`], and ends them. [`cause`] determines why an attempt failed, and [`retry`] whether another follows.
-//! [`deadline`] is when the last attempt begins, and [`clock_steps`] whether the clock that says so can be trusted.
-//! [`run_limit`] is how long a device may have a run. [`absences`] has how long devices have been lost. [`estimate`] is how long it takes.
+//! `plan_file` reads a plan, whose `cell_table`s have `choices` and a `device_selection`. `expansion` makes cells of them, in the
+//! `order` that the seed fixes. `scheduler` begins attempts on
+//! idle devices, as `placement` decides, which spreads
+//! `heat`, and ends them. `cause` determines why an attempt failed, and `retry` whether another follows.
+//! `deadline` is when the last attempt begins, and `clock_steps` whether the clock that says so can be trusted.
+//! `run_limit` is how long a device may have a run. `absences` has how long devices have been lost. [`estimate`] is how long it takes.
 //!
-//! [`audits`] adds the audits of a plan's cells, and [`audit_draft`] drafts their runs.
+//! `audits` adds the audits of a plan's cells, and `audit_draft` drafts their runs.
 //!
-//! An attempt is an ordinary run, which [`regatta_lab_runs`] sends and judges, or one of the [`power_sessions`]: [`power_jobs`] starts it and
-//! [`power_end`] judges it.
+//! An attempt is an ordinary run, which [`regatta_lab_runs`] sends and judges, or one of the `power_sessions`: `power_jobs` starts it and
+//! `power_end` judges it.
 
 mod absences;
 mod audit_draft;

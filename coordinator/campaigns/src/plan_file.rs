@@ -25,7 +25,7 @@ use regatta_lab_store::Placement;
 /// The newest schema number that this program reads.
 const SCHEMA: u16 = 1;
 /// The longest name of a campaign.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME: usize = 63;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,7 +119,7 @@ impl CampaignPlan {
         }
         if !is_name(file.name.get_ref()) {
             let what = format!(
-                "`{}` is no name of a campaign: a name has 1 to {LONGEST_NAME} letters, digits, dots, underscores and hyphens, and \
+                "`{}` is no name of a campaign: a name has 1 to {MAX_NAME} letters, digits, dots, underscores and hyphens, and \
                  begins with a letter or digit",
                 file.name.get_ref()
             );
@@ -237,7 +237,7 @@ impl CampaignPlan {
 
 fn is_name(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    (1..=LONGEST_NAME).contains(&name.len())
+    (1..=MAX_NAME).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(is_part)
 }

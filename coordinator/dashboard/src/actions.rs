@@ -11,7 +11,7 @@ use regatta_types::documents::EndCause;
 
 use super::{
     access::{Form, Operator},
-    device_page::{DeviceSnapshot, LONGEST_NOTE},
+    device_page::{DeviceSnapshot, MAX_NOTE},
     hub::Hub,
     outside_text::path_segment,
     page_error::PageError,
@@ -30,8 +30,8 @@ pub(super) async fn drain(
     Extension(form): Extension<Form>,
 ) -> Answer {
     let note = form.field("note").to_owned();
-    if note.chars().count() > LONGEST_NOTE {
-        let message = format!("the reason has more than {LONGEST_NOTE} characters");
+    if note.chars().count() > MAX_NOTE {
+        let message = format!("the reason has more than {MAX_NOTE} characters");
         return Err(PageError::bad_request(message));
     }
     on_device(&work, device, operator, move |row, by, store| {

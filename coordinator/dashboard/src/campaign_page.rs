@@ -19,7 +19,7 @@ use super::{
 use regatta_lab_views::{documents::CampaignStatus, wording};
 
 /// The number of failed cells that are listed.
-const MOST_FAILED: usize = 50;
+const MAX_FAILED: usize = 50;
 
 /// Renders the parts of the page that change.
 pub(super) fn pieces(snapshot: &CampaignSnapshot) -> Pieces {
@@ -100,7 +100,7 @@ fn failed(snapshot: &CampaignSnapshot) -> Markup {
                         @for title in ["Cell", "Device", "Runs", "Cause", "Reason"] { th role="columnheader" scope="col" { (title) } }
                     } }
                     tbody role="rowgroup" {
-                        @for cell in cells.iter().rev().take(MOST_FAILED) {
+                        @for cell in cells.iter().rev().take(MAX_FAILED) {
                             tr role="row" {
                                 th role="rowheader" scope="row" data-title="Cell" {
                                     @match snapshot.run_of(cell.cell) {
@@ -116,9 +116,9 @@ fn failed(snapshot: &CampaignSnapshot) -> Markup {
                         }
                     }
                 }
-                @if cells.len() > MOST_FAILED {
+                @if cells.len() > MAX_FAILED {
                     p .note {
-                        (cells.len() - MOST_FAILED) " more: " code { "regatta campaign report " (shown(&snapshot.status.summary.campaign, NAME)) }
+                        (cells.len() - MAX_FAILED) " more: " code { "regatta campaign report " (shown(&snapshot.status.summary.campaign, NAME)) }
                     }
                 }
                 p .note { "Commands that try them again, by cause:" }

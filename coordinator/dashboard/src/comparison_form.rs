@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use super::{
-    condition_query::{ConditionQuery, LONGEST_SELECTION, scenarios},
+    condition_query::{ConditionQuery, MAX_SELECTION, scenarios},
     outside_text::shown,
-    query_words::LONGEST_TEXT,
+    query_words::MAX_TEXT,
 };
 use regatta_lab_store::{self as store, Store, lab_error::LabError};
 
 /// The number of selections that are suggested.
-const MOST_SUGGESTIONS: usize = 100;
+const MAX_SUGGESTIONS: usize = 100;
 /// The longest benchmark's name in characters.
 const WORD: usize = 40;
 
@@ -63,8 +63,8 @@ impl Suggestions {
         let names: BTreeSet<String> = store.device_names()?.into_values().collect();
         selections.extend(names.iter().map(|name| format!("device:{name}")));
         // A name with a plus would be two conditions, and a name that must be escaped cannot be typed.
-        selections.retain(|words| !words.contains('+') && shown(words, LONGEST_TEXT) == *words);
-        selections.truncate(MOST_SUGGESTIONS);
+        selections.retain(|words| !words.contains('+') && shown(words, MAX_TEXT) == *words);
+        selections.truncate(MAX_SUGGESTIONS);
         Ok(Self {
             selections,
             benchmarks: store.benchmarks_with_runs()?,
@@ -76,7 +76,7 @@ impl Suggestions {
 pub(super) fn selection_field(name: &str, title: &str, value: &str) -> Markup {
     html! {
         label .long { (title) " "
-            input type="text" name=(name) value=(value) list="selections" maxlength=(LONGEST_SELECTION) autocomplete="off" spellcheck="false";
+            input type="text" name=(name) value=(value) list="selections" maxlength=(MAX_SELECTION) autocomplete="off" spellcheck="false";
         }
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn condition_fields(query: &ConditionQuery, suggestions: &Suggestions
         datalist #selections { @for words in &suggestions.selections { option value=(words) {} } }
         (choice("benchmark", "Benchmark", &benchmarks, &query.benchmark))
         (choice("scenario", "Scenario", &scenarios(), query.scenario.unwrap_or_default()))
-        label { "Since " input type="text" name="since" value=(query.since) size="8" maxlength=(LONGEST_TEXT) placeholder="7d"; }
+        label { "Since " input type="text" name="since" value=(query.since) size="8" maxlength=(MAX_TEXT) placeholder="7d"; }
         (check_box("short", "short runs", query.has_short))
         (check_box("simulated", "simulated engines", query.has_simulated))
     }

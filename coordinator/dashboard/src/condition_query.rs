@@ -12,7 +12,7 @@ use regatta_lab_views::{
 };
 
 /// The longest selection in characters: about fifty run ids.
-pub(super) const LONGEST_SELECTION: usize = 2_000;
+pub(super) const MAX_SELECTION: usize = 2_000;
 
 /// Conditions on runs. The default has none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -137,9 +137,9 @@ impl ConditionQuery {
 /// Returns an error when they are longer than a selection may be.
 pub(super) fn selection(words: &str) -> Result<String, LabError> {
     let words = words.trim();
-    if words.chars().count() > LONGEST_SELECTION {
+    if words.chars().count() > MAX_SELECTION {
         return Err(
-            LabError::misuse(format!("a selection has at most {LONGEST_SELECTION} characters"))
+            LabError::misuse(format!("a selection has at most {MAX_SELECTION} characters"))
                 .hint("select by campaign, label or device"),
         );
     }

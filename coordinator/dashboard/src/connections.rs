@@ -25,9 +25,9 @@ use regatta_lab_net::{
 /// The longest time for receiving a request's header.
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);
 /// The largest header of a request in bytes.
-const LARGEST_HEADER: usize = 32 * 1024;
+const MAX_HEADER: usize = 32 * 1024;
 /// The longest connection over TLS. Live streams end earlier.
-const LONGEST_CONNECTION: Duration = Duration::from_hours(2);
+const MAX_CONNECTION: Duration = Duration::from_hours(2);
 
 /// Accepts connections of this machine. They end with this task.
 pub(super) async fn accept_plain(listener: TcpListener, router: axum::Router, most: usize) {
@@ -85,7 +85,7 @@ pub(super) async fn accept_tls(
             };
             let (_slot, mut evicted) = slots.take(network(from.ip()));
             tokio::select! {
-                served = timeout(LONGEST_CONNECTION, Box::pin(serve(stream, from, router))) => drop(served),
+                served = timeout(MAX_CONNECTION, Box::pin(serve(stream, from, router))) => drop(served),
                 () = evicted.wait() => tracing::debug!(%from, "its address has newer connections to the live page"),
             }
         });
@@ -129,7 +129,7 @@ where
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_PATIENCE)
-        .max_buf_size(LARGEST_HEADER)
+        .max_buf_size(MAX_HEADER)
         .serve_connection(TokioIo::new(stream), answer)
         .await;
     if let Err(error) = served {

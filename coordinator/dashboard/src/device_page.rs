@@ -15,9 +15,9 @@ use regatta_lab_store::{self as store, DeviceRow, HealthLogEntry, Store};
 use regatta_lab_views::wording;
 
 /// The longest reason of an operator, in characters.
-pub(super) const LONGEST_NOTE: usize = 500;
+pub(super) const MAX_NOTE: usize = 500;
 /// The number of log entries that are shown.
-const MOST_ENTRIES: usize = 50;
+const MAX_ENTRIES: usize = 50;
 
 /// A device at one moment.
 pub(super) struct DeviceSnapshot {
@@ -73,7 +73,7 @@ fn action(row: &DeviceRow, controls: &Controls) -> Markup {
         return action_forms::form(controls, &path, "Put back into service", &html! {});
     }
     let note = html! {
-        label { "Reason " input type="text" name="note" maxlength=(LONGEST_NOTE); }
+        label { "Reason " input type="text" name="note" maxlength=(MAX_NOTE); }
     };
     let path = format!("/device/{}/drain", row.id);
     action_forms::form(controls, &path, "Take out of service", &note)
@@ -119,10 +119,10 @@ fn log(snapshot: &DeviceSnapshot) -> Markup {
                         @for title in ["Time", "Change", "Health", "By", "Reason"] { th role="columnheader" scope="col" { (title) } }
                     } }
                     tbody role="rowgroup" {
-                        @for entry in snapshot.log.iter().rev().take(MOST_ENTRIES) { (row(entry)) }
+                        @for entry in snapshot.log.iter().rev().take(MAX_ENTRIES) { (row(entry)) }
                     }
                 }
-                @if snapshot.log.len() > MOST_ENTRIES {
+                @if snapshot.log.len() > MAX_ENTRIES {
                     p .note { "Older ones: " code { "regatta device log " (snapshot.row.id) } }
                 }
             }

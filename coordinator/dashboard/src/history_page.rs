@@ -16,7 +16,7 @@ use super::{
 };
 use regatta_lab_store::{lab_error::LabError, workspace::Workspace};
 use regatta_lab_views::{
-    comparisons::{History, HistoryReport, LEAST_RUNS},
+    comparisons::{History, HistoryReport, MIN_RUNS},
     wording::excluded_runs,
 };
 
@@ -24,8 +24,8 @@ use regatta_lab_views::{
 static NEWEST: RecentResults<HistoryQuery, HistoryReport> = RecentResults::new();
 
 /// The number of histories that are listed, and of those that are drawn.
-const MOST_LISTED: usize = 200;
-const MOST_DRAWN: usize = 4;
+const MAX_LISTED: usize = 200;
+const MAX_DRAWN: usize = 4;
 
 /// Histories, or the reason why there are none: the selection is unknown, or no run counts.
 pub(super) type Histories = Arc<Result<HistoryReport, LabError>>;
@@ -40,7 +40,7 @@ pub(super) fn page(query: &HistoryQuery, suggestions: &Suggestions, result: &His
     let content = html! {
         h1 { "History" }
         p .note {
-            "The figures of each device over time. From " (LEAST_RUNS) " runs on, changes of level are searched, and each lists what changed with it."
+            "The figures of each device over time. From " (MIN_RUNS) " runs on, changes of level are searched, and each lists what changed with it."
         }
         form .filter method="get" action="/history" role="search" {
             (selection_field("runs", "Runs", &query.runs))
@@ -64,9 +64,9 @@ fn report_of(query: &HistoryQuery, report: &HistoryReport) -> Markup {
     histories.sort_by_key(|history| std::cmp::Reverse(history.changes.as_ref().map_or(0, Vec::len)));
     html! {
         @if histories.len() > 1 { (overview(query, &histories)) }
-        @for history in histories.iter().take(MOST_DRAWN) { (series::render(history)) }
-        @if histories.len() > MOST_DRAWN {
-            p .note { "Only " (MOST_DRAWN) " histories are drawn. A link in the table shows another one." }
+        @for history in histories.iter().take(MAX_DRAWN) { (series::render(history)) }
+        @if histories.len() > MAX_DRAWN {
+            p .note { "Only " (MAX_DRAWN) " histories are drawn. A link in the table shows another one." }
         }
         @if !report.excluded.is_empty() { p .note { "Left out: " (shown(&excluded_runs(&report.excluded), SENTENCE)) "." } }
         p .note {
@@ -83,7 +83,7 @@ fn overview(query: &HistoryQuery, histories: &[&History]) -> Markup {
         table .histories role="table" aria-label="Histories" {
             thead role="rowgroup" { tr role="row" { @for title in titles { th role="columnheader" scope="col" { (title) } } } }
             tbody role="rowgroup" {
-                @for history in histories.iter().take(MOST_LISTED) {
+                @for history in histories.iter().take(MAX_LISTED) {
                     tr role="row" {
                         th role="rowheader" scope="row" data-title="Device" { @if let Some(link) = link(query, history) { a href=(link) { (shown(&history.device, NAME)) } } @else { (shown(&history.device, NAME)) } }
                         td role="cell" data-title="Benchmark" { (shown(&history.combination.short_text(), SENTENCE)) }
@@ -93,14 +93,14 @@ fn overview(query: &HistoryQuery, histories: &[&History]) -> Markup {
                         td .number role="cell" data-title="Changes" {
                             @match &history.changes {
                                 Some(changes) => { (changes.len()) }
-                                None => { "from " (LEAST_RUNS) " runs on" }
+                                None => { "from " (MIN_RUNS) " runs on" }
                             }
                         }
                     }
                 }
             }
         }
-        @if histories.len() > MOST_LISTED { p .note { (histories.len() - MOST_LISTED) " more are not listed: select fewer runs." } }
+        @if histories.len() > MAX_LISTED { p .note { (histories.len() - MAX_LISTED) " more are not listed: select fewer runs." } }
     }
 }
 

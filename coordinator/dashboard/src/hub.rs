@@ -22,11 +22,11 @@ use regatta_lab_store::{self as store, StoreError};
 /// The shortest time between two renderings.
 const PACE: Duration = Duration::from_secs(1);
 /// The longest time between two renderings of a watched view: silence and elapsed minutes change without the store.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// The ratio of the pause after a rendering of all views to its processor time. Pages then take about a twentieth of a core.
 const PAUSE_PER_RENDERING: u32 = 20;
 /// The largest number of different views that are watched at once.
-const MOST_VIEWS: usize = 64;
+const MAX_VIEWS: usize = 64;
 
 /// The renderings of all open pages.
 pub(super) struct Hub {
@@ -89,7 +89,7 @@ impl Hub {
         if let Some(sender) = watched.get(view) {
             return Ok(Some(sender.subscribe()));
         }
-        if watched.len() >= MOST_VIEWS {
+        if watched.len() >= MAX_VIEWS {
             return Ok(None);
         }
         let (sender, receiver) = watch::channel(now);
@@ -109,7 +109,7 @@ impl Hub {
                 continue;
             }
             let hub = Arc::clone(&self);
-            let is_due = rendered.elapsed() >= LONGEST_PAUSE;
+            let is_due = rendered.elapsed() >= MAX_PAUSE;
             // SQLite waits for the disk, so this runs on a blocking thread.
             let refreshed = tokio::task::spawn_blocking(move || hub.refresh(version, is_due)).await;
             match refreshed {
@@ -164,7 +164,7 @@ impl Hub {
 
 /// Returns the pause after a rendering of all views with this processor time.
 fn rest_after(cost: Duration) -> Duration {
-    (cost * PAUSE_PER_RENDERING).min(LONGEST_PAUSE)
+    (cost * PAUSE_PER_RENDERING).min(MAX_PAUSE)
 }
 
 /// Returns the processor time of this thread.
@@ -187,6 +187,6 @@ mod tests {
     fn expensive_renderings_are_rare_and_cheap_ones_follow_each_second() {
         assert!(rest_after(Duration::from_millis(40)) < PACE);
         assert_eq!(rest_after(Duration::from_millis(200)), Duration::from_secs(4));
-        assert_eq!(rest_after(Duration::from_secs(3)), LONGEST_PAUSE);
+        assert_eq!(rest_after(Duration::from_secs(3)), MAX_PAUSE);
     }
 }

@@ -1,5 +1,5 @@
 //! The live page: the lab's activity, in a browser on this machine. Pages are complete without JavaScript; a small script replaces what
-//! changes. On loopback everybody reads; elsewhere [`access`] requires TLS and a login. Operators change the lab by a few actions.
+//! changes. On loopback everybody reads; elsewhere `access` requires TLS and a login. Operators change the lab by a few actions.
 //!
 //! ```text
 //! GET /                  the fleet; `sort`, `order`, `text`, `state`, `health` and `label` select and sort

@@ -17,7 +17,7 @@ use super::pieces::Pieces;
 /// The pause after which a comment shows that the connection lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The longest connection. The browser connects again by itself.
-const LONGEST: Duration = Duration::from_secs(3_600);
+const MAX: Duration = Duration::from_secs(3_600);
 
 struct Connection {
     view: watch::Receiver<Arc<Pieces>>,
@@ -30,7 +30,7 @@ pub(super) fn events(view: watch::Receiver<Arc<Pieces>>) -> Response {
     let connection = Connection {
         view,
         sent: None,
-        end: Instant::now() + LONGEST,
+        end: Instant::now() + MAX,
     };
     let events = stream::unfold(connection, |mut connection| async move {
         let event = connection.next().await?;

@@ -10,7 +10,7 @@ use regatta_lab_store::{PowerSessionRow, PowerVerdict};
 use regatta_lab_views::wording;
 
 /// The number of sessions that are listed.
-const MOST: usize = 200;
+const MAX: usize = 200;
 
 /// Renders the page.
 pub(super) fn page(rows: &[PowerSessionRow]) -> Page {
@@ -22,10 +22,10 @@ pub(super) fn page(rows: &[PowerSessionRow]) -> Page {
         } @else {
             table role="table" aria-label="Power sessions, the newest first" {
                 thead role="rowgroup" { tr role="row" { @for title in titles { th role="columnheader" scope="col" { (title) } } } }
-                tbody role="rowgroup" { @for row in rows.iter().take(MOST) { (session(row)) } }
+                tbody role="rowgroup" { @for row in rows.iter().take(MAX) { (session(row)) } }
             }
         }
-        @if rows.len() > MOST { p .note { (rows.len() - MOST) " older sessions are not listed." } }
+        @if rows.len() > MAX { p .note { (rows.len() - MAX) " older sessions are not listed." } }
         p .note { "The same with " code { "regatta power list" } ". As JSON: " a href="/api/v1/power-sessions" { "/api/v1/power-sessions" } "." }
     };
     layout::page("Power sessions", Some("/power"), None, &content)

@@ -23,7 +23,7 @@ use regatta_lab_store::{PowerSessionRow, Store, workspace::Workspace};
 use regatta_lab_views::wording;
 
 /// The number of texts of a list that are shown.
-const MOST_TEXTS: usize = 100;
+const MAX_TEXTS: usize = 100;
 
 /// A session with the contents of its directory.
 pub(super) struct SessionView {
@@ -95,7 +95,7 @@ fn verdict(view: &SessionView) -> Markup {
         }
         @if let Some(reason) = &row.reason {
             h2 { "Why it has no result" }
-            @for line in reason.lines().take(MOST_TEXTS) { p { (shown(line, SENTENCE)) } }
+            @for line in reason.lines().take(MAX_TEXTS) { p { (shown(line, SENTENCE)) } }
         }
         @if !row.obstacles.is_empty() {
             h2 { "Why it cannot be submitted" }
@@ -174,7 +174,7 @@ fn official_checks(record: &SessionRecord) -> Markup {
                 th role="columnheader" scope="col" { "Result" }
             } }
             tbody role="rowgroup" {
-                @for check in checks.iter().take(MOST_TEXTS) {
+                @for check in checks.iter().take(MAX_TEXTS) {
                     @let is_passed = check.get("passed").and_then(Value::as_bool) == Some(true);
                     tr role="row" {
                         th role="rowheader" scope="row" data-title="Check" { (shown(check.get("name").and_then(Value::as_str).unwrap_or_default(), SENTENCE)) }
@@ -191,8 +191,8 @@ fn official_checks(record: &SessionRecord) -> Markup {
 fn texts(texts: &[String], without: &str) -> Markup {
     html! {
         @if texts.is_empty() { p { (without) } } @else {
-            ul { @for text in texts.iter().take(MOST_TEXTS) { li { (shown(text, SENTENCE)) } } }
+            ul { @for text in texts.iter().take(MAX_TEXTS) { li { (shown(text, SENTENCE)) } } }
         }
-        @if texts.len() > MOST_TEXTS { p .note { (texts.len() - MOST_TEXTS) " more are not listed." } }
+        @if texts.len() > MAX_TEXTS { p .note { (texts.len() - MAX_TEXTS) " more are not listed." } }
     }
 }

@@ -1,7 +1,7 @@
 //! The common part of all pages' queries: values from a list of words, and short texts.
 
 /// The longest text of a query, in characters.
-pub(super) const LONGEST_TEXT: usize = 100;
+pub(super) const MAX_TEXT: usize = 100;
 
 /// A query that the page does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,12 +30,9 @@ pub(super) fn one_of(
     })
 }
 
-/// Returns a text without white space around it, cut to [`LONGEST_TEXT`].
+/// Returns a text without white space around it, cut to [`MAX_TEXT`].
 pub(super) fn short(text: &str) -> &str {
     let text = text.trim();
-    let end = text
-        .char_indices()
-        .nth(LONGEST_TEXT)
-        .map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth(MAX_TEXT).map_or(text.len(), |(at, _)| at);
     text.get(..end).unwrap_or_default()
 }

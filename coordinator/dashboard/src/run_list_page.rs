@@ -16,7 +16,7 @@ use regatta_lab_views::wording::{self, run_text};
 /// The number of runs of a page.
 const PAGE: usize = 50;
 /// The number of runs that are read for a page. A rare verdict is found on later pages.
-const MOST_READ: usize = 500;
+const MAX_READ: usize = 500;
 /// Limits of texts in characters.
 const WORD: usize = 40;
 const NOTE: usize = 90;
@@ -49,7 +49,7 @@ impl RunList {
             benchmark: Some(query.benchmark.clone()).filter(|name| !name.is_empty()),
         };
         let (mut rows, mut read, mut last_read) = (Vec::new(), 0, None);
-        while rows.len() < PAGE && read < MOST_READ {
+        while rows.len() < PAGE && read < MAX_READ {
             let more = store.runs_page(&selection, PAGE)?;
             let is_last = more.len() < PAGE;
             read += more.len();

@@ -23,7 +23,7 @@ use regatta_lab_store::RunRow;
 use regatta_lab_views::wording::{self, run_text};
 
 /// The number of different findings that are listed.
-const MOST_FINDINGS: usize = 300;
+const MAX_FINDINGS: usize = 300;
 
 /// Renders the readiness of the lab.
 pub(super) fn page(readiness: &Readiness) -> Page {
@@ -113,7 +113,7 @@ fn staging_findings(findings: &[&StagingFinding]) -> Markup {
         .collect();
     html! {
         (table("Findings", &["Where", "What", "Remedy"], &html! {
-            @for (what, remedy, places) in rows.iter().take(MOST_FINDINGS) {
+            @for (what, remedy, places) in rows.iter().take(MAX_FINDINGS) {
                 tr role="row" {
                     th role="rowheader" scope="row" data-title="Where" { (folding::places(places)) }
                     td role="cell" data-title="What" { (shown(what, SENTENCE)) }
@@ -190,7 +190,7 @@ fn findings(findings: &[Finding]) -> Markup {
     let rows = folded(findings, words, place);
     html! {
         (table("Findings", &["Severity", "Where", "What", "Remedy"], &html! {
-            @for (((class, word), message, fix), places) in rows.iter().take(MOST_FINDINGS) {
+            @for (((class, word), message, fix), places) in rows.iter().take(MAX_FINDINGS) {
                 tr role="row" {
                     th role="rowheader" scope="row" data-title="Severity" { span class={ "badge v-" (class) } { (word) } }
                     td role="cell" data-title="Where" { (folding::places(places)) }
@@ -205,7 +205,7 @@ fn findings(findings: &[Finding]) -> Markup {
 
 fn more(count: usize) -> Markup {
     html! {
-        @if count > MOST_FINDINGS { p .note { (count - MOST_FINDINGS) " other findings are not listed." } }
+        @if count > MAX_FINDINGS { p .note { (count - MAX_FINDINGS) " other findings are not listed." } }
     }
 }
 

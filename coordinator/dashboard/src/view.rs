@@ -25,7 +25,7 @@ use regatta_lab_store::{self as store, RunRow, Store, workspace::Workspace};
 /// The greatest age of a reading of the store.
 const FRESH: Duration = Duration::from_millis(900);
 /// The number of runs whose plots are kept.
-const MOST_CHARTS: usize = 16;
+const MAX_CHARTS: usize = 16;
 
 /// The content of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -143,7 +143,7 @@ impl Reader {
     pub(super) fn keep_charts(&mut self, run: RunId, charts: RunCharts) -> Arc<RunCharts> {
         let charts = Arc::new(charts);
         self.charts.retain(|(known, _)| *known != run);
-        self.charts.truncate(MOST_CHARTS - 1);
+        self.charts.truncate(MAX_CHARTS - 1);
         self.charts.push_front((run, Arc::clone(&charts)));
         charts
     }

@@ -12,7 +12,7 @@ use regatta_fsutil::{hash::sha256_hex, regular_file};
 use super::install_method::InstallMethod;
 
 /// The maximum size of a file in a package, in bytes. A larger one is not Regatta's.
-const LARGEST_FILE: u64 = 256 << 20;
+const MAX_FILE: u64 = 256 << 20;
 
 /// The content of a package.
 pub(super) struct Contents {
@@ -40,7 +40,7 @@ fn ar_members(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
         let length: u64 = text(48..58)
             .parse()
             .ok()
-            .filter(|&length| length <= LARGEST_FILE)
+            .filter(|&length| length <= MAX_FILE)
             .ok_or_else(|| {
                 io::Error::new(
                     io::ErrorKind::InvalidData,
@@ -70,7 +70,7 @@ fn files_of(compressed: impl Read) -> io::Result<Vec<(String, Vec<u8>)>> {
                 .trim_start_matches("./")
                 .to_owned();
             let mut body = Vec::new();
-            entry.take(LARGEST_FILE).read_to_end(&mut body)?;
+            entry.take(MAX_FILE).read_to_end(&mut body)?;
             files.push((path, body));
         }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Identity {
     #[serde(default)]
     pub device: Option<DeviceId>,
     /// The lab that the device is enrolled in.
-    #[serde(default, rename = "enrolment")]
+    #[serde(default)]
     pub enrollment: Option<EnrolledIn>,
     /// Whether the board has a key but no agent that can report its id.
     #[serde(default)]

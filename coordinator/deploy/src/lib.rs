@@ -1,7 +1,7 @@
 //! Deploys the agent to boards over SSH, from a login to a device that sends its hello. A deployment can be repeated.
 //!
-//! [`Deployment`] runs the steps, and [`package`] has the packages. [`regatta_ssh::Board`] is the interface between the
-//! steps and the link. [`image`] has the files that `regatta device image` writes for a board before it is flashed.
+//! [`Deployment`] runs the steps, and `package` has the packages. [`regatta_ssh::Board`] is the interface between the
+//! steps and the link. `image` has the files that `regatta device image` writes for a board before it is flashed.
 
 mod compatibility;
 mod contents;

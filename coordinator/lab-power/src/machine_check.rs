@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use regatta_config::round::PowerRules;
-use regatta_power::{ntp::LARGEST_OFFSET, power_dev::PowerDev};
+use regatta_power::{ntp::MAX_OFFSET, power_dev::PowerDev};
 
 use super::{
     machine::{Machine, NtpAnswer, Probe, Programs},
@@ -99,7 +99,7 @@ impl MachineCheck<'_> {
             ),
             NtpAnswer::Offset(seconds) => {
                 let found = format!("{:+.0} ms from {ntp}", seconds * 1e3);
-                match seconds.abs() < LARGEST_OFFSET.as_secs_f64() {
+                match seconds.abs() < MAX_OFFSET.as_secs_f64() {
                     true => self.passed(subject, found),
                     false => self.failed(
                         subject,

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_power::session::{Part, Workload};
 use regatta_text::ErrorChain;
 use regatta_types::{
@@ -35,7 +35,7 @@ const LOGS: [&str; 2] = ["mlperf_log_detail.txt", "mlperf_log_summary.txt"];
 const EXAMINATION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The longest absence of the device's agent while a run is under way.
-const LONGEST_ABSENCE: Duration = Duration::from_secs(30);
+const MAX_ABSENCE: Duration = Duration::from_secs(30);
 
 /// The multiple of a run's shortest duration, or of the time that the ranging run took, that a run may take.
 const LIMIT_TIMES: u64 = 10;
@@ -238,7 +238,7 @@ impl<'a> RunWorkload<'a> {
         let path = self.files(run).join(document_name::EVIDENCE);
         let unreadable =
             |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
-        let bytes = regular_file::read(&path, LARGEST_TEXT).map_err(|error| unreadable(&error))?;
+        let bytes = regular_file::read(&path, MAX_TEXT).map_err(|error| unreadable(&error))?;
         let evidence = Evidence::from_json(&bytes).map_err(|error| unreadable(&error))?;
         let is_there = |attempt: &Attempt| {
             let clocks = [&attempt.started, &attempt.ended];
@@ -272,11 +272,11 @@ impl<'a> RunWorkload<'a> {
             self.offline_since = None;
             return Ok(());
         }
-        match self.offline_since.get_or_insert_with(Instant::now).elapsed() > LONGEST_ABSENCE {
+        match self.offline_since.get_or_insert_with(Instant::now).elapsed() > MAX_ABSENCE {
             false => Ok(()),
             true => Err(format!(
                 "the device's agent was offline for {} s during the {part} run {run}",
-                LONGEST_ABSENCE.as_secs()
+                MAX_ABSENCE.as_secs()
             )),
         }
     }

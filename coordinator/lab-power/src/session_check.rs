@@ -6,7 +6,7 @@ use std::{
 };
 
 use regatta_config::round::PowerRules;
-use regatta_power::{ntp::LARGEST_OFFSET, power_dev::PowerDev, session::OFFICIAL_WAITS};
+use regatta_power::{ntp::MAX_OFFSET, power_dev::PowerDev, session::OFFICIAL_WAITS};
 use regatta_types::documents::RunSpec;
 
 use super::{
@@ -61,7 +61,7 @@ pub(super) fn clocks(director: &Machine, system: &Machine) -> PreflightLine {
                 system * 1e3,
                 (first + second) / 2.0 * 1e3
             );
-            match apart.abs() < LARGEST_OFFSET.as_secs_f64() {
+            match apart.abs() < MAX_OFFSET.as_secs_f64() {
                 true => PreflightLine::passed(subject, found),
                 false => PreflightLine::failed(
                     subject,

@@ -19,12 +19,12 @@ use super::{
 use regatta_lab_store::{MeterRow, MeterSettings, PowerVerdict, RunDraft};
 
 /// The largest file whose hash is recorded; the official programs' logs of a day are smaller.
-const LARGEST: u64 = 1 << 30;
+const MAX: u64 = 1 << 30;
 
 /// The record's name in the session's directory.
 const FILE: &str = "session.json";
 /// The largest record that is read.
-const LARGEST_RECORD: u64 = 16 << 20;
+const MAX_RECORD: u64 = 16 << 20;
 
 /// A recorded session.
 pub struct SessionRecord {
@@ -166,7 +166,7 @@ impl SessionRecord {
 
     /// Reads the record of the session in `directory`. `None` while the session goes on, or when it ended without a readable record.
     pub fn read(directory: &Path) -> Option<Self> {
-        let bytes = regular_file::read(&directory.join(FILE), LARGEST_RECORD).ok()?;
+        let bytes = regular_file::read(&directory.join(FILE), MAX_RECORD).ok()?;
         let document: Value = serde_json::from_slice(&bytes).ok().filter(Value::is_object)?;
         let energy = document.get("energy").cloned();
         Some(Self {
@@ -311,7 +311,7 @@ fn hashes(directory: &Path) -> io::Result<serde_json::Map<String, Value>> {
             if entry.path().is_dir() {
                 open.push(path);
             } else {
-                let bytes = regular_file::read(&entry.path(), LARGEST)?;
+                let bytes = regular_file::read(&entry.path(), MAX)?;
                 hashes.insert(path.display().to_string(), json!(sha256_hex(&bytes)));
             }
         }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use regatta_power::{
-    ntp::LARGEST_OFFSET,
+    ntp::MAX_OFFSET,
     session::{Program, SessionError},
 };
 use serde::Serialize;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::machine::{Machine, NtpAnswer, WatchReport, WatchRequest};
 
 /// The smallest reported step of a clock, in seconds. Suspending or migrating machines show smaller ones.
-const SMALLEST_STEP: f64 = 0.1;
+const MIN_STEP: f64 = 0.1;
 /// Failed NTP requests in a row before the server counts as lost; one packet may be.
 const LOST_REQUESTS: u32 = 2;
 /// Free space in MiB under which a session may not be able to write its files.
@@ -164,10 +164,10 @@ impl WatchedMachine {
         let role = self.role;
         let (mut found, mut fatal) = (Vec::new(), None);
         let step = report.step - self.stepped;
-        if step.abs() >= SMALLEST_STEP {
+        if step.abs() >= MIN_STEP {
             self.stepped = report.step;
             let text = format!("the {role}'s clock was stepped by {step:+.3} s");
-            if self.stepped.abs() >= LARGEST_OFFSET.as_secs_f64() {
+            if self.stepped.abs() >= MAX_OFFSET.as_secs_f64() {
                 fatal = Some(format!("{text}; the official programs accept less than 0.4 s"));
             }
             found.push(text);
@@ -188,7 +188,7 @@ impl WatchedMachine {
                     found.push(format!("the NTP server {} answers the {role} again", self.ntp));
                 }
                 self.lost_requests = 0;
-                let is_off = offset.abs() >= LARGEST_OFFSET.as_secs_f64();
+                let is_off = offset.abs() >= MAX_OFFSET.as_secs_f64();
                 if is_off && !self.is_off {
                     found.push(format!(
                         "the {role}'s clock is {:+.0} ms from {}",
@@ -246,7 +246,7 @@ impl OwnClock {
 
     fn compare(&mut self, stepped: f64) -> Option<String> {
         let step = stepped - self.stepped;
-        (step.abs() >= SMALLEST_STEP).then(|| {
+        (step.abs() >= MIN_STEP).then(|| {
             self.stepped = stepped;
             format!("the coordinator's clock was stepped by {step:+.3} s")
         })

@@ -87,7 +87,7 @@ impl StateWords {
     /// Returns the state for one run, or `None` to leave the device's state unchanged. `model` is the device's own model name.
     ///
     /// # Errors
-    /// Returns [`StateError`] with the valid alternatives.
+    /// Returns `StateError` with the valid alternatives.
     pub fn resolve(
         &self,
         model: &str,

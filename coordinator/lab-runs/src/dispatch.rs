@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use regatta_fsutil::{
     atomic_file::sync_directory,
     hash::sha256_hex,
-    regular_file::{self, LARGEST_DOCUMENT},
+    regular_file::{self, MAX_DOCUMENT},
 };
 use regatta_types::{DeviceId, RunId, StreamName, documents::RunPhase};
 use regatta_wire::{
@@ -42,7 +42,7 @@ const REPEAT_AFTER: Duration = Duration::from_secs(5);
 const COUNT_SERVICE: Duration = Duration::from_secs(60);
 /// The longest rest after a look, which otherwise lasts as long as the look. With many open runs a look takes long, and the ingest has
 /// news all the time.
-const LONGEST_REST: Duration = Duration::from_millis(500);
+const MAX_REST: Duration = Duration::from_millis(500);
 /// The most runs that begin together. They share the flushes of the disk, and fit into the link's queue.
 const BATCH: usize = 256;
 /// The maximum size of a command and its signature besides the spec, in bytes.
@@ -52,7 +52,7 @@ const AROUND_A_SPEC: usize = 256;
 const SILENCE: Duration = Duration::from_secs(10);
 /// The same for a run in its timed window: two intervals of the slowest heartbeat, which would report a change.
 const SILENCE_WHILE_RUNNING: Duration = Duration::from_secs(120);
-const LONGEST_SILENCE: Duration = Duration::from_secs(300);
+const MAX_SILENCE: Duration = Duration::from_secs(300);
 
 /// A command to a device about a run.
 type Request = (DeviceId, RunId, Command);
@@ -89,7 +89,7 @@ impl Silence {
     /// Doubles the time to the next query, from now on.
     fn is_queried(&mut self) {
         self.since = Instant::now();
-        self.patience = self.patience.saturating_mul(2).min(LONGEST_SILENCE);
+        self.patience = self.patience.saturating_mul(2).min(MAX_SILENCE);
     }
 }
 
@@ -161,7 +161,7 @@ impl Dispatcher {
             if let Err(error) = self.look() {
                 tracing::error!("dispatch: {error:#}");
             }
-            thread::sleep(looked.elapsed().min(LONGEST_REST));
+            thread::sleep(looked.elapsed().min(MAX_REST));
         }
     }
 
@@ -269,8 +269,8 @@ impl Dispatcher {
         if !self.is_due(run.id, device) {
             return Ok(None);
         }
-        let spec_json = regular_file::read(&self.workspace.run(run.id).spec(), LARGEST_DOCUMENT)
-            .context("the run's spec")?;
+        let spec_json =
+            regular_file::read(&self.workspace.run(run.id).spec(), MAX_DOCUMENT).context("the run's spec")?;
         Ok(Some((device.id.clone(), run.id, Command::Start { spec_json })))
     }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, io, path::Path};
 
 use regatta_fsutil::{
     hash::{sha256_hex, sha256_of_file},
-    regular_file::{self, LARGEST_DOCUMENT},
+    regular_file::{self, MAX_DOCUMENT},
 };
 use regatta_submission::proof::signature_fits;
 use regatta_types::{
@@ -125,7 +125,7 @@ pub(super) fn prove(
             ReadDocument::Bytes(bytes) => *document = Some(bytes),
             ReadDocument::Missing => on_disk.retain(|stream, _| stream.as_str() != name),
             ReadDocument::TooLarge => {
-                let reason = format!("{name} is larger than {} MiB", LARGEST_DOCUMENT >> 20);
+                let reason = format!("{name} is larger than {} MiB", MAX_DOCUMENT >> 20);
                 contradictions.push(reason.clone());
                 oversized.get_or_insert(reason);
             }
@@ -198,7 +198,7 @@ enum ReadDocument {
 
 fn read_document(dir: &RunDir, name: &str) -> io::Result<ReadDocument> {
     let path = dir.files().join(name);
-    match regular_file::read(&path, LARGEST_DOCUMENT) {
+    match regular_file::read(&path, MAX_DOCUMENT) {
         Ok(bytes) => Ok(ReadDocument::Bytes(bytes)),
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Ok(ReadDocument::TooLarge),
         Err(error) => expect_lost(&path, error).map(|()| ReadDocument::Missing),

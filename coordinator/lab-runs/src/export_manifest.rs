@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 
 use regatta_fsutil::{
     hash::sha256_of_file,
-    regular_file::{self, LARGEST_DOCUMENT},
+    regular_file::{self, MAX_DOCUMENT},
 };
 use regatta_types::{assets::is_inner_path, documents::document_name::DEVICE_KEY};
 
@@ -18,7 +18,7 @@ const FILES: &str = "files/";
 /// Compares an exported run with its manifest, if it has one, and calls `find` with each file that differs and how. The files in `files/` are
 /// compared with the evidence instead.
 pub(super) fn check(directory: &Path, find: &mut dyn FnMut(&str, String)) -> io::Result<()> {
-    let manifest = match regular_file::read(&directory.join(MANIFEST), LARGEST_DOCUMENT) {
+    let manifest = match regular_file::read(&directory.join(MANIFEST), MAX_DOCUMENT) {
         Ok(manifest) => manifest,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),

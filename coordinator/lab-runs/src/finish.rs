@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_fsutil::regular_file::{self, MAX_DOCUMENT};
 use regatta_mllog::read::file_name;
 use regatta_types::{
     Mode, RunId,
@@ -216,9 +216,8 @@ impl Finisher {
         for contradiction in &proven.contradictions {
             tracing::warn!(run = %run.id, "{contradiction}");
         }
-        let spec = RunSpec::from_json(
-            &regular_file::read(&dir.spec(), LARGEST_DOCUMENT).context("the run's spec")?,
-        )?;
+        let spec =
+            RunSpec::from_json(&regular_file::read(&dir.spec(), MAX_DOCUMENT).context("the run's spec")?)?;
         let mut logged = Logged::read(&self.workspace, &spec, &state, &proven);
         let accuracy = self.accuracy(&spec, &dir.files(), &proven).unwrap_or_else(|why| {
             logged.not_judged.push(format!("no accuracy: {why}"));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The wait of a gate that names none.
 const DEFAULT_WAIT_S: u64 = 600;
 /// The longest wait of a gate: a week.
-const LONGEST_WAIT_S: u64 = 7 * 86_400;
+const MAX_WAIT_S: u64 = 7 * 86_400;
 /// The temperatures that a gate may have, in degrees Celsius.
 const TEMPERATURES: std::ops::RangeInclusive<f64> = 1.0..=125.0;
 
@@ -65,14 +65,14 @@ impl GateWords {
     /// Returns the gate.
     ///
     /// # Errors
-    /// Returns [`GateError`] for the first word that cannot be read, and for a gate without a condition.
+    /// Returns `GateError` for the first word that cannot be read, and for a gate without a condition.
     pub fn resolve(&self) -> Result<GateSpec, GateError> {
         let wait_s = match &self.wait {
             None => DEFAULT_WAIT_S,
             Some(text) => {
                 let wait: HumanDuration = text.parse()?;
                 let seconds = wait.millis().div_ceil(1_000);
-                if seconds > LONGEST_WAIT_S {
+                if seconds > MAX_WAIT_S {
                     return Err(GateError::LongWait(wait));
                 }
                 seconds

@@ -15,7 +15,7 @@ use regatta_mllog::{
 use regatta_types::{Scenario, documents::RunSpec};
 
 /// The largest detail log that is read, in bytes. A summary of a run is some 30 kB.
-const LARGEST_LOG: u64 = 16 << 20;
+const MAX_LOG: u64 = 16 << 20;
 
 /// One point: a share of the latencies is at most this long.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,8 +49,8 @@ pub fn read_latencies(files: &Path, spec: &RunSpec) -> io::Result<Option<Latency
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    if log.metadata()?.len() > LARGEST_LOG {
-        let sentence = format!("it is larger than {} MiB", LARGEST_LOG >> 20);
+    if log.metadata()?.len() > MAX_LOG {
+        let sentence = format!("it is larger than {} MiB", MAX_LOG >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, sentence));
     }
     Ok(read(log, spec.scenario))
@@ -63,7 +63,7 @@ fn read(log: File, scenario: Scenario) -> Option<LatencyDistribution> {
     };
     let listed = LISTED_PERCENTILES.map(|percentile| (keys.percentile(percentile), percentile.fraction));
     let mut found = LatencyDistribution::default();
-    for record in DetailReader::new(BufReader::new(log.take(LARGEST_LOG))).flatten() {
+    for record in DetailReader::new(BufReader::new(log.take(MAX_LOG))).flatten() {
         let value = || {
             record
                 .value

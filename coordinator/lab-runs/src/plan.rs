@@ -117,7 +117,7 @@ impl Plan {
     /// Parses a plan.
     ///
     /// # Errors
-    /// Returns [`PlanError`]. The parser's message has line and column.
+    /// Returns `PlanError`. The parser's message has line and column.
     pub fn from_toml(text: &str) -> Result<Self, PlanError> {
         let file: File = toml::from_str(text)?;
         if file.schema > SCHEMA {

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 use anyhow::Context as _;
 use regatta_fsutil::{
     hash::sha256_hex,
-    regular_file::{self, LARGEST_DOCUMENT},
+    regular_file::{self, MAX_DOCUMENT},
 };
 use regatta_submission::proof::{PublicKey, key_beside};
 use regatta_types::{
@@ -256,7 +256,7 @@ fn record_again(
 }
 
 fn optional(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
-    match regular_file::read(path, LARGEST_DOCUMENT) {
+    match regular_file::read(path, MAX_DOCUMENT) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),

@@ -3,7 +3,7 @@
 
 use anyhow::Context as _;
 use regatta_conf::{Conf, Number};
-use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_fsutil::regular_file::{self, MAX_DOCUMENT};
 use regatta_types::documents::{Document as _, RunSpec};
 
 use super::{estimate::estimate, rate_advice::is_fixed_by_rate};
@@ -38,8 +38,7 @@ pub fn repetitions(
 
 /// Returns whether the run would be sent with another rate now.
 fn has_other_rate(row: &RunRow, workspace: &Workspace, store: &Store) -> anyhow::Result<bool> {
-    let sent =
-        regular_file::read(&workspace.run(row.id).spec(), LARGEST_DOCUMENT).context("the run's spec")?;
+    let sent = regular_file::read(&workspace.run(row.id).spec(), MAX_DOCUMENT).context("the run's spec")?;
     let sent = RunSpec::from_json(&sent)?;
     let past = store.recorded_runs_like(&row.draft)?;
     let estimates = estimate(&row.draft.spec, &past);

@@ -83,7 +83,7 @@ impl Request<'_> {
     /// Creates the run's draft with a new id.
     ///
     /// # Errors
-    /// Returns [`RequestError`] when the request contradicts itself.
+    /// Returns `RequestError` when the request contradicts itself.
     pub fn draft(&self) -> Result<RunDraft, RequestError> {
         if self.mode == Mode::FindPeakPerformance && self.scenario != Scenario::Server {
             return Err(RequestError::PeakOutsideServer(self.scenario));

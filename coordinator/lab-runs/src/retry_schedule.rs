@@ -7,7 +7,7 @@ use std::{
 };
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The next attempt for each failed item.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl<K: Ord> RetrySchedule<K> {
     /// Records a failure and returns the pause until the next attempt.
     pub(super) fn failed(&mut self, item: K, now: Instant) -> Duration {
         let pause = match self.failed.get(&item) {
-            Some(last) => last.pause.saturating_mul(2).min(LONGEST_PAUSE),
+            Some(last) => last.pause.saturating_mul(2).min(MAX_PAUSE),
             None => FIRST_PAUSE,
         };
         let at = now + pause;

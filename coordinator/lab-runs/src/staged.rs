@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, io, path::Path};
 use anyhow::Context as _;
 use regatta_fsutil::{
     atomic_file::AtomicFile,
-    regular_file::{self, LARGEST_DOCUMENT},
+    regular_file::{self, MAX_DOCUMENT},
 };
 use regatta_types::{Mode, RunId, documents::RunPhase};
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ pub(super) fn restore(run: RunId, dir: &RunDir, store: &Store) -> anyhow::Result
 
 fn read(dir: &RunDir) -> anyhow::Result<Vec<StagedIn>> {
     let path = dir.staged();
-    match regular_file::read(&path, LARGEST_DOCUMENT) {
+    match regular_file::read(&path, MAX_DOCUMENT) {
         Ok(bytes) => {
             serde_json::from_slice(&bytes).with_context(|| format!("cannot read {}", path.display()))
         }

@@ -9,16 +9,16 @@ use std::{
 use regatta_fsutil::regular_file;
 
 /// The largest file that is read, in bytes: more than a day of samples of a board with many sensors.
-const LARGEST_FILE: u64 = 32 << 20;
+const MAX_FILE: u64 = 32 << 20;
 /// The number of columns of each quantity that are kept.
-const MOST_COLUMNS: usize = 8;
+const MAX_COLUMNS: usize = 8;
 /// The number of samples that are kept. Longer runs keep the mean of several seconds.
-const MOST_SAMPLES: usize = 600;
+const MAX_SAMPLES: usize = 600;
 /// The number of columns and of samples of a file that are read.
 const MAX_FILE_COLUMNS: usize = 4096;
 const MAX_FILE_SAMPLES: usize = 200_000;
 /// The longest name, in characters.
-const LONGEST_NAME: usize = 40;
+const MAX_NAME: usize = 40;
 /// The phase in which LoadGen measures.
 const RUNNING: &str = "running";
 
@@ -107,12 +107,12 @@ pub fn read_telemetry(files: &Path) -> io::Result<Option<RunTelemetry>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    if file.metadata()?.len() > LARGEST_FILE {
-        let sentence = format!("it is larger than {} MiB", LARGEST_FILE >> 20);
+    if file.metadata()?.len() > MAX_FILE {
+        let sentence = format!("it is larger than {} MiB", MAX_FILE >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, sentence));
     }
     let mut bytes = Vec::new();
-    BufReader::new(file).take(LARGEST_FILE).read_to_end(&mut bytes)?;
+    BufReader::new(file).take(MAX_FILE).read_to_end(&mut bytes)?;
     Ok(parse(&bytes))
 }
 
@@ -132,11 +132,11 @@ fn parse(bytes: &[u8]) -> Option<RunTelemetry> {
             continue;
         };
         let same = found.columns.iter().filter(|column| column.quantity == quantity);
-        if same.count() < MOST_COLUMNS {
+        if same.count() < MAX_COLUMNS {
             kept.push((index, divisor));
             found.columns.push(TelemetryColumn {
                 quantity,
-                name: name.chars().take(LONGEST_NAME).collect(),
+                name: name.chars().take(MAX_NAME).collect(),
                 values: Vec::new(),
             });
         }
@@ -169,7 +169,7 @@ fn parse(bytes: &[u8]) -> Option<RunTelemetry> {
 impl RunTelemetry {
     /// Merges neighbouring samples until few enough are left.
     fn merge(&mut self) {
-        let merged = self.seconds.len().div_ceil(MOST_SAMPLES).max(1);
+        let merged = self.seconds.len().div_ceil(MAX_SAMPLES).max(1);
         if merged == 1 {
             return;
         }
@@ -251,7 +251,7 @@ mod tests {
             drop(parse(&bytes));
             let headline = format!("seconds{}\n", ",milliwatts:x".repeat(columns));
             let found = parse(&[headline.as_bytes(), b"1", &bytes].concat()).unwrap();
-            assert!(found.columns.len() <= MOST_COLUMNS);
+            assert!(found.columns.len() <= MAX_COLUMNS);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{fs, io, path::Path};
 
 use regatta_fsutil::{
     hash::{FileHash, sha256_hex, sha256_of_file},
-    regular_file::{self, LARGEST_DOCUMENT},
+    regular_file::{self, MAX_DOCUMENT},
 };
 use regatta_submission::proof::{PublicKey, signature_fits};
 use regatta_types::{
@@ -285,7 +285,7 @@ fn check_record(record: &Record, evidence: &Evidence, sha256: &str, verification
 }
 
 fn optional(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match regular_file::read(path, LARGEST_DOCUMENT) {
+    match regular_file::read(path, MAX_DOCUMENT) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -123,7 +123,7 @@ impl Store {
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         self.connection
             .prepare_cached(
-                "INSERT INTO combinations (campaign, number, words, variant, placement, priority, devices, audit, meter)
+                "INSERT INTO combinations (campaign, number, request, variant, placement, priority, devices, audit, meter)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
@@ -171,7 +171,7 @@ impl Store {
         let rows = statement.query_map([campaign], |row| {
             Ok(Combination {
                 number: values::unsigned(row, "number")?,
-                words: row.get("words")?,
+                words: row.get("request")?,
                 variant: row.get("variant")?,
                 placement: values::parsed(row, "placement")?,
                 priority: row.get("priority")?,

@@ -12,9 +12,9 @@ use rusqlite::{OptionalExtension as _, Row, params};
 use super::{DeviceLabel, HealthRow, Result, Store, health::health, now, values};
 
 /// The longest interval of heartbeats that an agent's configuration allows.
-const LONGEST_HEARTBEAT_MS: u64 = 60_000;
+const MAX_HEARTBEAT_MS: u64 = 60_000;
 /// The shortest silence that is reported, for any interval of heartbeats.
-const SHORTEST_SILENCE_S: u64 = 10;
+const MIN_SILENCE_S: u64 = 10;
 
 /// One device.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,8 +102,8 @@ impl DeviceRow {
     /// seconds. Agents that declare none may use the longest interval.
     pub fn silent_after_s(&self) -> i64 {
         let declared = self.reported_facts().ok().and_then(|facts| facts.heartbeat_ms);
-        let interval = declared.unwrap_or(LONGEST_HEARTBEAT_MS).min(LONGEST_HEARTBEAT_MS);
-        let seconds = (3 * interval).div_ceil(1_000).max(SHORTEST_SILENCE_S);
+        let interval = declared.unwrap_or(MAX_HEARTBEAT_MS).min(MAX_HEARTBEAT_MS);
+        let seconds = (3 * interval).div_ceil(1_000).max(MIN_SILENCE_S);
         i64::try_from(seconds).unwrap_or(i64::MAX)
     }
 

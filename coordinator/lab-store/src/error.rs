@@ -17,12 +17,14 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
-    /// A newer program wrote the database.
-    #[error("the store has version {found}; this program reads up to {known}: update it")]
-    TooNew {
+    /// A program with another schema wrote the database.
+    #[error(
+        "the store has schema version {found}; this program uses version {known}: use the program that created it, or a new workspace"
+    )]
+    OtherVersion {
         /// The database's version.
         found: i64,
-        /// The newest version that this program reads.
+        /// The version of this program.
         known: i64,
     },
     /// A run's row is no longer the one that the record was made from.

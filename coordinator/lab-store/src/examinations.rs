@@ -11,7 +11,7 @@ use super::{Result, Store, now, values};
 /// The age after which no command waits for an answer.
 const FORGOTTEN_AFTER: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 /// The maximum length of each text of an answer, in characters.
-const LONGEST: usize = 100_000;
+const MAX: usize = 100_000;
 
 /// A device's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,11 +36,13 @@ impl Store {
         let old = jiff::Timestamp::now()
             .saturating_sub(FORGOTTEN_AFTER)
             .unwrap_or_default();
-        self.connection
-            .execute("DELETE FROM examinations WHERE asked < ?1", [old.to_string()])?;
+        self.connection.execute(
+            "DELETE FROM examinations WHERE requested_at < ?1",
+            [old.to_string()],
+        )?;
         let id = RunId::now();
         self.connection.execute(
-            "INSERT INTO examinations (id, device, asked) VALUES (?1, ?2, ?3)",
+            "INSERT INTO examinations (id, device, requested_at) VALUES (?1, ?2, ?3)",
             params![id.to_string(), device.as_str(), now()],
         )?;
         Ok(id)
@@ -59,7 +61,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn refused_examinations(&self) -> Result<Vec<(RunId, DeviceId)>> {
-        self.questions("SELECT id, device FROM examinations WHERE refused IS NOT NULL AND told = 0")
+        self.questions("SELECT id, device FROM examinations WHERE refused IS NOT NULL AND acknowledged = 0")
     }
 
     fn questions(&self, sql: &str) -> Result<Vec<(RunId, DeviceId)>> {
@@ -85,8 +87,10 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn refused_examination_is_answered(&self, id: RunId) -> Result<()> {
-        self.connection
-            .execute("UPDATE examinations SET told = 1 WHERE id = ?1", [id.to_string()])?;
+        self.connection.execute(
+            "UPDATE examinations SET acknowledged = 1 WHERE id = ?1",
+            [id.to_string()],
+        )?;
         Ok(())
     }
 
@@ -95,7 +99,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn device_examined_itself(&self, device: &DeviceId, id: RunId, found: &Examined) -> Result<bool> {
-        let first = |text: &str| -> String { text.chars().take(LONGEST).collect() };
+        let first = |text: &str| -> String { text.chars().take(MAX).collect() };
         let changed = self.connection.execute(
             "UPDATE examinations SET json = ?3, text = ?4 WHERE id = ?1 AND device = ?2 AND json IS NULL",
             params![

@@ -20,20 +20,19 @@ pub struct DeviceLabel(String);
 /// A word that cannot be a label.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a label: a label has 1 to {LONGEST} lower-case letters, digits and hyphens, and no hyphen first"
+    "`{0}` is not a label: a label has 1 to {MAX} lower-case letters, digits and hyphens, and no hyphen first"
 )]
 pub struct InvalidLabel(String);
 
 /// The longest label.
-const LONGEST: usize = 63;
+const MAX: usize = 63;
 
 impl FromStr for DeviceLabel {
     type Err = InvalidLabel;
 
     fn from_str(word: &str) -> std::result::Result<Self, InvalidLabel> {
         let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        let is_label =
-            (1..=LONGEST).contains(&word.len()) && !word.starts_with('-') && word.chars().all(is_part);
+        let is_label = (1..=MAX).contains(&word.len()) && !word.starts_with('-') && word.chars().all(is_part);
         if is_label {
             Ok(Self(word.to_owned()))
         } else {
@@ -102,11 +101,11 @@ mod tests {
 
     #[test]
     fn labels_are_lower_case_words_with_hyphens() {
-        let longest = "a".repeat(LONGEST);
+        let longest = "a".repeat(MAX);
         for word in ["edge", "lab-2", "0", longest.as_str()] {
             assert_eq!(word.parse::<DeviceLabel>().unwrap().to_string(), word);
         }
-        let too_long = "a".repeat(LONGEST + 1);
+        let too_long = "a".repeat(MAX + 1);
         for word in [
             "",
             "-edge",

@@ -113,7 +113,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the database. Creates it if it is missing, and migrates an older one.
+    /// Opens the database. Creates it if it is missing.
     ///
     /// # Errors
     /// Returns [`StoreError`] when the database cannot be opened or a newer program wrote it.
@@ -124,7 +124,7 @@ impl Store {
         }
     }
 
-    /// Opens a database on a read-only disk, such as an archived workspace. The database is not migrated.
+    /// Opens a database on a read-only disk, such as an archived workspace. Nothing is written.
     fn open_to_read(path: &Path) -> Result<Self> {
         let open = |source| StoreError::Open {
             path: path.to_owned(),
@@ -160,7 +160,7 @@ impl Store {
             .pragma_update(None, "foreign_keys", "ON")
             .map_err(open)?;
         let mut store = Self { connection };
-        schema::migrate(&mut store.connection)?;
+        schema::create(&mut store.connection)?;
         Ok(store)
     }
 

@@ -21,7 +21,6 @@ pub struct RunDraft {
     /// The benchmark file's initial values, from `model.scenario.key` to value.
     pub guesses: BTreeMap<String, String>,
     /// The user's settings, from `model.scenario.key` to value. Nothing overrides them.
-    #[serde(rename = "given")]
     pub user_settings: BTreeMap<String, String>,
     /// Whether the run may start on a quarantined or drained device. Health checks and `--force` set it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -167,9 +167,9 @@ impl Store {
     pub fn runs_to_record(&self) -> Result<Vec<RunRow>> {
         self.select_runs(
             "WHERE recorded IS NULL AND spec_sha256 IS NOT NULL AND (lost = 1 OR (
-                 NOT EXISTS (SELECT 1 FROM streams WHERE run = runs.id AND listed = 1 AND whole = 0)
+                 NOT EXISTS (SELECT 1 FROM streams WHERE run = runs.id AND listed = 1 AND complete = 0)
                  AND (phase IN ('done', 'failed', 'aborted') OR 2 = (SELECT count(*) FROM streams
-                     WHERE run = runs.id AND whole = 1 AND name IN ('evidence.json', 'evidence.sig')))))
+                     WHERE run = runs.id AND complete = 1 AND name IN ('evidence.json', 'evidence.sig')))))
              ORDER BY id",
         )
     }

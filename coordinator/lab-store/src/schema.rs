@@ -1,46 +1,58 @@
-//! The tables and the migrations of older stores. A released migration never changes. SQLite's `user_version` is the number of migrations
-//! that have run.
+//! The tables. SQLite's `user_version` names the version of this schema.
 
 use rusqlite::Connection;
 
 use super::error::{Result, StoreError};
 
-const MIGRATIONS: &[&str] = &[
-    "
+/// The version of [`SCHEMA`], which a change of it raises. Nothing was released with an older one, so there are no migrations yet.
+const VERSION: i64 = 1;
+const SCHEMA: &str = "
 CREATE TABLE devices (
-    id          TEXT PRIMARY KEY,     -- fingerprint of the public key
-    name        TEXT NOT NULL,        -- a label
-    public_key  BLOB NOT NULL,        -- Ed25519, 32 bytes
-    agent       TEXT NOT NULL,        -- version of the agent
-    engines     TEXT NOT NULL,        -- JSON list
-    facts       TEXT NOT NULL,        -- JSON, as the device sent it
-    online      INTEGER NOT NULL,
-    hellos      INTEGER NOT NULL,     -- counts the times that it said hello
-    first_seen  TEXT NOT NULL,
-    last_seen   TEXT NOT NULL
+    id                    TEXT PRIMARY KEY,  -- fingerprint of the public key
+    name                  TEXT NOT NULL,  -- a label
+    public_key            BLOB NOT NULL,  -- Ed25519, 32 bytes
+    agent                 TEXT NOT NULL,  -- version of the agent
+    engines               TEXT NOT NULL,  -- JSON list
+    facts                 TEXT NOT NULL,  -- JSON, as the device sent it
+    online                INTEGER NOT NULL,
+    hellos                INTEGER NOT NULL,  -- counts the times that it said hello
+    first_seen            TEXT NOT NULL,
+    last_seen             TEXT NOT NULL,
+    running               TEXT,  -- the run in whose timed window it was with its last sign of life
+    duplicated            INTEGER NOT NULL DEFAULT 0,  -- whether two agents use its identity
+    hottest_millicelsius  INTEGER,  -- of its last heartbeat
+    milliwatts            INTEGER
 ) STRICT;
 
 CREATE TABLE runs (
-    id           TEXT PRIMARY KEY,    -- UUIDv7: sorts by time of asking
-    device       TEXT NOT NULL,
-    benchmark    TEXT NOT NULL,
-    scenario     TEXT NOT NULL,
-    mode         TEXT NOT NULL,
-    engine       TEXT NOT NULL,
-    created      TEXT NOT NULL,
-    draft        TEXT NOT NULL,       -- JSON: what was asked for, before rates are estimated
-    spec_sha256  TEXT,                -- of spec.json, once it is final and may be sent
-    known        INTEGER NOT NULL DEFAULT 0,  -- whether the device has told a state of it
-    phase        TEXT NOT NULL,
-    reason       TEXT,
-    revision     INTEGER NOT NULL,
-    abort        TEXT,                -- why somebody wants it ended
-    lost         INTEGER NOT NULL DEFAULT 0,  -- the device no longer has it
-    recorded     TEXT,                -- when record.json was written
-    forgotten    INTEGER NOT NULL DEFAULT 0,  -- whether the device has been told that it may forget it
-    outcome      TEXT                 -- JSON: the figures of the record and of LoadGen's summary
+    id             TEXT PRIMARY KEY,  -- UUIDv7: sorts by time of asking
+    device         TEXT NOT NULL,
+    benchmark      TEXT NOT NULL,
+    scenario       TEXT NOT NULL,
+    mode           TEXT NOT NULL,
+    engine         TEXT NOT NULL,
+    created        TEXT NOT NULL,
+    draft          TEXT NOT NULL,  -- JSON: what was asked for, before rates are estimated
+    spec_sha256    TEXT,  -- of spec.json, once it is final and may be sent
+    known          INTEGER NOT NULL DEFAULT 0,  -- whether the device has told a state of it
+    phase          TEXT NOT NULL,
+    reason         TEXT,
+    revision       INTEGER NOT NULL,
+    abort          TEXT,  -- why somebody wants it ended
+    lost           INTEGER NOT NULL DEFAULT 0,  -- the device no longer has it
+    recorded       TEXT,  -- when record.json was written
+    forgotten      INTEGER NOT NULL DEFAULT 0,  -- whether the device has been told that it may forget it
+    outcome        TEXT,  -- JSON: the figures of the record and of LoadGen's summary
+    recorded_at    INTEGER NOT NULL DEFAULT 0,  -- the same in seconds of service, which no clock moves
+    released       INTEGER NOT NULL DEFAULT 0,  -- whether the device has been told that it may remove it
+    abandoned      TEXT,  -- why a user no longer waits for its files
+    started        TEXT,  -- when the coordinator first heard that LoadGen runs
+    pending_abort  TEXT,  -- why its device must still abort it, although a user gave it up
+    spent_ms       INTEGER NOT NULL DEFAULT 0  -- how long its device has had a run with a limit, which no clock moves
 ) STRICT;
 CREATE INDEX runs_by_device ON runs (device, recorded, id);
+CREATE INDEX runs_without_record ON runs (id, device) WHERE recorded IS NULL;
+CREATE INDEX runs_to_abort ON runs (device, id) WHERE pending_abort IS NOT NULL;
 
 CREATE TABLE streams (
     run            TEXT NOT NULL REFERENCES runs (id),
@@ -49,26 +61,25 @@ CREATE TABLE streams (
     committed      INTEGER NOT NULL DEFAULT 0,  -- every byte before this is on disk
     stated_length  INTEGER,
     stated_sha256  TEXT,
-    whole          INTEGER NOT NULL DEFAULT 0,  -- complete, with the stated SHA-256
+    complete       INTEGER NOT NULL DEFAULT 0,  -- complete, with the stated SHA-256
     PRIMARY KEY (run, name)
 ) STRICT, WITHOUT ROWID;
-",
-    "
+
 CREATE TABLE tokens (
-    secret_sha256  TEXT PRIMARY KEY,     -- the secret itself is nowhere on this disk
-    name           TEXT NOT NULL,        -- of the device that it is for
+    secret_sha256  TEXT PRIMARY KEY,  -- the secret itself is nowhere on this disk
+    name           TEXT NOT NULL,  -- of the device that it is for
     created        TEXT NOT NULL,
     expires        TEXT NOT NULL,
-    device         TEXT                  -- who has used it
+    device         TEXT  -- who has used it
 ) STRICT;
 
 CREATE TABLE members (
-    device      TEXT PRIMARY KEY,        -- fingerprint of the public key
+    device      TEXT PRIMARY KEY,  -- fingerprint of the public key
     name        TEXT NOT NULL,
-    public_key  BLOB NOT NULL,           -- Ed25519, 32 bytes
+    public_key  BLOB NOT NULL,  -- Ed25519, 32 bytes
     enrolled    TEXT NOT NULL,
-    not_after   TEXT NOT NULL,           -- end of its newest certificate
-    removed     TEXT                     -- a removed key never comes back
+    not_after   TEXT NOT NULL,  -- end of its newest certificate
+    removed     TEXT  -- a removed key never comes back
 ) STRICT;
 
 CREATE TABLE certificates (
@@ -78,125 +89,105 @@ CREATE TABLE certificates (
 
 CREATE TABLE numbers (
     name   TEXT PRIMARY KEY,
-    value  INTEGER NOT NULL              -- only grows
+    value  INTEGER NOT NULL  -- only grows
 ) STRICT;
-",
-    "
+
 CREATE TABLE other_versions (
-    device     TEXT PRIMARY KEY,         -- by its topic: its hello cannot be read
-    wire       INTEGER NOT NULL,         -- the wire version that it speaks
+    device     TEXT PRIMARY KEY,  -- by its topic: its hello cannot be read
+    wire       INTEGER NOT NULL,  -- the wire version that it speaks
     last_seen  TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-",
-    "
+
 CREATE TABLE examinations (
-    id       TEXT PRIMARY KEY,           -- of the question
-    device   TEXT NOT NULL,
-    asked    TEXT NOT NULL,
-    sent     INTEGER NOT NULL DEFAULT 0,
-    json     TEXT,                       -- what the device found, for programs
-    text     TEXT,                       -- and for people
-    refused  TEXT,                       -- why it did not look
-    told     INTEGER NOT NULL DEFAULT 0  -- whether a device that refused may forget the question
+    id            TEXT PRIMARY KEY,  -- of the question
+    device        TEXT NOT NULL,
+    requested_at  TEXT NOT NULL,
+    sent          INTEGER NOT NULL DEFAULT 0,
+    json          TEXT,  -- what the device found, for programs
+    text          TEXT,  -- and for people
+    refused       TEXT,  -- why it did not look
+    acknowledged  INTEGER NOT NULL DEFAULT 0  -- whether a device that refused may forget the question
 ) STRICT, WITHOUT ROWID;
-",
-    "
+
 CREATE TABLE assets (
-    path    TEXT PRIMARY KEY,            -- below the scratch directory
-    kind    TEXT NOT NULL,               -- file or tree
-    sha256  TEXT NOT NULL,               -- of the file, or of the tree's manifest
+    path    TEXT PRIMARY KEY,  -- below the scratch directory
+    kind    TEXT NOT NULL,  -- file or tree
+    sha256  TEXT NOT NULL,  -- of the file, or of the tree's manifest
     bytes   INTEGER NOT NULL,
     files   INTEGER NOT NULL,
     added   TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-",
-    "
-ALTER TABLE devices ADD COLUMN running TEXT;  -- the run in whose timed window it was with its last sign of life
-ALTER TABLE devices ADD COLUMN duplicated INTEGER NOT NULL DEFAULT 0;  -- whether two agents use its identity
-ALTER TABLE runs ADD COLUMN recorded_at INTEGER NOT NULL DEFAULT 0;  -- the same in seconds of service, which no clock moves
-ALTER TABLE runs ADD COLUMN released INTEGER NOT NULL DEFAULT 0;  -- whether the device has been told that it may remove it
-",
-    "
-ALTER TABLE runs ADD COLUMN abandoned TEXT;  -- why a user no longer waits for its files
 
 CREATE TABLE removed_runs (
-    run     TEXT PRIMARY KEY,            -- removed here, and perhaps still on its device
-    device  TEXT NOT NULL,
-    sent    INTEGER NOT NULL             -- whether the device has been told to forget it
+    run      TEXT PRIMARY KEY,  -- removed here, and perhaps still on its device
+    device   TEXT NOT NULL,
+    sent     INTEGER NOT NULL,  -- whether the device has been told to forget it
+    release  INTEGER NOT NULL DEFAULT 1  -- whether all its files were here, signed
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE staged_runs (
     run     TEXT NOT NULL,
-    tree    TEXT NOT NULL,               -- the submission tree, an absolute path
+    tree    TEXT NOT NULL,  -- the submission tree, an absolute path
     staged  TEXT NOT NULL,
     PRIMARY KEY (run, tree)
 ) STRICT, WITHOUT ROWID;
-",
-    "
+
 CREATE TABLE service (
-    name   TEXT PRIMARY KEY,             -- what a serving coordinator reports about itself
+    name   TEXT PRIMARY KEY,  -- what a serving coordinator reports about itself
     value  TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-",
-    "
-ALTER TABLE runs ADD COLUMN started TEXT;  -- when the coordinator first heard that LoadGen runs
-",
-    "
+
 CREATE TABLE meters (
     name      TEXT PRIMARY KEY,
-    settings  TEXT NOT NULL,             -- JSON: where it is, and what the official programs need
+    settings  TEXT NOT NULL,  -- JSON: where it is, and what the official programs need
     added     TEXT NOT NULL,
-    session   TEXT,                      -- the power session that has it
+    session   TEXT,  -- the power session that has it
     since     TEXT,
-    holder    TEXT                       -- JSON: the process of that session
+    holder    TEXT,  -- JSON: the process of that session
+    device    TEXT  -- the device that the session measures; it takes no other work
 ) STRICT;
-",
-    "
+
 CREATE TABLE power_sessions (
-    id         TEXT PRIMARY KEY,         -- UUIDv7: sorts by time
-    meter      TEXT NOT NULL,
-    device     TEXT NOT NULL,
-    benchmark  TEXT NOT NULL,
-    scenario   TEXT NOT NULL,
-    begun      TEXT NOT NULL,
-    ended      TEXT,
-    ranging    TEXT,                     -- the runs, once they were requested
-    testing    TEXT,
-    verdict    TEXT,                     -- pass, fail or rehearsal of a complete session
-    reason     TEXT                      -- why it is not complete
+    id           TEXT PRIMARY KEY,  -- UUIDv7: sorts by time
+    meter        TEXT NOT NULL,
+    device       TEXT NOT NULL,
+    benchmark    TEXT NOT NULL,
+    scenario     TEXT NOT NULL,
+    begun        TEXT NOT NULL,
+    ended        TEXT,
+    ranging      TEXT,  -- the runs, once they were requested
+    testing      TEXT,
+    verdict      TEXT,  -- pass, fail or rehearsal of a complete session
+    reason       TEXT,  -- why it is not complete
+    simulated    INTEGER,  -- whether PTDaemon was a simulated one; NULL when it did not say what it is
+    obstacles    TEXT NOT NULL DEFAULT '[]',  -- JSON list: why its runs cannot be submitted
+    step         TEXT,  -- the newest step, in words
+    watts        REAL,  -- the newest mean of ten seconds
+    observation  TEXT,  -- the newest observation beside it, such as a clock's step
+    mean_watts   REAL  -- the meter's mean in the testing run's window, once the session is complete
 ) STRICT;
-",
-    "
-ALTER TABLE runs ADD COLUMN pending_abort TEXT;  -- why its device must still abort it, although a user gave it up
-ALTER TABLE removed_runs ADD COLUMN release INTEGER NOT NULL DEFAULT 1;  -- whether all its files were here, signed
-",
-    "
-ALTER TABLE power_sessions ADD COLUMN simulated INTEGER;  -- whether PTDaemon was a simulated one; NULL when it did not say what it is
-ALTER TABLE power_sessions ADD COLUMN obstacles TEXT NOT NULL DEFAULT '[]';  -- JSON list: why its runs cannot be submitted
 
 CREATE TABLE logins (
     device       TEXT PRIMARY KEY,
-    destination  TEXT NOT NULL           -- user@host[:port] of its newest deployment over SSH
+    destination  TEXT NOT NULL  -- user@host[:port] of its newest deployment over SSH
 ) STRICT, WITHOUT ROWID;
-",
-    "
+
 CREATE TABLE device_labels (
     device  TEXT NOT NULL,
     label   TEXT NOT NULL,
     PRIMARY KEY (device, label)
 ) STRICT, WITHOUT ROWID;
-",
-    "
+
 CREATE TABLE campaigns (
     name          TEXT PRIMARY KEY,
-    plan          TEXT NOT NULL,         -- the file's text
+    plan          TEXT NOT NULL,  -- the file's text
     plan_sha256   TEXT NOT NULL,
     seed          INTEGER NOT NULL,
-    retries       INTEGER NOT NULL,      -- further attempts after causes of a device or of the infrastructure
-    rate_retries  INTEGER NOT NULL,      -- further attempts at a measured rate
-    lose_after_s  INTEGER NOT NULL,      -- absence after which a device counts as lost
-    deadline      TEXT,                  -- no attempt begins after it
-    state         TEXT NOT NULL,         -- running, paused or aborted
+    retries       INTEGER NOT NULL,  -- further attempts after causes of a device or of the infrastructure
+    rate_retries  INTEGER NOT NULL,  -- further attempts at a measured rate
+    lose_after_s  INTEGER NOT NULL,  -- absence after which a device counts as lost
+    deadline      TEXT,  -- no attempt begins after it
+    state         TEXT NOT NULL,  -- running, paused or aborted
     started       TEXT NOT NULL,
     ended         TEXT,
     revision      INTEGER NOT NULL DEFAULT 0  -- counts the changes of its cells and attempts
@@ -205,54 +196,61 @@ CREATE TABLE campaigns (
 CREATE TABLE combinations (
     campaign   TEXT NOT NULL REFERENCES campaigns (name),
     number     INTEGER NOT NULL,
-    words      TEXT NOT NULL,            -- JSON: the request, as a plan of runs has it
-    variant    TEXT,                     -- name of the settings' variant
-    placement  TEXT NOT NULL,            -- any, each or same
+    request    TEXT NOT NULL,  -- JSON: the request, as a plan of runs has it
+    variant    TEXT,  -- name of the settings' variant
+    placement  TEXT NOT NULL,  -- any, each or same
     priority   INTEGER NOT NULL,
-    devices    TEXT NOT NULL,            -- JSON list of ids
+    devices    TEXT NOT NULL,  -- JSON list of ids
+    audit      TEXT,  -- compliance test of an audit's cells
+    meter      TEXT,  -- of cells that are power sessions
     PRIMARY KEY (campaign, number)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE cells (
-    campaign      TEXT NOT NULL REFERENCES campaigns (name),
-    number        INTEGER NOT NULL,
-    combination   INTEGER NOT NULL,
-    repetition    INTEGER NOT NULL,      -- from 1
-    device        TEXT,                  -- the only device that may take it
-    position      INTEGER NOT NULL,      -- in the order that the seed fixes
-    state         TEXT NOT NULL,         -- waiting, good, failed or skipped
-    cause         TEXT,                  -- of a failed cell
-    reason        TEXT,
-    counted_from  INTEGER NOT NULL DEFAULT 0,  -- number of the last attempt before a user requested more
+    campaign             TEXT NOT NULL REFERENCES campaigns (name),
+    number               INTEGER NOT NULL,
+    combination          INTEGER NOT NULL,
+    repetition           INTEGER NOT NULL,  -- from 1
+    device               TEXT,  -- the only device that may take it
+    position             INTEGER NOT NULL,  -- in the order that the seed fixes
+    state                TEXT NOT NULL,  -- waiting, good, failed or skipped
+    cause                TEXT,  -- of a failed cell
+    reason               TEXT,
+    counted_from         INTEGER NOT NULL DEFAULT 0,  -- number of the last attempt before a user requested more
+    revision             INTEGER NOT NULL DEFAULT 0,  -- of the campaign, when the cell or its attempts last changed
+    audited_performance  INTEGER,  -- of an audit: the cells whose runs it audits
+    audited_accuracy     INTEGER,
     PRIMARY KEY (campaign, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX cells_by_state ON cells (campaign, state);
+CREATE INDEX cells_by_revision ON cells (campaign, revision);
+CREATE INDEX audit_cells ON cells (campaign, state) WHERE audited_performance IS NOT NULL;
 
 CREATE TABLE attempts (
     campaign   TEXT NOT NULL,
     cell       INTEGER NOT NULL,
-    number     INTEGER NOT NULL,         -- from 1
+    number     INTEGER NOT NULL,  -- from 1
     device     TEXT NOT NULL,
-    run        TEXT UNIQUE,              -- NULL when none could be requested
+    run        TEXT UNIQUE,  -- NULL when none could be requested
     requested  TEXT NOT NULL,
     ended      TEXT,
-    cause      TEXT,                     -- of a failed attempt; of an open one, why it is being ended
+    cause      TEXT,  -- of a failed attempt; of an open one, why it is being ended
     reason     TEXT,
+    session    TEXT,  -- power session of the attempt; the run is then its testing run
     PRIMARY KEY (campaign, cell, number)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX one_open_attempt_of_a_cell ON attempts (campaign, cell) WHERE ended IS NULL;
 CREATE UNIQUE INDEX one_open_attempt_on_a_device ON attempts (device) WHERE ended IS NULL;
-",
-    "
+
 CREATE TABLE device_health (
     device          TEXT PRIMARY KEY,
-    verdict         TEXT NOT NULL,       -- good, suspect or quarantined
-    cause           TEXT,                -- why it is not good
+    verdict         TEXT NOT NULL,  -- good, suspect or quarantined
+    cause           TEXT,  -- why it is not good
     since           TEXT,
-    judged_by       TEXT,                -- coordinator, or a user
-    failures        INTEGER NOT NULL,    -- in a row, caused by the device
-    needs_operator  INTEGER NOT NULL,    -- whether no check clears it
-    drained         TEXT,                -- since when it is in maintenance
+    judged_by       TEXT,  -- coordinator, or a user
+    failures        INTEGER NOT NULL,  -- in a row, caused by the device
+    needs_operator  INTEGER NOT NULL,  -- whether no check clears it
+    drained         TEXT,  -- since when it is in maintenance
     drained_by      TEXT,
     drain_note      TEXT
 ) STRICT, WITHOUT ROWID;
@@ -262,7 +260,7 @@ CREATE TABLE device_log (
     device      TEXT NOT NULL,
     at          TEXT NOT NULL,
     change      TEXT NOT NULL,
-    health      TEXT NOT NULL,           -- after the change
+    health      TEXT NOT NULL,  -- after the change
     reason      TEXT,
     changed_by  TEXT NOT NULL,
     run         TEXT
@@ -281,42 +279,20 @@ CREATE TABLE device_checks (
     engine              TEXT NOT NULL,
     accuracy_run        TEXT NOT NULL,
     performance_run     TEXT NOT NULL,
-    accuracy            REAL,            -- in percent
+    accuracy            REAL,  -- in percent
     samples_per_second  REAL,
-    failure             TEXT,            -- why it failed
+    failure             TEXT,  -- why it failed
     checked_by          TEXT NOT NULL
 ) STRICT;
-",
-    "
-CREATE INDEX runs_without_record ON runs (id, device) WHERE recorded IS NULL;
-CREATE INDEX runs_to_abort ON runs (device, id) WHERE pending_abort IS NOT NULL;
-",
-    "
-ALTER TABLE runs ADD COLUMN spent_ms INTEGER NOT NULL DEFAULT 0;  -- how long its device has had a run with a limit, which no clock moves
-",
-    "
-ALTER TABLE cells ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;  -- of the campaign, when the cell or its attempts last changed
-CREATE INDEX cells_by_revision ON cells (campaign, revision);
-",
-    "
-ALTER TABLE combinations ADD COLUMN audit TEXT;           -- compliance test of an audit's cells
-ALTER TABLE cells ADD COLUMN audited_performance INTEGER;  -- of an audit: the cells whose runs it audits
-ALTER TABLE cells ADD COLUMN audited_accuracy INTEGER;
-CREATE INDEX audit_cells ON cells (campaign, state) WHERE audited_performance IS NOT NULL;
-",
-    "
-ALTER TABLE devices ADD COLUMN hottest_millicelsius INTEGER;  -- of its last heartbeat
-ALTER TABLE devices ADD COLUMN milliwatts INTEGER;
-",
-    "
+
 CREATE TABLE page_tokens (
     number         INTEGER PRIMARY KEY,
-    name           TEXT NOT NULL,        -- of the person or program that has it
-    role           TEXT NOT NULL,        -- reader or operator
-    secret_sha256  BLOB NOT NULL UNIQUE, -- the secret itself is nowhere on this disk
+    name           TEXT NOT NULL,  -- of the person or program that has it
+    role           TEXT NOT NULL,  -- reader or operator
+    secret_sha256  BLOB NOT NULL UNIQUE,  -- the secret itself is nowhere on this disk
     created        TEXT NOT NULL,
     expires        TEXT NOT NULL,
-    last_used      TEXT,                 -- in whole hours
+    last_used      TEXT,  -- in whole hours
     revoked        TEXT
 ) STRICT;
 CREATE UNIQUE INDEX one_token_of_a_name ON page_tokens (name) WHERE revoked IS NULL;
@@ -325,95 +301,80 @@ CREATE TABLE campaign_log (
     number      INTEGER PRIMARY KEY,
     campaign    TEXT NOT NULL,
     at          TEXT NOT NULL,
-    change      TEXT NOT NULL,           -- paused, resumed, aborted, retried, or a deadline
-    cause       TEXT,                    -- of the cells that are tried again
-    changed_by  TEXT NOT NULL
+    change      TEXT NOT NULL,  -- paused, resumed, aborted, retried, or a deadline
+    cause       TEXT,  -- of the cells that are tried again
+    changed_by  TEXT NOT NULL,
+    deadline    TEXT  -- a moved one
 ) STRICT;
 CREATE INDEX campaign_log_by_campaign ON campaign_log (campaign);
 CREATE TRIGGER campaign_log_has_no_updates BEFORE UPDATE ON campaign_log
     BEGIN SELECT RAISE(ABORT, 'campaign_log is append-only'); END;
 CREATE TRIGGER campaign_log_has_no_deletes BEFORE DELETE ON campaign_log
     BEGIN SELECT RAISE(ABORT, 'campaign_log is append-only'); END;
-",
-    "
+
 CREATE TABLE campaign_software (
     campaign  TEXT NOT NULL,
     device    TEXT NOT NULL,
-    software  TEXT,                      -- as its last hello before the campaign had it, as JSON; NULL if it had none
+    software  TEXT,  -- as its last hello before the campaign had it, as JSON; NULL if it had none
     PRIMARY KEY (campaign, device)
 ) STRICT, WITHOUT ROWID;
-",
-    "
-ALTER TABLE power_sessions ADD COLUMN step TEXT;         -- the newest step, in words
-ALTER TABLE power_sessions ADD COLUMN watts REAL;        -- the newest mean of ten seconds
-ALTER TABLE power_sessions ADD COLUMN observation TEXT;  -- the newest observation beside it, such as a clock's step
-",
-    "
+
 CREATE TABLE rollouts (
     number    INTEGER PRIMARY KEY,
-    packages  TEXT NOT NULL,             -- JSON list of SHA-256
-    options   TEXT NOT NULL,             -- JSON: for a command that continues it
+    packages  TEXT NOT NULL,  -- JSON list of SHA-256
+    options   TEXT NOT NULL,  -- JSON: for a command that continues it
     begun     TEXT NOT NULL,
-    outcome   TEXT                       -- NULL while it is under way, and when its command ended in the middle
+    outcome   TEXT  -- NULL while it is under way, and when its command ended in the middle
 ) STRICT;
 
 CREATE TABLE rollout_devices (
     rollout   INTEGER NOT NULL,
     device    TEXT NOT NULL,
     position  INTEGER NOT NULL,
-    wave      INTEGER NOT NULL,          -- from 1
+    wave      INTEGER NOT NULL,  -- from 1
     PRIMARY KEY (rollout, device)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE rollout_attempts (
     rollout  INTEGER NOT NULL,
     device   TEXT NOT NULL,
-    number   INTEGER NOT NULL,           -- from 1
+    number   INTEGER NOT NULL,  -- from 1
     begun    TEXT NOT NULL,
     ended    TEXT,
-    cause    TEXT,                       -- of a failed attempt
+    cause    TEXT,  -- of a failed attempt
     reason   TEXT,
-    agent    TEXT,                       -- with which the device connected
+    agent    TEXT,  -- with which the device connected
     PRIMARY KEY (rollout, device, number)
 ) STRICT, WITHOUT ROWID;
 
-ALTER TABLE combinations ADD COLUMN meter TEXT;  -- of cells that are power sessions
-ALTER TABLE attempts ADD COLUMN session TEXT;    -- power session of the attempt; the run is then its testing run
-",
-    "
-ALTER TABLE power_sessions ADD COLUMN mean_watts REAL;   -- the meter's mean in the testing run's window, once the session is complete
-",
-    "
-ALTER TABLE campaign_log ADD COLUMN deadline TEXT;       -- a moved one
-",
-    "
-CREATE TABLE unknown_runs (              -- runs in a device's last inventory that this store does not have
+CREATE TABLE unknown_runs (
     device  TEXT NOT NULL,
     run     TEXT NOT NULL,
     PRIMARY KEY (device, run)
 ) STRICT, WITHOUT ROWID;
-",
-    "
-ALTER TABLE meters ADD COLUMN device TEXT;  -- the device that the session measures; it takes no other work
-",
-];
+";
 
-/// Migrates the database to the current version.
-pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-    if version(connection)? == known {
+/// Creates the tables in a new database.
+///
+/// # Errors
+/// Returns an error when the database has another version of the schema.
+pub(super) fn create(connection: &mut Connection) -> Result<()> {
+    if version(connection)? == VERSION {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Read again under the lock, because another process may have migrated meanwhile.
-    let found = version(&transaction)?;
-    if found > known {
-        return Err(StoreError::TooNew { found, known });
+    // Read again under the lock, because another process may have created them meanwhile.
+    match version(&transaction)? {
+        VERSION => return Ok(()),
+        0 => transaction.execute_batch(SCHEMA)?,
+        found => {
+            return Err(StoreError::OtherVersion {
+                found,
+                known: VERSION,
+            });
+        }
     }
-    for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
-        transaction.execute_batch(migration)?;
-    }
-    transaction.pragma_update(None, "user_version", known)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
     Ok(())
 }

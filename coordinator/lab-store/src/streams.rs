@@ -43,7 +43,7 @@ fn stream(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
         committed: values::unsigned(row, "committed")?,
         stated_length: stated_length.and_then(|length| u64::try_from(length).ok()),
         stated_sha256: row.get("stated_sha256")?,
-        whole: row.get("whole")?,
+        whole: row.get("complete")?,
     })
 }
 
@@ -68,10 +68,10 @@ impl Store {
         let changed = self
             .connection
             .prepare_cached(
-                "INSERT INTO streams (run, name, committed, stated_length, stated_sha256, whole)
+                "INSERT INTO streams (run, name, committed, stated_length, stated_sha256, complete)
                  SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM runs WHERE id = ?1)
                  ON CONFLICT (run, name) DO UPDATE
-                 SET committed = ?3, stated_length = ?4, stated_sha256 = ?5, whole = ?6",
+                 SET committed = ?3, stated_length = ?4, stated_sha256 = ?5, complete = ?6",
             )?
             .execute(params![
                 run.to_string(),
@@ -119,7 +119,7 @@ impl Store {
     pub fn stream_is_damaged(&self, run: RunId, name: &StreamName) -> Result<()> {
         self.connection
             .prepare_cached(
-                "UPDATE streams SET listed = 1, whole = 0, committed = 0, stated_length = NULL, stated_sha256 = NULL
+                "UPDATE streams SET listed = 1, complete = 0, committed = 0, stated_length = NULL, stated_sha256 = NULL
                  WHERE run = ?1 AND name = ?2",
             )?
             .execute(params![run.to_string(), name.as_str()])?;

@@ -43,7 +43,7 @@ fn a_draft_is_read_back_as_it_was_added() {
 }
 
 #[test]
-fn a_newer_store_is_refused_with_both_versions() {
+fn a_store_of_another_schema_is_refused_with_both_versions() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     drop(Store::open(&path).unwrap());
@@ -53,7 +53,7 @@ fn a_newer_store_is_refused_with_both_versions() {
         .unwrap();
     let refused = Store::open(&path).unwrap_err();
     assert!(
-        matches!(refused, StoreError::TooNew { found: 99, .. }),
+        matches!(refused, StoreError::OtherVersion { found: 99, .. }),
         "{refused}"
     );
 }

@@ -7,7 +7,7 @@ use rusqlite::params;
 use super::{Result, Store, now, values};
 
 /// The maximum number of such devices. When forged ids exceed it, the oldest entries are dropped.
-const MOST: u32 = 256;
+const MAX: u32 = 256;
 
 /// A device with an unreadable wire version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Store {
                 "DELETE FROM other_versions WHERE device NOT IN
                      (SELECT device FROM other_versions ORDER BY last_seen DESC LIMIT ?1)",
             )?
-            .execute([MOST])?;
+            .execute([MAX])?;
         Ok(())
     }
 

@@ -30,12 +30,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8883")]
     listen: SocketAddr,
     /// Where devices enroll
-    #[arg(
-        long,
-        alias = "enrol-listen",
-        value_name = "ADDRESS:PORT",
-        default_value = "0.0.0.0:8884"
-    )]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8884")]
     enroll_listen: SocketAddr,
     /// Where devices get models and data over HTTPS
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8885")]

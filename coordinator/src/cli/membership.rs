@@ -181,7 +181,6 @@ struct RemovalDocument<'a> {
     device: &'a str,
     name: &'a str,
     removed: bool,
-    #[serde(rename = "broker_told")]
     broker_notified: Option<bool>,
 }
 

@@ -66,7 +66,7 @@ impl Daemon {
     /// be reached.
     pub(crate) async fn start(workspace: &Workspace) -> anyhow::Result<Self> {
         let lock = workspace.lock()?;
-        // Creates or migrates the store before several parts open it.
+        // Creates the store before several parts open it.
         let store = Store::open(&workspace.database())?;
         runs::expect_runs_in_store(workspace, &store)?;
         if let Err(error) = runs::Removal::begin(workspace, &store) {

@@ -13,7 +13,7 @@ use regatta_lab_views::{
 };
 
 /// The most failed cells that the status lists.
-const MOST_FAILED: usize = 8;
+const MAX_FAILED: usize = 8;
 
 /// An attempt of a report, or the end of a cell that no attempt explains.
 pub(crate) struct ReportLine {
@@ -69,10 +69,10 @@ pub(crate) fn campaign_plan(plan: &CampaignPlanDocument) -> String {
 
 /// Returns the names of devices, shortened when there are many.
 fn short_list(names: &[String]) -> String {
-    const MOST: usize = 4;
-    match names.get(..MOST) {
-        Some(first) if names.len() > MOST + 1 => {
-            format!("{} and {} more", first.join(", "), names.len() - MOST)
+    const MAX: usize = 4;
+    match names.get(..MAX) {
+        Some(first) if names.len() > MAX + 1 => {
+            format!("{} and {} more", first.join(", "), names.len() - MAX)
         }
         _ => names.join(", "),
     }
@@ -206,7 +206,7 @@ fn devices(devices: &[CampaignDevice], now: Timestamp) -> String {
 }
 
 fn failed_cells(status: &CampaignStatus) -> Vec<String> {
-    let newest = status.failed_cells.iter().rev().take(MOST_FAILED).rev();
+    let newest = status.failed_cells.iter().rev().take(MAX_FAILED).rev();
     let mut lines: Vec<String> = newest
         .map(|cell| {
             format!(
@@ -219,7 +219,7 @@ fn failed_cells(status: &CampaignStatus) -> Vec<String> {
             )
         })
         .collect();
-    let hidden = status.failed_cells.len().saturating_sub(MOST_FAILED);
+    let hidden = status.failed_cells.len().saturating_sub(MAX_FAILED);
     if hidden > 0 {
         lines.push(format!(
             "{hidden} more failed: `regatta campaign report {}`",

@@ -12,7 +12,7 @@ use regatta_lab_views::wording::{self, run_figures, run_problems, run_text, shor
 /// Formats the notes on a run. The number is the longest text in characters.
 type Note = fn(&RunRow, usize) -> String;
 /// The longest note on a run that has a line, and on one that has two lines.
-const LONGEST_NOTE: [usize; 2] = [56, 24];
+const MAX_NOTE: [usize; 2] = [56, 24];
 
 /// Formats runs, one line each, or two on a narrow terminal. The reasons of failed runs are printed apart from it ([`wording::why_not`]).
 pub(crate) fn runs(rows: &[RunRow]) -> String {
@@ -63,7 +63,7 @@ pub(super) fn a_line_each(rows: &[RunRow], now: Timestamp, note: Note) -> String
             cell(run_text::state(row)),
             right(run_text::figure(row).unwrap_or_default()),
             right(run_text::accuracy(row).unwrap_or_default()),
-            cell(note(row, LONGEST_NOTE[0])),
+            cell(note(row, MAX_NOTE[0])),
         ]);
     }
     table.trim_fmt()
@@ -92,7 +92,7 @@ pub(super) fn two_lines_each(rows: &[RunRow], now: Timestamp, note: Note) -> Str
                 "{} {}\n{}",
                 run_text::state(row),
                 figures.join(", "),
-                note(row, LONGEST_NOTE[1])
+                note(row, MAX_NOTE[1])
             ),
         ]);
     }

@@ -1,7 +1,7 @@
 //! A device's A/A floor: the difference that it shows against itself. A smaller difference between two sides is none.
 
 use crate::{
-    order_interval::{LEAST_PAIRS, median_interval},
+    order_interval::{MIN_PAIRS, median_interval},
     robust::median,
 };
 
@@ -20,9 +20,9 @@ pub struct AaFloor {
 /// The origin of a floor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FloorSource {
-    /// There are fewer than [`LEAST_PAIRS`] A/A pairs: the floor is [`AaFloor::LEAST`].
+    /// There are fewer than [`MIN_PAIRS`] A/A pairs: the floor is [`AaFloor::MIN`].
     Assumed,
-    /// The interval of the A/A pairs includes no difference: the floor is [`AaFloor::LEAST`].
+    /// The interval of the A/A pairs includes no difference: the floor is [`AaFloor::MIN`].
     Unbiased,
     /// The A/A pairs differ, and the floor is their median.
     Bias,
@@ -32,13 +32,13 @@ pub enum FloorSource {
 
 impl AaFloor {
     /// The smallest floor as a share: 1 %.
-    pub const LEAST: f64 = 0.01;
+    pub const MIN: f64 = 0.01;
 
     /// Measures the floor from the log-ratios of A/A pairs, each with the later run above: their median, if its 95 % interval excludes no
-    /// difference, but at least [`AaFloor::LEAST`].
+    /// difference, but at least [`AaFloor::MIN`].
     #[must_use]
     pub fn measured(log_ratios: &[f64]) -> Self {
-        let least = Self::LEAST.ln_1p();
+        let least = Self::MIN.ln_1p();
         let interval = median_interval(log_ratios);
         let bias = interval
             .filter(|[low, high]| *low > 0.0 || *high < 0.0)
@@ -105,7 +105,7 @@ impl AaFloor {
     /// Returns whether there were enough A/A pairs to measure the floor.
     #[must_use]
     pub const fn is_measured(self) -> bool {
-        self.pairs >= LEAST_PAIRS
+        self.pairs >= MIN_PAIRS
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
     fn noise_of_few_pairs_is_no_floor() {
         let noisy = AaFloor::measured(&[0.12, -0.09, 0.07, 0.16, -0.14, 0.07, 0.08]);
         assert_eq!(noisy.source(), FloorSource::Unbiased);
-        assert!((noisy.share() - AaFloor::LEAST).abs() < 1e-12);
+        assert!((noisy.share() - AaFloor::MIN).abs() < 1e-12);
         // More pairs of the same noise around a bias measure it.
         let many: Vec<f64> = (0..300).map(|n| 0.07 + 0.1 * f64::from(n % 5 - 2)).collect();
         assert_eq!(AaFloor::measured(&many).source(), FloorSource::Bias);

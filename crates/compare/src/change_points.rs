@@ -8,9 +8,9 @@ use crate::student::{Sample, p_value};
 /// The number of values that are looked at together.
 const WINDOW: usize = 50;
 /// The largest p-value of a change point.
-const LARGEST_P: f64 = 0.001;
+const MAX_P: f64 = 0.001;
 /// The largest p-value of a candidate, ten times that of a change point.
-const LARGEST_CANDIDATE_P: f64 = 0.01;
+const MAX_CANDIDATE_P: f64 = 0.01;
 
 /// A place at which the level of a series changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,7 +88,7 @@ fn split(window: &[f64]) -> Vec<usize> {
         let Some((_, [begin, position, end])) = best else {
             return found;
         };
-        let is_significant = ChangePoint::of(window, begin, position, end).p_value <= LARGEST_CANDIDATE_P;
+        let is_significant = ChangePoint::of(window, begin, position, end).p_value <= MAX_CANDIDATE_P;
         if !is_significant {
             return found;
         }
@@ -169,7 +169,7 @@ fn without_weak_points(series: &[f64], candidates: &[usize]) -> Vec<ChangePoint>
     }
     while let Some(weakest) = index_of_largest(&points, |point| point.p_value) {
         let mut removed = weakest;
-        if points[weakest].p_value < LARGEST_P {
+        if points[weakest].p_value < MAX_P {
             removed = index_of_largest(&points, |point| -point.magnitude()).unwrap_or(weakest);
             if points[removed].magnitude() > 0.0 {
                 break;

@@ -3,7 +3,7 @@
 use crate::{
     AaFloor,
     bootstrap::bootstrap_interval,
-    order_interval::{LEAST_PAIRS, median_interval},
+    order_interval::{MIN_PAIRS, median_interval},
     plan::{pair_deviation, pairs_for_effect, pairs_for_sameness},
     robust::median,
 };
@@ -48,7 +48,7 @@ pub struct Comparison {
     pub pairs: usize,
     /// The median of B's figure divided by A's.
     pub ratio: f64,
-    /// The exact 95 % interval of that median, which the verdict uses. `None` for fewer than [`LEAST_PAIRS`] pairs.
+    /// The exact 95 % interval of that median, which the verdict uses. `None` for fewer than [`MIN_PAIRS`] pairs.
     pub interval: Option<[f64; 2]>,
     /// The bootstrap's interval, for readers.
     pub bootstrap: Option<[f64; 2]>,
@@ -90,7 +90,7 @@ fn verdict(
     floor: f64,
 ) -> Verdict {
     let Some([low, high]) = interval else {
-        return Verdict::CannotTell(MorePairs::AtLeast(LEAST_PAIRS - all.len()));
+        return Verdict::CannotTell(MorePairs::AtLeast(MIN_PAIRS - all.len()));
     };
     if middle.abs() > floor && (low > 0.0 || high < 0.0) {
         return if (middle > 0.0) == (direction == Direction::Larger) {

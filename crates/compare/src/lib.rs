@@ -21,4 +21,4 @@ mod student;
 pub use aa_floor::{AaFloor, FloorSource};
 pub use bootstrap::bootstrap_interval;
 pub use comparison::{Comparison, Direction, MorePairs, Verdict, compare};
-pub use order_interval::{LEAST_PAIRS, median_interval};
+pub use order_interval::{MIN_PAIRS, median_interval};

@@ -4,13 +4,13 @@
 use crate::{binomial::fair_successes_within, robust::sorted};
 
 /// The fewest pairs that have a 95 % interval: the range of five values covers the median in only 93.75 % of cases.
-pub const LEAST_PAIRS: usize = 6;
+pub const MIN_PAIRS: usize = 6;
 
 /// The probability that the interval ends beyond the median, on each side.
 const TAIL: f64 = 0.025;
 
 /// Returns how many of `n` values are at or beyond an end of the interval, counted with the end: 1 is the range. `None` for fewer than
-/// [`LEAST_PAIRS`].
+/// [`MIN_PAIRS`].
 pub(crate) fn rank(n: usize) -> Option<usize> {
     match fair_successes_within(TAIL, n) {
         0 => None,
@@ -19,7 +19,7 @@ pub(crate) fn rank(n: usize) -> Option<usize> {
 }
 
 /// Returns the ends of the interval that covers the median of the values' distribution with at least 95 % probability. `None` for fewer
-/// than [`LEAST_PAIRS`] values.
+/// than [`MIN_PAIRS`] values.
 #[must_use]
 pub fn median_interval(values: &[f64]) -> Option<[f64; 2]> {
     let rank = rank(values.len())?;
@@ -47,7 +47,7 @@ mod tests {
         for (n, expected) in ranks {
             assert_eq!(rank(n), expected, "{n} values");
         }
-        assert_eq!(rank(LEAST_PAIRS - 1), None);
-        assert!(rank(LEAST_PAIRS).is_some());
+        assert_eq!(rank(MIN_PAIRS - 1), None);
+        assert!(rank(MIN_PAIRS).is_some());
     }
 }

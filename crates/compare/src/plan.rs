@@ -3,18 +3,18 @@
 
 use crate::{
     binomial::{at_most, normal, normal_quantile},
-    order_interval::{LEAST_PAIRS, median_interval, rank},
+    order_interval::{MIN_PAIRS, median_interval, rank},
     robust::normal_deviation,
 };
 
 /// The probability with which a plan's pairs lead to the verdict. Above the promised 95 %, because the noise is an estimate.
 pub const POWER: f64 = 0.98;
 /// The most pairs that a plan has.
-pub const MOST_PAIRS: usize = 1000;
+pub const MAX_PAIRS: usize = 1000;
 
 /// Returns the fewest pairs, more than `after`, that find an effect with a probability of at least [`POWER`]. An effect has an
 /// interval without 0 and a median beyond the floor. All are log-ratios; `deviation` is the standard deviation of a pair. `None`
-/// when the effect is not beyond the floor, or needs more than [`MOST_PAIRS`].
+/// when the effect is not beyond the floor, or needs more than [`MAX_PAIRS`].
 #[must_use]
 pub fn pairs_for_effect(effect: f64, deviation: f64, floor: f64, after: usize) -> Option<usize> {
     let effect = effect.abs();
@@ -67,7 +67,7 @@ fn share_below(limit: f64, mean: f64, deviation: f64) -> f64 {
 }
 
 fn fewest(after: usize, probability: impl Fn(usize, usize) -> f64) -> Option<usize> {
-    (LEAST_PAIRS.max(after + 1)..=MOST_PAIRS)
+    (MIN_PAIRS.max(after + 1)..=MAX_PAIRS)
         .find(|&n| rank(n).is_some_and(|rank| probability(n, rank) >= POWER))
 }
 
@@ -82,14 +82,14 @@ mod tests {
         let planned: Vec<_> = [0.0, 0.005, 0.01, 0.02, 0.03].map(pairs).to_vec();
         assert_eq!(
             planned[0],
-            Some(LEAST_PAIRS),
+            Some(MIN_PAIRS),
             "without noise the interval is all that is needed"
         );
         assert!(planned.is_sorted() && planned[4] > planned[1], "{planned:?}");
         assert_eq!(pairs(5.0), None);
         assert_eq!(pairs_for_effect(floor, 0.001, floor, 0), None);
         assert_eq!(pairs_for_sameness(floor, 0.001, floor, 0), None);
-        assert_eq!(pairs_for_sameness(0.0, 0.001, floor, 0), Some(LEAST_PAIRS));
+        assert_eq!(pairs_for_sameness(0.0, 0.001, floor, 0), Some(MIN_PAIRS));
         assert_eq!(pairs_for_sameness(0.0, 0.001, floor, 9), Some(10));
     }
 

@@ -2,7 +2,7 @@
 //! Every experiment is seeded, so that its figures are the same each time.
 
 use crate::{
-    AaFloor, Direction, LEAST_PAIRS, MorePairs, Verdict,
+    AaFloor, Direction, MIN_PAIRS, MorePairs, Verdict,
     bootstrap::SplitMix,
     bootstrap_interval,
     comparison::judge,
@@ -186,7 +186,7 @@ fn the_exact_interval_covers_the_median_and_the_bootstrap_too_rarely() {
                 bootstrap * 100.0
             );
             // Three standard errors of 300 experiments below 95 %.
-            assert!(n < LEAST_PAIRS || exact >= 0.912, "{name}, {n} values: {exact}");
+            assert!(n < MIN_PAIRS || exact >= 0.912, "{name}, {n} values: {exact}");
             least_bootstrap = least_bootstrap.min(bootstrap);
         }
     }

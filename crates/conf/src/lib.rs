@@ -13,7 +13,7 @@ mod user_key;
 use std::collections::BTreeMap;
 
 pub use number::{IntegerReading, Number};
-pub use settings::{ConfLine, LONGEST_RUN, SettingError, SettingSources, TestSettings};
+pub use settings::{ConfLine, MAX_RUN, SettingError, SettingSources, TestSettings};
 pub use user_key::{UserKeyError, full_user_key};
 
 /// The kind of a conf file. It decides which keys are read, as in LoadGen's `FromConfig`.

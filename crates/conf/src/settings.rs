@@ -5,7 +5,7 @@
 mod check;
 mod sources;
 
-pub use check::{LONGEST_RUN, SettingError};
+pub use check::{MAX_RUN, SettingError};
 use regatta_types::{Mode, Scenario};
 pub use sources::{ConfLine, SettingSources};
 

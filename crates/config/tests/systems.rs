@@ -205,7 +205,7 @@ fn every_file_has_both_states_of_the_board_for_all_that_it_has() {
     }
 }
 
-const LEAST: &str = "schema = 1\nname = 'x'\ntitle = 'X'\n";
+const MIN: &str = "schema = 1\nname = 'x'\ntitle = 'X'\n";
 
 #[test]
 fn what_is_no_systems_file_is_refused_with_its_place() {
@@ -213,36 +213,36 @@ fn what_is_no_systems_file_is_refused_with_its_place() {
     for (text, expected) in [
         ("schema = 9\nname = 'x'\ntitle = 'X'\n".to_owned(), "schema 9"),
         (
-            format!("{LEAST}{run}[run.settings]\ngpu_batch = 4"),
+            format!("{MIN}{run}[run.settings]\ngpu_batch = 4"),
             "line 9, column 1",
         ),
         (
-            format!("{LEAST}{run}[run.settings]\ngpu_batch_size = 'many'"),
+            format!("{MIN}{run}[run.settings]\ngpu_batch_size = 'many'"),
             "line 9, column 18",
         ),
         (
-            format!("{LEAST}{run}[run.settings]\ngpu_batch_size = 0"),
+            format!("{MIN}{run}[run.settings]\ngpu_batch_size = 0"),
             "line 9, column 18",
         ),
         (
-            format!("{LEAST}{run}[run.expected]\nserver_target_qps = 1.0"),
+            format!("{MIN}{run}[run.expected]\nserver_target_qps = 1.0"),
             "`server_target_qps` does not belong to Offline",
         ),
         (
-            format!("{LEAST}{run}[run.expected]\noffline_expected_qps = nan"),
+            format!("{MIN}{run}[run.expected]\noffline_expected_qps = nan"),
             "must be a positive number",
         ),
         (
-            format!("{LEAST}{run}{run}"),
+            format!("{MIN}{run}{run}"),
             "line 8: resnet50 Offline MaxP: is in the file a second time",
         ),
-        (format!("{LEAST}{run}clocks = true"), "line 8, column 1"),
+        (format!("{MIN}{run}clocks = true"), "line 8, column 1"),
         (
-            format!("{LEAST}{}", run.replace("source", "derived = true\nsource")),
+            format!("{MIN}{}", run.replace("source", "derived = true\nsource")),
             "need the rule",
         ),
         (
-            format!("{LEAST}{}", run.replace("round = 'v3.0', ", "")),
+            format!("{MIN}{}", run.replace("round = 'v3.0', ", "")),
             "`source.round`",
         ),
     ] {

@@ -20,7 +20,7 @@ use super::Answers;
 /// Floats of a detection.
 const FLOATS: usize = 7;
 /// The largest number of detections of a sample that a benchmark's file may set.
-const MOST_DETECTIONS: usize = 100_000;
+const MAX_DETECTIONS: usize = 100_000;
 
 /// Makes answers from the outputs of a model whose response is `detections`.
 #[derive(Debug, Clone)]
@@ -60,8 +60,8 @@ impl DetectionDecoder {
                 );
             }
             (Response::Detections, Some(Detections::Counted { most })) => {
-                if !(1..=MOST_DETECTIONS).contains(most) {
-                    return Err(format!("`most` must be from 1 to {MOST_DETECTIONS}, not {most}"));
+                if !(1..=MAX_DETECTIONS).contains(most) {
+                    return Err(format!("`most` must be from 1 to {MAX_DETECTIONS}, not {most}"));
                 }
                 let floats = most * FLOATS + 1;
                 let output = rows.iter().position(|&row| row == floats);

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Longest header in bytes. numpy since 1.24 has the same limit (`max_header_size`).
-const LONGEST: u32 = 10_000;
+const MAX: u32 = 10_000;
 
 /// Why a file has no valid `.npy` header.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum NpyHeaderError {
     #[error("it is of version {0}.{1}, known are 1.0, 2.0 and 3.0")]
     Version(u8, u8),
     /// The header is too long.
-    #[error("its header has {0} bytes, at most {LONGEST} are accepted")]
+    #[error("its header has {0} bytes, at most {MAX} are accepted")]
     TooLong(u32),
     /// The header lacks required entries or has others.
     #[error("its header is not a dictionary of descr, fortran_order and shape")]
@@ -82,7 +82,7 @@ impl NpyHeader {
         };
         from.read_exact(&mut length[..digits])?;
         let length = u32::from_le_bytes(length);
-        if length > LONGEST {
+        if length > MAX {
             return Err(NpyHeaderError::TooLong(length));
         }
         let mut text = vec![0; length as usize];

@@ -92,7 +92,7 @@ fn check(model: &Model, transducer: &Transducer) -> Result<(), String> {
     if sizes.contains(&0)
         || features.sample_rate == 0
         || !transducer.frames.is_multiple_of(transducer.frames_per_step)
-        || !(1..=MOST_SYMBOLS).contains(&transducer.symbols)
+        || !(1..=MAX_SYMBOLS).contains(&transducer.symbols)
         || !features.transform.is_multiple_of(2)
         || !(2..=features.transform).contains(&features.window)
     {
@@ -102,4 +102,4 @@ fn check(model: &Model, transducer: &Transducer) -> Result<(), String> {
 }
 
 /// Symbols are answered in a byte, and the blank follows them.
-const MOST_SYMBOLS: usize = 255;
+const MAX_SYMBOLS: usize = 255;

@@ -75,7 +75,7 @@ impl WindowGrid {
         let has_stride = (0..3).all(|axis| (1..=window[axis]).contains(&windows.stride[axis]));
         if !is_cube
             || !has_stride
-            || !(2..=MOST_CLASSES).contains(&windows.classes)
+            || !(2..=MAX_CLASSES).contains(&windows.classes)
             || windows.deviation <= 0.0
         {
             return Err(
@@ -128,7 +128,7 @@ impl WindowGrid {
 }
 
 /// Classes are answered in a byte.
-const MOST_CLASSES: usize = 256;
+const MAX_CLASSES: usize = 256;
 
 /// An engine for windows, as an engine for volumes.
 struct Windowed {

@@ -11,9 +11,9 @@ use std::{
 use rustix::fs::OFlags;
 
 /// Size limit in bytes for texts that users write: settings, plans, descriptions, lists.
-pub const LARGEST_TEXT: u64 = 16 << 20;
+pub const MAX_TEXT: u64 = 16 << 20;
 /// Size limit in bytes for documents that programs write, for example a run's evidence.
-pub const LARGEST_DOCUMENT: u64 = 64 << 20;
+pub const MAX_DOCUMENT: u64 = 64 << 20;
 
 /// Opens a regular file, or a link to one.
 ///
@@ -48,12 +48,12 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a regular text file of at most [`LARGEST_TEXT`] bytes.
+/// Reads a regular text file of at most [`MAX_TEXT`] bytes.
 ///
 /// # Errors
 /// As [`read`]; also when the content is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    io::read_to_string(read(path, LARGEST_TEXT)?.as_slice())
+    io::read_to_string(read(path, MAX_TEXT)?.as_slice())
 }
 
 fn expect_regular(kind: FileType) -> io::Result<()> {

@@ -12,7 +12,7 @@ use std::{
 
 use regatta_config::engine_settings::SequenceLengths;
 use regatta_engines::{SequenceBuckets, tensorrt::SharedSamples};
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
 use regatta_types::{
     benchmark::{Benchmark, Detections, Model},
@@ -324,7 +324,7 @@ fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), Library
     }
     SampleSet::check_whole(directory)?;
     let path = directory.join(SampleSet::FILE);
-    let document = match regular_file::read(&path, LARGEST_TEXT) {
+    let document = match regular_file::read(&path, MAX_TEXT) {
         Ok(document) => document,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(LibraryError::Unreadable { path, source }),

@@ -11,7 +11,7 @@ use regatta_schedule::unit_profiler::{UnitProfiler, UnitProfiles, doublings, pro
 use super::{fault::HarnessError, lane::Lane};
 
 /// Fewest batches per unit in a measurement, however short the warm-up is.
-const LEAST: usize = 4;
+const MIN: usize = 4;
 
 /// Computes full batches on every lane for about `length`, one lane and one length of sequences at a time. Does nothing if `length` is
 /// zero.
@@ -156,7 +156,7 @@ impl Window {
                 *first = now;
             }
         }
-        let enough = state.units.iter().flatten().all(|(done, ..)| *done >= LEAST);
+        let enough = state.units.iter().flatten().all(|(done, ..)| *done >= MIN);
         state.over = enough && now >= self.end;
         !state.over
     }
@@ -259,7 +259,7 @@ mod tests {
         let (mut lanes, batches) = lanes(false);
         let seconds = measure(&mut lanes, &[1, 1]).unwrap();
         assert!(seconds.iter().all(|&seconds| seconds > 0.0), "{seconds:?}");
-        assert!(batches[1].load(Ordering::SeqCst) >= LEAST);
+        assert!(batches[1].load(Ordering::SeqCst) >= MIN);
         let slow = batches[1].load(Ordering::SeqCst);
         assert_eq!(measure(&mut lanes, &[1, 0]).unwrap()[1], 0.0);
         assert_eq!(

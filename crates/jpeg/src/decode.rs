@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The largest number of pixels. They take 1 GiB, on every core at once. OpenCV reads four times as many.
-const MOST_PIXELS: u64 = 1 << 28;
+const MAX_PIXELS: u64 = 1 << 28;
 /// libjpeg's `JMSG_LENGTH_MAX`.
 const MESSAGE_LEN: usize = 200;
 const ENDED_EARLY: u32 = 1;
@@ -133,7 +133,7 @@ unsafe extern "C" fn allocate(context: *mut c_void, header: *const Header) -> *m
     (target.width, target.height) = (header.width, header.height);
     target.is_cmyk = header.components == 4;
     target.is_progressive = header.progressive != 0;
-    if u64::from(header.width) * u64::from(header.height) > MOST_PIXELS {
+    if u64::from(header.width) * u64::from(header.height) > MAX_PIXELS {
         return std::ptr::null_mut();
     }
     if !header.app1.is_null() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use serde::{Deserialize, Serialize};
 
 /// A plug-in's build information. It is compiled in, and in a file of the same name with `.json` beside the plug-in.
@@ -38,7 +38,7 @@ impl BuildInfo {
     /// Reads the file beside a plug-in; `None` when there is none that parses.
     #[must_use]
     pub fn beside(plugin: &Path) -> Option<Self> {
-        let text = regular_file::read(&plugin.with_extension("json"), LARGEST_TEXT).ok()?;
+        let text = regular_file::read(&plugin.with_extension("json"), MAX_TEXT).ok()?;
         serde_json::from_slice(&text).ok()
     }
 }

@@ -1,7 +1,7 @@
 //! Rejects runs that cannot start, would not end or do not fit into memory, before anything is loaded or issued. Both LoadGens use it;
 //! each supplies its own estimate of memory.
 
-use regatta_conf::{LONGEST_RUN, TestSettings};
+use regatta_conf::{MAX_RUN, TestSettings};
 use regatta_types::{Mode, Scenario};
 
 use crate::{
@@ -132,7 +132,7 @@ impl SeriesCheck {
     /// Returns the queries of a pass over a set.
     ///
     /// # Errors
-    /// When no queries can be generated, they do not fit into memory, or the last of them is due after [`LONGEST_RUN`].
+    /// When no queries can be generated, they do not fit into memory, or the last of them is due after [`MAX_RUN`].
     pub fn plan<'a>(
         &self,
         settings: &'a EffectiveSettings,
@@ -163,11 +163,11 @@ impl SeriesCheck {
         let plan = QueryPlan::new(settings, set, pass, self.abi)?;
         self.fits(&size(plan.queries, least.min(plan.queries)))?;
         let seconds = plan.duration_ns as f64 / 1e9;
-        if settings.scenario == Scenario::Server && seconds > LONGEST_RUN.as_secs_f64() {
+        if settings.scenario == Scenario::Server && seconds > MAX_RUN.as_secs_f64() {
             return Err(PlanError::TooLong {
                 queries: plan.queries,
                 rate: settings.target_qps,
-                longest_days: LONGEST_RUN.as_secs() / 86_400,
+                longest_days: MAX_RUN.as_secs() / 86_400,
             });
         }
         Ok(plan)

@@ -12,7 +12,7 @@ use std::{
 /// The UDP port of NTP. The official programs use no other.
 pub const PORT: u16 = 123;
 /// The offset at which the official programs refuse a session.
-pub const LARGEST_OFFSET: Duration = Duration::from_millis(400);
+pub const MAX_OFFSET: Duration = Duration::from_millis(400);
 
 /// Seconds from NTP's epoch, 1900, to 1970.
 const EPOCH_1900: f64 = 2_208_988_800.0;

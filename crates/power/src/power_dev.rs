@@ -9,7 +9,7 @@ use std::{
 };
 
 use regatta_config::round::PowerRules;
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use sha1::{Digest as _, Sha1};
 
 /// The directory of client and server.
@@ -96,7 +96,7 @@ impl PowerDev {
                     self.add(&entry.path(), &format!("{path}/"))?;
                 }
             } else if name.ends_with(".py") {
-                let bytes = regular_file::read(&entry.path(), LARGEST_TEXT)?;
+                let bytes = regular_file::read(&entry.path(), MAX_TEXT)?;
                 if bytes.contains(&b'\r') {
                     self.with_carriage_returns.push(path.clone());
                 }

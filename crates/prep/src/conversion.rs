@@ -152,11 +152,11 @@ pub(crate) fn elements(floats: Vec<u8>, dtype: Dtype, quantised: Option<&Quantis
 }
 
 /// More than a sample takes, in bytes.
-const LARGEST_SAMPLE: u64 = 1 << 32;
+const MAX_SAMPLE: u64 = 1 << 32;
 
 /// Reads the values of a sample of 32-bit floats.
 fn read(path: &Path, shape: &[usize]) -> Result<Vec<f32>, NpyError> {
-    let file = regular_file::read(path, LARGEST_SAMPLE)?;
+    let file = regular_file::read(path, MAX_SAMPLE)?;
     let npy = NpyFile::new(&file[..])?;
     npy::expect(npy.header(), Dtype::Float32.numpy(), None, shape)?;
     Ok(npy.into_vec()?)

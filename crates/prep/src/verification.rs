@@ -11,7 +11,7 @@ use regatta_types::{assets::is_inner_path, documents::Document as _, samples::Sa
 use crate::{error::PrepError, in_order::in_order, samples::manifest_path};
 
 /// The largest manifest that is read: millions of samples.
-const LARGEST_MANIFEST: u64 = 1 << 30;
+const MAX_MANIFEST: u64 = 1 << 30;
 
 /// The result of comparing samples with a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn verify_samples(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Verification, PrepError> {
     let manifest = manifest.map_or_else(|| manifest_path(dir), Path::to_owned);
-    let text = regular_file::read(&manifest, LARGEST_MANIFEST).map_err(|source| PrepError::Manifest {
+    let text = regular_file::read(&manifest, MAX_MANIFEST).map_err(|source| PrepError::Manifest {
         path: manifest.clone(),
         source,
     })?;
@@ -95,7 +95,7 @@ fn files_of_complete_set(dir: &Path) -> Result<usize, PrepError> {
         path: path.clone(),
         source,
     };
-    let document = regular_file::read(&path, LARGEST_MANIFEST).map_err(unreadable)?;
+    let document = regular_file::read(&path, MAX_MANIFEST).map_err(unreadable)?;
     let set = SampleSet::from_json(&document).map_err(|error| unreadable(io::Error::other(error)))?;
     Ok(match set.tensors.len() {
         0 => {

@@ -50,7 +50,7 @@ impl Output {
 }
 
 /// The maximum number of characters to show of a line from a board.
-const LONGEST_LINE: usize = 500;
+const MAX_LINE: usize = 500;
 
 /// Returns the last lines of a text from a board, joined for use in a sentence.
 pub fn last_lines(text: &str) -> String {
@@ -58,7 +58,7 @@ pub fn last_lines(text: &str) -> String {
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
-        .map(|line| escape_start(line, LONGEST_LINE))
+        .map(|line| escape_start(line, MAX_LINE))
         .collect();
     let from = lines.len().saturating_sub(6);
     lines.get(from..).unwrap_or_default().join("; ")

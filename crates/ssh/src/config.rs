@@ -3,7 +3,7 @@
 
 use std::{env, io, path::Path};
 
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 
 use crate::{
     access::Access,
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The maximum number of jump hosts in a row.
-const LONGEST_WAY: usize = 4;
+const MAX_WAY: usize = 4;
 
 /// The lines of a configuration, in order.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ impl SshConfig {
         let Some(path) = env::home_dir().map(|home| home.join(".ssh/config")) else {
             return Ok(Self::default());
         };
-        match regular_file::read(&path, LARGEST_TEXT) {
+        match regular_file::read(&path, MAX_TEXT) {
             Ok(text) => Ok(Self::from_text(&String::from_utf8_lossy(&text))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(io::Error::new(
@@ -107,7 +107,7 @@ impl SshConfig {
     /// # Errors
     /// Returns an error for an invalid `Port`, or a `ProxyJump` that is invalid or circular.
     pub fn access(&self, to: &Destination, over: &AccessOptions) -> Result<Access, DestinationError> {
-        self.access_within(to, over, LONGEST_WAY)
+        self.access_within(to, over, MAX_WAY)
     }
 
     fn access_within(

@@ -12,7 +12,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD},
 };
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use ring::hmac;
 use sha2::{Digest as _, Sha256};
 
@@ -92,7 +92,7 @@ impl KnownHosts {
     pub(super) fn read() -> io::Result<Self> {
         let mut known = Self::default();
         for path in user_file().into_iter().chain([PathBuf::from(SYSTEM)]) {
-            match regular_file::read(&path, LARGEST_TEXT) {
+            match regular_file::read(&path, MAX_TEXT) {
                 Ok(text) => known.add(&path, &String::from_utf8_lossy(&text)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
@@ -211,7 +211,7 @@ pub(super) fn remember(host: &str, port: u16, key: &HostKey) -> io::Result<PathB
             .recursive(true)
             .create(directory)?;
     }
-    let before = match regular_file::read(&path, LARGEST_TEXT) {
+    let before = match regular_file::read(&path, MAX_TEXT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         read => read?,
     };

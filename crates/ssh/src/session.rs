@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The longest silence of a command: dpkg may wait for another dpkg, and a slow card takes time to write a package.
 const SILENCE: Duration = Duration::from_secs(300);
 /// The maximum output of a command in bytes, more than any script prints.
-const LARGEST_OUTPUT: u64 = 4 << 20;
+const MAX_OUTPUT: u64 = 4 << 20;
 
 /// An authenticated connection.
 pub struct Session {
@@ -121,8 +121,8 @@ impl Session {
         }
         channel.send_eof()?;
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        (&mut channel).take(LARGEST_OUTPUT).read_to_end(&mut out)?;
-        channel.stderr().take(LARGEST_OUTPUT).read_to_end(&mut err)?;
+        (&mut channel).take(MAX_OUTPUT).read_to_end(&mut out)?;
+        channel.stderr().take(MAX_OUTPUT).read_to_end(&mut err)?;
         channel.close()?;
         channel.wait_close()?;
         let out = String::from_utf8_lossy(&out).into_owned();

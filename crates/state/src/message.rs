@@ -1,12 +1,12 @@
 //! The protocol between agent and helper: lines of words, so that neither end needs a library and `socat` can show them.
 //!
 //! ```text
-//! 1 read                              knob gpu-max - - 1300500000 ... done
-//! 1 apply power-mode=0 gpu=lock:max   knob gpu-min 306000000 1300500000 1300500000 ... done
-//! 1 restore                           knob gpu-min 1300500000 306000000 306000000 ... done
+//! 1 read                              control gpu-max - - 1300500000 ... done
+//! 1 apply power-mode=0 gpu=lock:max   control gpu-min 306000000 1300500000 1300500000 ... done
+//! 1 restore                           control gpu-min 1300500000 306000000 306000000 ... done
 //! ```
 //!
-//! A response has one `knob` line per control: its name, and its values before, as requested and as read now. The last
+//! A response has one `control` line per control: its name, and its values before, as requested and as read now. The last
 //! line is `done` or `refused TEXT`. After `refused` the board has its earlier state, unless the text says otherwise.
 //! This file opens no socket.
 
@@ -141,7 +141,7 @@ impl fmt::Display for ResponseLine {
         match self {
             Self::Control(line) => write!(
                 f,
-                "knob {} {} {} {}",
+                "control {} {} {} {}",
                 line.control,
                 word(line.before.as_ref()),
                 word(line.requested.as_ref()),
@@ -161,7 +161,7 @@ impl FromStr for ResponseLine {
         match kind {
             "done" => Ok(Self::Done),
             "refused" => Ok(Self::Refused(rest.to_owned())),
-            "knob" => {
+            "control" => {
                 let words: Vec<&str> = rest.split(' ').collect();
                 let &[control, before, requested, read] = words.as_slice() else {
                     return Err(());
@@ -194,8 +194,8 @@ mod tests {
             assert_eq!(text.parse::<HelperRequest>().unwrap().to_string(), text);
         }
         for text in [
-            "knob gpu-max - - 1300500000",
-            "knob core-3 1 0 0",
+            "control gpu-max - - 1300500000",
+            "control core-3 1 0 0",
             "done",
             "refused it is busy",
         ] {
@@ -218,7 +218,7 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["knob", "knob x - - -", "knob gpu-max 1", "ok"] {
+        for text in ["control", "control x - - -", "control gpu-max 1", "ok"] {
             assert!(text.parse::<ResponseLine>().is_err(), "{text}");
         }
     }

@@ -360,7 +360,7 @@ fn an_unknown_response_and_a_lost_connection_give_different_errors() {
         error.to_string()
     };
     assert!(
-        answers(b"knob fan 1 2\n")
+        answers(b"control fan 1 2\n")
             .contains("is of another version; hint: install agent and helper from one package")
     );
     assert!(answers(b"").ends_with("was lost"));

@@ -13,7 +13,7 @@ use std::{
 };
 
 /// The largest number of threads. Disks and memory gain nothing from more.
-const MOST_THREADS: usize = 16;
+const MAX_THREADS: usize = 16;
 
 /// Applies `work` to every job, on one thread per processor. `size` returns the amount of work.
 pub(crate) fn map<T: Send, J: Sync>(
@@ -22,7 +22,7 @@ pub(crate) fn map<T: Send, J: Sync>(
     work: impl Fn(&J) -> T + Sync,
 ) -> Vec<T> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = processors.min(MOST_THREADS).min(jobs.len());
+    let threads = processors.min(MAX_THREADS).min(jobs.len());
     if threads <= 1 {
         return jobs.iter().map(work).collect();
     }

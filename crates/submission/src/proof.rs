@@ -10,7 +10,7 @@ use std::{
 
 use regatta_fsutil::{
     hash::{sha256_hex, unhex},
-    regular_file::LARGEST_DOCUMENT,
+    regular_file::MAX_DOCUMENT,
 };
 use regatta_types::{
     DeviceId,
@@ -24,7 +24,7 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 use crate::files::{FileError, read_small, sha256};
 
 /// The largest key or signature file that is read, in bytes.
-const LARGEST_DIGITS: u64 = 4096;
+const MAX_DIGITS: u64 = 4096;
 
 /// An Ed25519 public key.
 pub type PublicKey = [u8; 32];
@@ -90,7 +90,7 @@ impl SignedEvidence {
     pub fn read(run: &Path, key: Option<&PublicKey>) -> Result<Self, ProofError> {
         let files = run.join("files");
         let path = files.join(EVIDENCE);
-        let bytes = read_small(&path, LARGEST_DOCUMENT)?;
+        let bytes = read_small(&path, MAX_DOCUMENT)?;
         let evidence = Evidence::from_json(&bytes).map_err(|source| ProofError::Document { path, source })?;
         let key = match key {
             Some(key) => *key,
@@ -145,7 +145,7 @@ pub fn key_beside(run: &Path) -> Result<Option<PublicKey>, ProofError> {
 }
 
 fn optional(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
-    match read_small(path, LARGEST_DIGITS) {
+    match read_small(path, MAX_DIGITS) {
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
         read => read.map(Some),
     }

@@ -336,7 +336,7 @@ impl StagingFixture {
             "schema": 1, "run": id(number), "device": device, "agent": "regatta-agent 0.1.0", "outcome": state,
             "not_a_measurement": [], "before": facts, "after": facts,
             "attempts": [{
-                "name": "run", "asked_loadgen": { "official": { "revision": null } },
+                "name": "run", "requested_loadgen": { "official": { "revision": null } },
                 "loadgen": {
                     "implementation": "mlcommons-loadgen", "version": "6.0.17", "revision": "b66003e1",
                     "rng_abi": "libstdc++-11", "mlperf_conf_sha256": hash(MLPERF_CONF),

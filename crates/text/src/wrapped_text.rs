@@ -54,8 +54,8 @@ fn wrap_line(line: &str, columns: usize) -> String {
 /// Returns the bytes of a label at the beginning of a line, with the gap of two blanks or more behind it. 0 if there is none.
 fn label_bytes(content: &str) -> usize {
     /// The most bytes of a label.
-    const LONGEST: usize = 16;
-    let gap = content.find("  ").filter(|gap| *gap <= LONGEST);
+    const MAX: usize = 16;
+    let gap = content.find("  ").filter(|gap| *gap <= MAX);
     gap.map_or(0, |gap| {
         content.len() - content[gap..].trim_start_matches(' ').len()
     })

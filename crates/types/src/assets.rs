@@ -17,7 +17,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 /// Longest path of an asset or in a manifest, in bytes.
-pub const LONGEST_PATH: usize = 1024;
+pub const MAX_PATH: usize = 1024;
 
 /// The assets that a run needs on its device, and the server that has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +134,7 @@ pub fn is_sha256(text: &str) -> bool {
 pub fn is_inner_path(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     !path.is_empty()
-        && path.len() <= LONGEST_PATH
+        && path.len() <= MAX_PATH
         && !path.chars().any(char::is_control)
         && parts.all(|part| matches!(part, Component::Normal(_)))
 }

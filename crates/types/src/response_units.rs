@@ -15,9 +15,9 @@ const MAGIC: &str = "regatta response units 1";
 /// The number of an unknown unit.
 pub const NO_UNIT: u8 = u8::MAX;
 /// Largest number of units; the largest byte value is reserved.
-const MOST_UNITS: usize = NO_UNIT as usize;
+const MAX_UNITS: usize = NO_UNIT as usize;
 /// Largest length of a unit's name, in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// The unit that computed each response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum ResponseUnitsError {
     #[error("unit {0} has a name that is too long, or is not UTF-8, or has no line end")]
     Name(usize),
     /// There are more units than numbers.
-    #[error("has more than {MOST_UNITS} units")]
+    #[error("has more than {MAX_UNITS} units")]
     TooMany,
     /// A response has the number of a unit that does not exist.
     #[error("the response with seq_id {seq_id} has the unit {unit}, but there are {units} units")]
@@ -59,10 +59,10 @@ impl ResponseUnits {
     /// # Errors
     /// [`ResponseUnitsError`] when a name is invalid, or a number has no name.
     pub fn new(names: Vec<String>, units: Vec<u8>) -> Result<Self, ResponseUnitsError> {
-        if names.len() > MOST_UNITS {
+        if names.len() > MAX_UNITS {
             return Err(ResponseUnitsError::TooMany);
         }
-        let bad = |name: &String| name.is_empty() || name.len() > LONGEST_NAME || name.contains('\n');
+        let bad = |name: &String| name.is_empty() || name.len() > MAX_NAME || name.contains('\n');
         if let Some(number) = names.iter().position(bad) {
             return Err(ResponseUnitsError::Name(number));
         }
@@ -87,11 +87,11 @@ impl ResponseUnits {
         }
         let mut names = Vec::new();
         loop {
-            let name = line(&mut from, LONGEST_NAME, names.len())?;
+            let name = line(&mut from, MAX_NAME, names.len())?;
             if name.is_empty() {
                 break;
             }
-            if names.len() == MOST_UNITS {
+            if names.len() == MAX_UNITS {
                 return Err(ResponseUnitsError::TooMany);
             }
             names.push(name);

@@ -19,7 +19,7 @@ use crate::{FrameKind, message::Message};
 /// address, so that a coordinator can change its address or have several.
 pub const SERVER_NAME: &str = "regatta-broker";
 /// The TLS exporter label under which both ends derive bytes of their connection (RFC 8446, 7.5).
-pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-regatta-enrolment";
+pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-regatta-enrollment";
 /// The number of bytes derived under [`EXPORTER_LABEL`].
 pub const EXPORTER_LEN: usize = 32;
 /// The largest frame of an [`EnrollRequest`], in bytes.
@@ -30,7 +30,7 @@ pub const MAX_RESPONSE_LEN: usize = 32 * 1024;
 const SCHEME: &str = "regatta-enroll://";
 /// The scheme of older coordinators' tokens, which prepared images may have.
 const OLDER_SCHEME: &str = "regatta-enrol://";
-const CONTEXT: &[u8] = b"regatta enrolment 1\0";
+const CONTEXT: &[u8] = b"regatta enrollment 1\0";
 
 /// A one-time token that lets one device enroll until it expires: `regatta-enroll://HOST:PORT/FINGERPRINT/SECRET`.
 #[derive(Clone, PartialEq, Eq)]

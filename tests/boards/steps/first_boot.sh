@@ -8,7 +8,7 @@ came_by_itself() { # NAME VERSION
         if denied_on_board test -e /usr/lib/regatta-first-boot; then break; fi
         sleep 1
     done
-    denied_on_board test -e /usr/lib/regatta-first-boot -o -e $state/enrolment-token || failed "the first boot's files are still there"
+    denied_on_board test -e /usr/lib/regatta-first-boot -o -e $state/enrollment-token || failed "the first boot's files are still there"
     [ "$(installed)" = "install ok installed $2" ] || failed "dpkg says $(installed)"
     shown journalctl --no-pager -o cat -u regatta-agent -u regatta-first-boot | grep -v '^$'
     race "$1" $state Offline null

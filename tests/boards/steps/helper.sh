@@ -52,7 +52,7 @@ runs_in_a_state() {
     before=$(state_now)
     echo "before: $before"
     in_state '{ power-mode = "MODE_15W", cores = "1" }'
-    of_run "$work/run.json" 'run["phase"] + ": " + ", ".join("{knob} {before} -> {read}".format(**k) for k in run["device_state"]["set"])' | tee "$work/set"
+    of_run "$work/run.json" 'run["phase"] + ": " + ", ".join("{control} {before} -> {read}".format(**k) for k in run["device_state"]["set"])' | tee "$work/set"
     grep -q '^done: ' "$work/set" || failed "the run in a state came to: $(cat "$work/run.json")"
     for knob in 'power-mode 0 -> 1' 'core-1 1 -> 0'; do
         grep -q -- "$knob" "$work/set" || failed "the state was not set: $knob"

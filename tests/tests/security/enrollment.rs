@@ -67,7 +67,7 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
     parts[3] = "ab".repeat(32);
     let (code, text) = enroll(&parts.join("/"), "two");
     assert!(
-        code == Some(3) && !lab.device_directory().join("two/enrolment.json").exists(),
+        code == Some(3) && !lab.device_directory().join("two/enrollment.json").exists(),
         "{code:?} {text}"
     );
     let (code, text) = enroll(&fresh.replace(&fresh[fresh.len() - 8..], "00000000"), "two");
@@ -182,7 +182,7 @@ fn a_certificate_is_renewed_by_itself_before_it_ends_unless_the_device_was_remov
         return;
     };
     // The end of the certificate according to the device, which differs from the coordinator's.
-    let path = lab.state().join("enrolment.json");
+    let path = lab.state().join("enrollment.json");
     let soon = "2026-12-01T00:00:00Z";
     let enrollment =
         || -> Value { serde_json::from_slice(&fs::read(&path).expect("it is there")).expect("JSON") };
@@ -230,7 +230,7 @@ fn a_passing_fault_of_the_coordinator_leaves_an_images_token_good() {
         .execute_batch("CREATE TRIGGER fault BEFORE INSERT ON members BEGIN SELECT RAISE(ABORT, 'full'); END")
         .expect("a fault");
     fs::create_dir_all(lab.state()).expect("a directory of the lab");
-    let waiting = lab.state().join("enrolment-token");
+    let waiting = lab.state().join("enrollment-token");
     fs::write(&waiting, token).expect("a token");
     lab.start_unenrolled_device();
     eventually("the coordinator to be at fault", 20, || {
@@ -248,7 +248,7 @@ fn a_passing_fault_of_the_coordinator_leaves_an_images_token_good() {
         .execute_batch("DROP TRIGGER fault")
         .expect("the fault has passed");
     lab.wait_for_device();
-    assert!(!waiting.exists() && !lab.state().join("enrolment-token.refused").exists());
+    assert!(!waiting.exists() && !lab.state().join("enrollment-token.refused").exists());
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn an_expired_certificate_is_not_renewed_and_renewals_have_an_interval() {
         let count = store.query_row("SELECT count(*) FROM certificates", [], |row| row.get(0));
         count.expect("a count")
     };
-    let path = lab.state().join("enrolment.json");
+    let path = lab.state().join("enrollment.json");
     let end_soon = || {
         let text = fs::read(&path).expect("it is there");
         let mut changed: Value = serde_json::from_slice(&text).expect("JSON");

@@ -86,7 +86,7 @@ fn mqtt_connect() -> Vec<u8> {
 
 /// The device's certificate and key as files that OpenSSL reads.
 fn own_papers(lab: &Lab) -> (PathBuf, PathBuf) {
-    let enrollment = fs::read(lab.state().join("enrolment.json")).expect("an enrollment");
+    let enrollment = fs::read(lab.state().join("enrollment.json")).expect("an enrollment");
     let enrollment: Value = serde_json::from_slice(&enrollment).expect("JSON");
     let path = |name: &str| lab.device_directory().join(name);
     let certificate = path("device.pem");

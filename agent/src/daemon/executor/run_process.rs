@@ -30,7 +30,7 @@ use crate::{
 /// File name of the run process's standard error.
 const RUN_LOG: &str = "run.log";
 /// Longest event line in bytes. A failure reason may contain a long chain of causes.
-const LONGEST_LINE: u64 = 64 * 1024;
+const MAX_LINE: u64 = 64 * 1024;
 /// Time that the pipe may stay open after the process has ended, if a child process holds it.
 const PIPE_PATIENCE: Duration = Duration::from_millis(500);
 /// An event of a run process.
@@ -133,7 +133,7 @@ async fn pass_on_events(lines: &mut (impl AsyncBufRead + Unpin + Send), sender: 
     let mut line = Vec::new();
     loop {
         line.clear();
-        match lines.take(LONGEST_LINE).read_until(b'\n', &mut line).await {
+        match lines.take(MAX_LINE).read_until(b'\n', &mut line).await {
             Ok(0) => return,
             Ok(_) => {}
             Err(e) => {

@@ -28,7 +28,7 @@ use super::{
 };
 
 /// Largest incoming packet in bytes: a command with a run's spec and all configuration files.
-const LARGEST_PACKET: u32 = 256 * 1024;
+const MAX_PACKET: u32 = 256 * 1024;
 
 /// A busy coordinator may need 10 s to begin the handshake and 10 s to complete it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -163,7 +163,7 @@ fn mqtt_options(settings: &LinkSettings, sent: &Arc<AtomicU64>) -> MqttOptions {
         .set_session_expiry_interval(Some(SESSION_EXPIRY_S))
         .set_session_store(NothingUnderWay)
         .set_receive_maximum(Some(IN_FLIGHT))
-        .set_max_packet_size(Some(LARGEST_PACKET))
+        .set_max_packet_size(Some(MAX_PACKET))
         .set_outgoing_inflight_upper_limit(IN_FLIGHT)
         .set_ack_mode(AckMode::Manual)
         .set_connect_timeout(CONNECT_TIMEOUT);

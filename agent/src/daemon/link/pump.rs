@@ -29,12 +29,12 @@ use super::{
     session_parameters::{KEEP_ALIVE_S, QUEUE},
 };
 
-/// Pause before the first reconnect. It doubles up to `LONGEST_PAUSE` while the broker is unreachable. Each pause is shortened at random.
+/// Pause before the first reconnect. It doubles up to `MAX_PAUSE` while the broker is unreachable. Each pause is shortened at random.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause while the broker accepts connections but completes none in time. Each attempt costs it work, and more attempts would
 /// keep it from serving any.
-const LONGEST_PAUSE_OF_OVERLOAD: Duration = Duration::from_secs(30);
+const MAX_PAUSE_OF_OVERLOAD: Duration = Duration::from_secs(30);
 /// The pause while the coordinator has no free connection: each attempt costs it a TLS handshake.
 const FULL_PAUSE: Duration = Duration::from_secs(60);
 /// Silence after which publications request an acknowledgement. After twice this time the connection is dropped.
@@ -100,9 +100,9 @@ impl Pump {
                 End::Closed => return,
                 End::Lost { error, was_connected } => {
                     longest = if !was_connected && connection_failure::is_overload(&error) {
-                        LONGEST_PAUSE_OF_OVERLOAD
+                        MAX_PAUSE_OF_OVERLOAD
                     } else {
-                        LONGEST_PAUSE
+                        MAX_PAUSE
                     };
                     if connection_failure::is_full(&error) {
                         pause = FULL_PAUSE;
@@ -332,12 +332,12 @@ mod tests {
 
     #[test]
     fn pauses_differ_and_are_never_longer_than_before() {
-        let pauses: BTreeSet<Duration> = (0..100).map(|_| shortened(LONGEST_PAUSE)).collect();
+        let pauses: BTreeSet<Duration> = (0..100).map(|_| shortened(MAX_PAUSE)).collect();
         assert!(pauses.len() > 50, "{} different pauses", pauses.len());
         assert!(
             pauses
                 .iter()
-                .all(|pause| (LONGEST_PAUSE / 2..=LONGEST_PAUSE).contains(pause))
+                .all(|pause| (MAX_PAUSE / 2..=MAX_PAUSE).contains(pause))
         );
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Job {
     pub(crate) sealed: bool,
     /// Files that could not be flushed, hashed or written during sealing, and the evidence that depends on them. While
     /// the list is not empty, the run cannot become done or be removed. The daemon seals it again after a pause.
-    #[serde(default, rename = "owed")]
+    #[serde(default)]
     pub(crate) unsealed_files: Vec<StreamName>,
     /// Whether the coordinator has released the run. Only a released run may be removed.
     #[serde(default)]

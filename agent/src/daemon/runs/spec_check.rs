@@ -11,7 +11,7 @@ use regatta_types::{
 };
 
 /// Longest name of a benchmark, round, model or state, in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// Why a spec is rejected.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +91,7 @@ pub(crate) fn check(
         if !is_inner_path(&asset.path) || !is_sha256(&asset.sha256) {
             return Err(SpecError::Name {
                 what: "asset",
-                value: asset.path.chars().take(LONGEST_NAME).collect(),
+                value: asset.path.chars().take(MAX_NAME).collect(),
                 why: "has no place below a scratch directory, or no SHA-256",
             });
         }
@@ -109,10 +109,10 @@ pub(crate) fn check(
 fn name(what: &'static str, value: &str) -> Result<(), SpecError> {
     let refuse = |why| SpecError::Name {
         what,
-        value: value.chars().take(LONGEST_NAME).collect(),
+        value: value.chars().take(MAX_NAME).collect(),
         why,
     };
-    if value.is_empty() || value.len() > LONGEST_NAME {
+    if value.is_empty() || value.len() > MAX_NAME {
         return Err(refuse("is not of 1 to 64 bytes"));
     }
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
@@ -128,7 +128,7 @@ fn name(what: &'static str, value: &str) -> Result<(), SpecError> {
 fn inner_path(what: &'static str, value: &str) -> Result<(), SpecError> {
     let refuse = |why| SpecError::Name {
         what,
-        value: value.chars().take(LONGEST_NAME).collect(),
+        value: value.chars().take(MAX_NAME).collect(),
         why,
     };
     if value.len() > 4096 || value.contains('\0') {

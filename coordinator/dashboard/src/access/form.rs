@@ -10,9 +10,9 @@ use axum::{
 use crate::page_error::PageError;
 
 /// The largest form in bytes.
-const LARGEST: usize = 16 * 1024;
+const MAX: usize = 16 * 1024;
 /// The largest number of fields.
-const MOST_FIELDS: usize = 16;
+const MAX_FIELDS: usize = 16;
 /// The longest time in which a form arrives.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -34,7 +34,7 @@ impl Form {
             let message = "only forms of the page's own are read";
             return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
-        let read = tokio::time::timeout(PATIENCE, to_bytes(body, LARGEST)).await;
+        let read = tokio::time::timeout(PATIENCE, to_bytes(body, MAX)).await;
         match read {
             Err(_) => Err(refusal(
                 StatusCode::REQUEST_TIMEOUT,
@@ -57,7 +57,7 @@ impl Form {
         let mut fields = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(bytes) {
             let is_repeated = fields.insert(name.into_owned(), value.into_owned()).is_some();
-            if is_repeated || fields.len() > MOST_FIELDS {
+            if is_repeated || fields.len() > MAX_FIELDS {
                 return None;
             }
         }
@@ -109,7 +109,7 @@ mod tests {
         for (media_type, body, status) in [
             (form, b"a=1&a=1".to_vec(), StatusCode::BAD_REQUEST),
             (form, many.into_bytes(), StatusCode::BAD_REQUEST),
-            (form, vec![b'a'; LARGEST + 1], StatusCode::PAYLOAD_TOO_LARGE),
+            (form, vec![b'a'; MAX + 1], StatusCode::PAYLOAD_TOO_LARGE),
             (None, b"a=1".to_vec(), StatusCode::UNSUPPORTED_MEDIA_TYPE),
             (
                 Some("text/plain"),
@@ -130,7 +130,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_a_panic(body in proptest::collection::vec(any::<u8>(), 0..2_000)) {
             if let Some(form) = Form::parse(&body) {
-                prop_assert!(form.0.len() <= MOST_FIELDS);
+                prop_assert!(form.0.len() <= MAX_FIELDS);
             }
         }
     }

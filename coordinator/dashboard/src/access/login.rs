@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The longest path to which a login returns.
-const LONGEST_PATH: usize = 2_000;
+const MAX_PATH: usize = 2_000;
 
 /// Returns the page with the form. `target` is where the login leads.
 pub(super) fn login_page(target: &str, wrong: Option<&PageError>) -> Page {
@@ -117,7 +117,7 @@ fn no_login() -> PageError {
 /// Returns whether a login may lead to a path: it is one of this server, as a browser reads it.
 fn is_own_path(path: &str) -> bool {
     let is_local = path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');
-    is_local && path.len() <= LONGEST_PATH && path.bytes().all(|byte| byte.is_ascii_graphic())
+    is_local && path.len() <= MAX_PATH && path.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ mod tests {
         for path in ["/", "/run/1?x=//evil.example", "/campaign/a%2fb"] {
             assert!(is_own_path(path), "{path}");
         }
-        let long = format!("/{}", "a".repeat(LONGEST_PATH));
+        let long = format!("/{}", "a".repeat(MAX_PATH));
         for path in [
             "",
             "runs",

@@ -17,9 +17,9 @@ const OPERATOR: Duration = Duration::from_hours(12);
 /// The longest session of a reader, which may be a screen on the wall.
 const READER: Duration = Duration::from_hours(30 * 24);
 /// The largest number of sessions of one token. The oldest ends when there is one more.
-const MOST_OF_TOKEN: usize = 16;
+const MAX_OF_TOKEN: usize = 16;
 /// The largest number of sessions.
-const MOST: usize = 256;
+const MAX: usize = 256;
 
 /// One person's session.
 #[derive(Debug)]
@@ -65,10 +65,10 @@ impl Sessions {
         });
         let mut sessions = self.lock();
         sessions.retain(|_, session| session.ends > now);
-        end_oldest(&mut sessions, MOST_OF_TOKEN, |session| {
+        end_oldest(&mut sessions, MAX_OF_TOKEN, |session| {
             session.token == token.number
         });
-        end_oldest(&mut sessions, MOST, |_| true);
+        end_oldest(&mut sessions, MAX, |_| true);
         sessions.insert(session.id, Arc::clone(&session));
         Ok((id, session))
     }
@@ -137,13 +137,13 @@ mod tests {
         let sessions = Sessions::default();
         let of = |number| sessions.begin(&token(number, Timestamp::MAX)).unwrap();
         let (first, _) = of(1);
-        let newer: Vec<Secret> = (0..MOST_OF_TOKEN).map(|_| of(1).0).collect();
+        let newer: Vec<Secret> = (0..MAX_OF_TOKEN).map(|_| of(1).0).collect();
         assert!(sessions.find(&first).is_none(), "the oldest has ended");
         assert!(newer.iter().all(|id| sessions.find(id).is_some()));
         for number in 0..1_000 {
             of(number);
         }
-        assert_eq!(sessions.lock().len(), MOST);
+        assert_eq!(sessions.lock().len(), MAX);
     }
 
     #[test]

@@ -6,14 +6,14 @@ use super::secret::{NoRandomness, Secret};
 use regatta_lab_store::{NewPageToken, PageRole, Store, StoreError};
 
 /// The longest name in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// An error of issuing a token.
 #[derive(Debug, thiserror::Error)]
 pub enum PageTokenError {
     /// The name cannot be used.
     #[error(
-        "`{0}` cannot be the name of a token: it is 1 to {LONGEST_NAME} letters, digits, `.`, `_`, `-` and `@`, and begins with a letter or digit"
+        "`{0}` cannot be the name of a token: it is 1 to {MAX_NAME} letters, digits, `.`, `_`, `-` and `@`, and begins with a letter or digit"
     )]
     Name(String),
     /// Another token has the name.
@@ -47,8 +47,8 @@ pub fn issue(
 ) -> Result<NewToken, PageTokenError> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
     let begins_well = name.starts_with(|first: char| first.is_ascii_alphanumeric());
-    if name.len() > LONGEST_NAME || !begins_well || !name.bytes().all(allowed) {
-        return Err(PageTokenError::Name(name.chars().take(LONGEST_NAME).collect()));
+    if name.len() > MAX_NAME || !begins_well || !name.bytes().all(allowed) {
+        return Err(PageTokenError::Name(name.chars().take(MAX_NAME).collect()));
     }
     let secret = Secret::new()?;
     let expires = Timestamp::now()

@@ -11,7 +11,7 @@ use crate::{
 use regatta_lab_views::wording;
 
 /// The number of log entries that are shown.
-const MOST_ENTRIES: usize = 50;
+const MAX_ENTRIES: usize = 50;
 
 /// Renders the actions that the campaign's state permits.
 pub(super) fn actions(snapshot: &CampaignSnapshot, controls: &Controls) -> Markup {
@@ -53,7 +53,7 @@ pub(super) fn log(snapshot: &CampaignSnapshot) -> Markup {
                         @for title in ["Time", "Request", "By"] { th role="columnheader" scope="col" { (title) } }
                     } }
                     tbody role="rowgroup" {
-                        @for entry in snapshot.log.iter().rev().take(MOST_ENTRIES) {
+                        @for entry in snapshot.log.iter().rev().take(MAX_ENTRIES) {
                             tr role="row" {
                                 th role="rowheader" scope="row" data-title="Time" { (wording::time(&entry.at)) }
                                 td role="cell" data-title="Request" {
@@ -65,7 +65,7 @@ pub(super) fn log(snapshot: &CampaignSnapshot) -> Markup {
                         }
                     }
                 }
-                @if snapshot.log.len() > MOST_ENTRIES {
+                @if snapshot.log.len() > MAX_ENTRIES {
                     p .note { "Older ones: " code { "regatta campaign log " (shown(&snapshot.status.summary.campaign, NAME)) } }
                 }
             }

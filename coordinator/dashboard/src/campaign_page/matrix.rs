@@ -13,7 +13,7 @@ use crate::{
 use regatta_lab_store::CellRow;
 
 /// The number of cells of a device and combination that have a mark of their own. More are counted.
-const MOST_MARKS: usize = 10;
+const MAX_MARKS: usize = 10;
 
 impl ShownState {
     /// Returns the word, which is also the class in the style sheet.
@@ -79,7 +79,7 @@ fn row(snapshot: &CampaignSnapshot, id: &str, name: &str, device: Option<&Device
 }
 
 fn marks(snapshot: &CampaignSnapshot, cells: &[&CellRow]) -> Markup {
-    if cells.len() > MOST_MARKS {
+    if cells.len() > MAX_MARKS {
         let mut counts: BTreeMap<ShownState, usize> = BTreeMap::new();
         for cell in cells {
             *counts.entry(snapshot.state(cell)).or_default() += 1;

@@ -13,11 +13,11 @@ use regatta_lab_views::{
 };
 
 /// The number of rows that are drawn and listed. A fleet has more; then the conspicuous ones are shown.
-const MOST_ROWS: usize = 40;
+const MAX_ROWS: usize = 40;
 /// The number of rows up to which the pairs of each are listed.
-const MOST_ROWS_WITH_PAIRS: usize = 3;
+const MAX_ROWS_WITH_PAIRS: usize = 3;
 /// The number of pairs that are listed.
-const MOST_PAIRS: usize = 30;
+const MAX_PAIRS: usize = 30;
 
 /// Returns the class of a verdict's badge.
 pub(super) fn class(verdict: &str) -> &'static str {
@@ -57,7 +57,7 @@ pub(super) fn render(rows: &[ComparisonRow], is_different_only: bool) -> Markup 
             @if listed.len() < rows.len() {
                 p .note { (rows.len() - listed.len()) " of " (rows.len()) " rows are not shown; the command below prints them." }
             }
-            @if rows.len() <= MOST_ROWS_WITH_PAIRS { @for row in &listed { (pairs(row)) } }
+            @if rows.len() <= MAX_ROWS_WITH_PAIRS { @for row in &listed { (pairs(row)) } }
         }
     }
 }
@@ -76,14 +76,14 @@ fn listed(rows: &[ComparisonRow], is_different_only: bool) -> Vec<&ComparisonRow
     };
     let is_listed = |row: &&ComparisonRow| !is_different_only || matches!(row.verdict, "better" | "worse");
     let mut listed: Vec<&ComparisonRow> = single.iter().filter(is_listed).collect();
-    if listed.len() >= MOST_ROWS {
+    if listed.len() >= MAX_ROWS {
         listed.sort_by_key(|row| match row.verdict {
             "worse" => 0,
             "better" => 1,
             "same" => 3,
             _ => 2,
         });
-        listed.truncate(MOST_ROWS - 1);
+        listed.truncate(MAX_ROWS - 1);
     }
     listed.splice(0..0, joint.filter(is_listed));
     listed
@@ -157,8 +157,8 @@ fn pairs(row: &ComparisonRow) -> Markup {
         @if !row.compared_runs.is_empty() {
             details {
                 summary { "Pairs of " (shown(&row.device, NAME)) }
-                ul .plain { @for [a, b] in row.compared_runs.iter().take(MOST_PAIRS) { li { (run(*a)) " and " (run(*b)) } } }
-                @if row.compared_runs.len() > MOST_PAIRS { p .note { (row.compared_runs.len() - MOST_PAIRS) " more are not listed." } }
+                ul .plain { @for [a, b] in row.compared_runs.iter().take(MAX_PAIRS) { li { (run(*a)) " and " (run(*b)) } } }
+                @if row.compared_runs.len() > MAX_PAIRS { p .note { (row.compared_runs.len() - MAX_PAIRS) " more are not listed." } }
             }
         }
     }
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(
             (shown.len(), &shown[..3]),
             (
-                MOST_ROWS,
+                MAX_ROWS,
                 &["all 99 devices", "boat-70", "boat-80"].map(str::to_owned)[..]
             )
         );

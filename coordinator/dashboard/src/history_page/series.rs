@@ -15,13 +15,13 @@ use regatta_lab_views::{
 };
 
 /// The number of the newest runs that are drawn, and of those that are listed.
-const MOST_DRAWN: usize = 300;
-const MOST_LISTED: usize = 50;
+const MAX_DRAWN: usize = 300;
+const MAX_LISTED: usize = 50;
 /// The number of runs up to which each has a dot.
-const MOST_DOTS: usize = 80;
+const MAX_DOTS: usize = 80;
 /// The number of levels and of differences that are listed.
-const MOST_LEVELS: usize = 20;
-const MOST_DIFFERENCES: usize = 12;
+const MAX_LEVELS: usize = 20;
+const MAX_DIFFERENCES: usize = 12;
 
 /// Runs between two change points.
 struct Level<'a> {
@@ -100,7 +100,7 @@ fn mean(points: &[HistoryPoint]) -> f64 {
 
 fn plot(history: &History, levels: &[Level<'_>], title: &str) -> Plot {
     let (scale, unit) = axis_unit(&history.combination.unit);
-    let first = history.points.len().saturating_sub(MOST_DRAWN);
+    let first = history.points.len().saturating_sub(MAX_DRAWN);
     let points: Vec<(f64, Option<f64>)> = history
         .points
         .iter()
@@ -140,7 +140,7 @@ fn plot(history: &History, levels: &[Level<'_>], title: &str) -> Plot {
         lines: vec![
             Line {
                 number: 0,
-                has_dots: points.len() <= MOST_DOTS,
+                has_dots: points.len() <= MAX_DOTS,
                 points,
             },
             Line {
@@ -165,7 +165,7 @@ fn axis_unit(unit: &str) -> (f64, String) {
 
 fn level_table(history: &History, levels: &[Level<'_>], title: &str) -> Markup {
     let titles = ["Level", "From", "Runs", "Mean", "Change", "What changed with it"];
-    let skipped = levels.len().saturating_sub(MOST_LEVELS);
+    let skipped = levels.len().saturating_sub(MAX_LEVELS);
     html! {
         table .levels role="table" aria-label={ "Levels, " (title) } {
             thead role="rowgroup" { tr role="row" { @for title in titles { th role="columnheader" scope="col" { (title) } } } }
@@ -204,13 +204,13 @@ fn differences(change: &HistoryChange) -> Markup {
         @if change.differences.is_empty() {
             "nothing that is recorded"
         } @else {
-            ul .notes { @for what in change.differences.iter().take(MOST_DIFFERENCES) { li { (shown(what, SENTENCE)) } } }
+            ul .notes { @for what in change.differences.iter().take(MAX_DIFFERENCES) { li { (shown(what, SENTENCE)) } } }
         }
     }
 }
 
 fn run_table(history: &History, title: &str) -> Markup {
-    let newest = history.points.iter().rev().take(MOST_LISTED);
+    let newest = history.points.iter().rev().take(MAX_LISTED);
     html! {
         details {
             summary { "Runs, the newest first" }
@@ -230,7 +230,7 @@ fn run_table(history: &History, title: &str) -> Markup {
                     }
                 }
             }
-            @if history.points.len() > MOST_LISTED { p .note { (history.points.len() - MOST_LISTED) " older runs are not listed; the JSON document has them." } }
+            @if history.points.len() > MAX_LISTED { p .note { (history.points.len() - MAX_LISTED) " older runs are not listed; the JSON document has them." } }
         }
     }
 }

@@ -81,13 +81,13 @@ impl Axis {
 
     fn linear_ticks(&self) -> Vec<(f64, String)> {
         /// The least number of named values.
-        const FEWEST: f64 = 4.0;
+        const MIN: f64 = 4.0;
         let range = self.high - self.low;
-        let power = 10f64.powf((range / FEWEST).log10().floor());
+        let power = 10f64.powf((range / MIN).log10().floor());
         let step = [5.0, 2.0, 1.0]
             .into_iter()
             .map(|factor| factor * power)
-            .find(|step| range / step >= FEWEST)
+            .find(|step| range / step >= MIN)
             .unwrap_or(power);
         let decimals = usize::try_from(-(step.log10().floor() as i64))
             .unwrap_or(0)

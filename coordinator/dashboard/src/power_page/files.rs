@@ -14,7 +14,7 @@ use regatta_lab_power::SessionRecord;
 use regatta_lab_store::{Store, workspace::Workspace};
 
 /// The number of files that are listed.
-const MOST: usize = 200;
+const MAX: usize = 200;
 
 /// Returns the files of a record: the path below the session, and the SHA-256.
 fn files(record: &SessionRecord) -> Option<&Map<String, Value>> {
@@ -39,7 +39,7 @@ pub(super) fn list(session: &str, record: &SessionRecord) -> Markup {
                     th role="columnheader" scope="col" { "SHA-256" }
                 } }
                 tbody role="rowgroup" {
-                    @for (path, sha256) in files.iter().take(MOST) {
+                    @for (path, sha256) in files.iter().take(MAX) {
                         tr role="row" {
                             th role="rowheader" scope="row" data-title="File" {
                                 // The official programs have short names; another one can be read on the disk.
@@ -51,7 +51,7 @@ pub(super) fn list(session: &str, record: &SessionRecord) -> Markup {
                 }
             }
         }
-        @if files.len() > MOST { p .note { (files.len() - MOST) " more are not listed." } }
+        @if files.len() > MAX { p .note { (files.len() - MAX) " more are not listed." } }
     }
 }
 

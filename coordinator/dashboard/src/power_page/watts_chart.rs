@@ -9,9 +9,9 @@ use crate::plot::{Axis, Line, Mark, Plot, Scale, swatch};
 use regatta_lab_views::wording;
 
 /// The number of points of a run; more samples are averaged.
-const MOST_POINTS: usize = 300;
+const MAX_POINTS: usize = 300;
 /// The longest time that the plot covers, in seconds: clocks may be wrong.
-const LONGEST: f64 = 7.0 * 86_400.0;
+const MAX: f64 = 7.0 * 86_400.0;
 
 /// Renders the plot and its table.
 pub(super) fn render(timelines: &[PowerTimeline]) -> Markup {
@@ -34,7 +34,7 @@ pub(super) fn render(timelines: &[PowerTimeline]) -> Markup {
     }
     html! {
         p .note { "PTDaemon samples once a second. The shaded parts are LoadGen's, and the dashed lines are where each phase began." }
-        @if last - first <= LONGEST {
+        @if last - first <= MAX {
             (plot(&parts, first, last).render())
         } @else {
             p .alarm { "The samples are not drawn: their times are more than a week apart." }
@@ -96,7 +96,7 @@ fn plot(parts: &[&PowerTimeline], first: f64, last: f64) -> Plot {
 
 /// Returns the points of a line, each the mean of as many samples as needed. A point without any power is a gap.
 fn points(part: &PowerTimeline, first: f64) -> Vec<(f64, Option<f64>)> {
-    let merged = part.samples.len().div_ceil(MOST_POINTS).max(1);
+    let merged = part.samples.len().div_ceil(MAX_POINTS).max(1);
     part.samples
         .chunks(merged)
         .map(|samples| {

@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use crate::outside_text::{SENTENCE, shown};
 
 /// The number of places that are shown at once, and of those that are listed.
-const MOST_AT_ONCE: usize = 3;
-const MOST_LISTED: usize = 20;
+const MAX_AT_ONCE: usize = 3;
+const MAX_LISTED: usize = 20;
 
 /// Returns equal findings, in the order of the first of each, with all their places.
 pub(super) fn folded<'a, T: 'a, K: Ord + Clone, P>(
@@ -53,13 +53,13 @@ pub(super) fn join_devices<'a>(command: &str, devices: impl Iterator<Item = &'a 
 /// Renders the places of a finding.
 pub(super) fn places(places: &[String]) -> Markup {
     html! {
-        @if places.len() <= MOST_AT_ONCE {
+        @if places.len() <= MAX_AT_ONCE {
             @for (number, place) in places.iter().enumerate() { @if number > 0 { br; } (shown(place, SENTENCE)) }
         } @else {
             details {
                 summary { (places.len()) " places" }
-                ul .notes { @for place in places.iter().take(MOST_LISTED) { li { (shown(place, SENTENCE)) } } }
-                @if places.len() > MOST_LISTED { (places.len() - MOST_LISTED) " more are not listed." }
+                ul .notes { @for place in places.iter().take(MAX_LISTED) { li { (shown(place, SENTENCE)) } } }
+                @if places.len() > MAX_LISTED { (places.len() - MAX_LISTED) " more are not listed." }
             }
         }
     }

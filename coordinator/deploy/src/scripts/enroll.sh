@@ -5,6 +5,6 @@ if [ -n "${4:-}" ]; then
     owner=$4
     as_owner() { runuser -u "$owner" -- "$@"; }
 fi
-enrollment=$3/enrolment.json
+enrollment=$3/enrollment.json
 as_owner sh -c '[ ! -f "$1" ] || cp -p "$1" "$1.before-deploy"' sh "$enrollment" </dev/null || exit 1
 as_owner "$1" enroll --config "$2" -

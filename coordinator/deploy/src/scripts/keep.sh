@@ -5,4 +5,4 @@ if [ -n "${3:-}" ]; then
     as_owner() { runuser -u "$owner" -- "$@"; }
 fi
 rm -f "$1.before-deploy"
-as_owner rm -f "$2/enrolment.json.before-deploy"
+as_owner rm -f "$2/enrollment.json.before-deploy"

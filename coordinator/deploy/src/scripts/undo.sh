@@ -9,7 +9,7 @@ if [ -n "${6:-}" ]; then
 fi
 put_back='if [ -f "$1.before-deploy" ]; then mv -fT "$1.before-deploy" "$1"; fi'
 sh -c "$put_back" sh "$config" || exit 1
-as_owner sh -c "$put_back" sh "$state/enrolment.json" || exit 1
+as_owner sh -c "$put_back" sh "$state/enrollment.json" || exit 1
 [ "$5" = installed ] || exit 0
 case $scope in
     system)

@@ -143,10 +143,10 @@ fn root_writes_nothing_through_links_in_the_state() {
     fs::create_dir(fixture.at("etc")).unwrap();
     fs::write(fixture.at("etc/shadow"), "root's").unwrap();
     // The backup before the enrollment would overwrite root's file through this link.
-    fixture.owners("enrolment.json", "the owner's words");
+    fixture.owners("enrollment.json", "the owner's words");
     symlink(
         fixture.at("etc/shadow"),
-        fixture.at("state/enrolment.json.before-deploy"),
+        fixture.at("state/enrollment.json.before-deploy"),
     )
     .unwrap();
     let refused = site.enroll("token").unwrap_err().to_string();
@@ -154,16 +154,16 @@ fn root_writes_nothing_through_links_in_the_state() {
     assert_eq!(fs::read_to_string(fixture.at("etc/shadow")).unwrap(), "root's");
 
     // The restored file would appear in root's directory through this link.
-    fs::remove_file(fixture.at("state/enrolment.json.before-deploy")).unwrap();
-    fs::remove_file(fixture.at("state/enrolment.json")).unwrap();
-    fixture.owners("enrolment.json.before-deploy", "the owner's words");
-    symlink(fixture.at("etc"), fixture.at("state/enrolment.json")).unwrap();
+    fs::remove_file(fixture.at("state/enrollment.json.before-deploy")).unwrap();
+    fs::remove_file(fixture.at("state/enrollment.json")).unwrap();
+    fixture.owners("enrollment.json.before-deploy", "the owner's words");
+    symlink(fixture.at("etc"), fixture.at("state/enrollment.json")).unwrap();
     // A failure to start the daemon does not matter here.
     let _ = site.undo(false);
     let entries = fs::read_dir(fixture.at("etc")).unwrap();
     assert_eq!(entries.count(), 1, "only root's own file");
     assert_eq!(
-        fs::read_to_string(fixture.at("state/enrolment.json")).unwrap(),
+        fs::read_to_string(fixture.at("state/enrollment.json")).unwrap(),
         "the owner's words",
         "the owner's link is replaced, not followed"
     );

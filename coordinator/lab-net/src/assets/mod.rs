@@ -1,7 +1,7 @@
 //! Assets at the coordinator: models, preprocessed data and caches for devices.
 //!
-//! Each file is stored once under its SHA-256 ([`asset_store`]). The store has the path of each below the scratch directory. Devices
-//! download them over HTTPS ([`server`]). docs/assets.md describes the agent's part and the transfer.
+//! Each file is stored once under its SHA-256 (`asset_store`). The store has the path of each below the scratch directory. Devices
+//! download them over HTTPS (`server`). docs/assets.md describes the agent's part and the transfer.
 
 mod asset_store;
 mod body;

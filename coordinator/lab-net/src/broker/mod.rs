@@ -1,7 +1,7 @@
 //! The embedded broker behind Regatta's own interface: start, address, stop.
 //!
-//! Delivery does not depend on this broker, and the configuration can name another. [`limits`] has its limits, [`rights`] the rights of
-//! its clients, and [`intake`] the path of logs to the ingest.
+//! Delivery does not depend on this broker, and the configuration can name another. `limits` has its limits, `rights` the rights of
+//! its clients, and `intake` the path of logs to the ingest.
 
 mod acceptor;
 mod embedded;

@@ -10,14 +10,14 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use regatta_lab_store::{Store, StoreError};
 
 /// The maximum length of a device's name in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// An error of issuing a token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The name cannot be used.
     #[error(
-        "`{0}` cannot be a device's name: it is 1 to {LONGEST_NAME} letters, digits, `.`, `_` and `-`, and begins with a letter or digit"
+        "`{0}` cannot be a device's name: it is 1 to {MAX_NAME} letters, digits, `.`, `_` and `-`, and begins with a letter or digit"
     )]
     Name(String),
     /// Another device or token has the name.
@@ -99,8 +99,8 @@ pub fn issue(store: &Store, requested: &TokenRequest<'_>) -> Result<NewToken, To
 pub fn check_name(name: &str) -> Result<(), TokenError> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    if name.len() > LONGEST_NAME || !begins_well || !name.bytes().all(allowed) {
-        return Err(TokenError::Name(escape_start(name, LONGEST_NAME)));
+    if name.len() > MAX_NAME || !begins_well || !name.bytes().all(allowed) {
+        return Err(TokenError::Name(escape_start(name, MAX_NAME)));
     }
     Ok(())
 }

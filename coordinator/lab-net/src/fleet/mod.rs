@@ -1,4 +1,4 @@
-//! The fleet: devices' descriptions of themselves, and their effect on runs. [`admission`] decides which devices are admitted.
+//! The fleet: devices' descriptions of themselves, and their effect on runs. `admission` decides which devices are admitted.
 
 mod admission;
 mod engines;

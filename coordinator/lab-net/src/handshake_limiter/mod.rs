@@ -1,7 +1,7 @@
 //! Limits connections that have not proven their identity: a bounded number at once, a bounded queue, each for a bounded time.
 //!
 //! Simultaneous arrivals wait for each other: a rack that powers on, or a lab behind one address. A handshake that makes progress keeps its
-//! slot. One whose client is silent for [`slots::STALLED`] loses it to the next in the queue, so slow and greedy clients go first.
+//! slot. One whose client is silent for `slots::STALLED` loses it to the next in the queue, so slow and greedy clients go first.
 
 mod slots;
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Certificates of the coordinator and of the embedded broker are issued at every start. They therefore cannot expire unnoticed, and none
-//! is stored on disk. All keys are Ed25519; [`page_authority`] has the one that browsers need.
+//! is stored on disk. All keys are Ed25519; `page_authority` has the one that browsers need.
 
 mod authority;
 mod page_authority;

@@ -123,7 +123,7 @@ impl PageAuthority {
     /// Returns the live page's TLS configuration, with a new key.
     ///
     /// # Errors
-    /// Returns [`TlsError`].
+    /// Returns `TlsError`.
     pub fn server(&self, hosts: &[String]) -> Result<Arc<ServerConfig>, TlsError> {
         let (certificate, key) = self.leaf(hosts)?;
         let key = PrivateKeyDer::Pkcs8(private_key(&key)?);

@@ -25,7 +25,7 @@ const ED25519_SPKI: [u8; 12] = [
 /// Returns the embedded broker's TLS configuration. It requires a client certificate of the lab.
 ///
 /// # Errors
-/// Returns [`TlsError`].
+/// Returns `TlsError`.
 pub fn broker_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerConfig>, TlsError> {
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(keys)?), provider()).build()?;
     let builder = ServerConfig::builder_with_provider(provider())
@@ -37,7 +37,7 @@ pub fn broker_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerConfig>,
 /// Returns the enrollment listener's TLS configuration. Clients have no certificate yet.
 ///
 /// # Errors
-/// Returns [`TlsError`].
+/// Returns `TlsError`.
 pub fn enrollment_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerConfig>, TlsError> {
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
@@ -62,7 +62,7 @@ fn server(
 /// Returns the coordinator's TLS configuration as a client of an external broker.
 ///
 /// # Errors
-/// Returns [`TlsError`].
+/// Returns `TlsError`.
 pub fn client(keys: &Keys) -> Result<Arc<ClientConfig>, TlsError> {
     let (certificate, key) = parsed(&keys.coordinator_identity()?)?;
     let mut config = ClientConfig::builder_with_provider(provider())

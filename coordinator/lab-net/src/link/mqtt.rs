@@ -42,7 +42,7 @@ const CAPACITY_WAIT: (Duration, Duration) = (Duration::from_secs(2), Duration::f
 const KEEP_ALIVE: u16 = 20;
 /// The silence after which the connection is dropped. The broker acknowledges every message, and the client library tests an idle
 /// connection. It does not test a connection with messages to send, however long nothing comes back.
-const LONGEST_SILENCE: Duration = Duration::from_secs(2 * KEEP_ALIVE as u64);
+const MAX_SILENCE: Duration = Duration::from_secs(2 * KEEP_ALIVE as u64);
 /// The first and the longest pause before another connection attempt.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
@@ -258,8 +258,8 @@ impl Connector {
         });
         let mut heard = Instant::now();
         loop {
-            let Ok(event) = timeout_at(heard + LONGEST_SILENCE, connection.events.poll()).await else {
-                tracing::warn!(address = %self.address, "lost the broker, which was silent for {LONGEST_SILENCE:?}; trying again");
+            let Ok(event) = timeout_at(heard + MAX_SILENCE, connection.events.poll()).await else {
+                tracing::warn!(address = %self.address, "lost the broker, which was silent for {MAX_SILENCE:?}; trying again");
                 break;
             };
             if matches!(event, Ok(Event::Incoming(_))) {

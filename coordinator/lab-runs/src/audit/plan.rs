@@ -7,7 +7,7 @@ use std::{fs, io, path::PathBuf};
 
 use regatta_conf::{Conf, ConfError, ConfKind, TestSettings};
 use regatta_config::round::Round;
-use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_fsutil::regular_file::{self, MAX_DOCUMENT};
 use regatta_mllog::read::file_name;
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
@@ -210,8 +210,7 @@ pub fn drafts(
     tests: &[String],
 ) -> Result<Vec<RunDraft>, PlanError> {
     let path = workspace.run(audited.performance.id).spec();
-    let bytes =
-        regular_file::read(&path, LARGEST_DOCUMENT).map_err(|source| PlanError::Io { path, source })?;
+    let bytes = regular_file::read(&path, MAX_DOCUMENT).map_err(|source| PlanError::Io { path, source })?;
     let spec = RunSpec::from_json(&bytes).map_err(|source| PlanError::Spec {
         run: audited.performance.id,
         source,

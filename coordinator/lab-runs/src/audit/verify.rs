@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use regatta_config::catalogue::Catalogue;
 use regatta_fsutil::{
     atomic_file::AtomicFile,
-    regular_file::{self, LARGEST_DOCUMENT},
+    regular_file::{self, MAX_DOCUMENT},
 };
 use regatta_mllog::read::file_name;
 use regatta_submission::{
@@ -83,7 +83,7 @@ pub fn keep(
     };
     let result = verifier.audit_result(report, explanation, None);
     let path = workspace.run(row.id).record();
-    let mut record = Record::from_json(&regular_file::read(&path, LARGEST_DOCUMENT)?)?;
+    let mut record = Record::from_json(&regular_file::read(&path, MAX_DOCUMENT)?)?;
     record.audit = Some(result.clone());
     let mut text = serde_json::to_vec_pretty(&record)?;
     text.push(b'\n');
@@ -263,7 +263,7 @@ impl Verifier<'_> {
     fn evidence(&self, run: RunId) -> Option<Evidence> {
         let bytes = regular_file::read(
             &self.workspace.run(run).files().join(document_name::EVIDENCE),
-            LARGEST_DOCUMENT,
+            MAX_DOCUMENT,
         )
         .ok()?;
         Evidence::from_json(&bytes).ok()

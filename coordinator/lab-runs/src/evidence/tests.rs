@@ -77,7 +77,7 @@ fn an_error_that_says_nothing_about_the_bytes_is_no_damage() {
 fn a_run_with_oversized_evidence_fails_with_the_reason() {
     let mut bench = Bench::new(EVIDENCE);
     let file = File::create(bench.dir.file(&bench.stream.name)).unwrap();
-    file.set_len(LARGEST_DOCUMENT + 1).unwrap();
+    file.set_len(MAX_DOCUMENT + 1).unwrap();
     let hash = sha256_of_file(&bench.dir.file(&bench.stream.name)).unwrap();
     bench.stream.stated_sha256 = Some(hash.hex());
     let streams = [bench.stream];

@@ -135,7 +135,7 @@ struct File {
     listen: SocketAddr,
     #[serde(default)]
     tls: bool,
-    #[serde(default = "default_enroll_listen", alias = "enrol_listen")]
+    #[serde(default = "default_enroll_listen")]
     enroll_listen: SocketAddr,
     #[serde(default)]
     assets_listen: Option<SocketAddr>,
@@ -217,15 +217,15 @@ pub struct NewConfig {
 
 /// Returns the free space to keep on a disk of `total` bytes: the configured one, or a twentieth of the disk, up to 1 GiB.
 pub fn kept_free_bytes(configured: Option<u64>, total: u64) -> u64 {
-    const LARGEST_DEFAULT: u64 = 1 << 30;
-    configured.unwrap_or_else(|| (total / 20).min(LARGEST_DEFAULT))
+    const MAX_DEFAULT: u64 = 1 << 30;
+    configured.unwrap_or_else(|| (total / 20).min(MAX_DEFAULT))
 }
 
 impl Config {
     /// Parses and validates the file's text.
     ///
     /// # Errors
-    /// Returns [`ConfigError`].
+    /// Returns `ConfigError`.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
         let file: File = toml::from_str(text)?;
         if file.schema > SCHEMA {

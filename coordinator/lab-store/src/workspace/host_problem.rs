@@ -9,7 +9,7 @@ use std::{
 };
 
 /// The longest wait for the name service. A lab without one is not held up.
-const LONGEST_LOOKUP: Duration = Duration::from_secs(2);
+const MAX_LOOKUP: Duration = Duration::from_secs(2);
 
 /// The reason why boards cannot reach this machine by a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +50,7 @@ fn has_address(host: &str) -> bool {
         // Nobody waits any more after the longest lookup.
         let _ = found.send(has_address);
     });
-    answer.recv_timeout(LONGEST_LOOKUP).unwrap_or(true)
+    answer.recv_timeout(MAX_LOOKUP).unwrap_or(true)
 }
 
 #[cfg(test)]

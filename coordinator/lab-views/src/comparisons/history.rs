@@ -21,7 +21,7 @@ use crate::{
 use regatta_lab_store::{RunRow, lab_error::LabError, workspace::Workspace};
 
 /// The fewest runs whose change points are searched. Fewer have only a median and a deviation.
-pub const LEAST_RUNS: usize = 20;
+pub const MIN_RUNS: usize = 20;
 
 /// Returns the history of each device and combination among the runs that the words of a selection name, or among all runs.
 ///
@@ -81,7 +81,7 @@ fn history(
     conditions: impl Fn(&MeasuredRun) -> BTreeMap<String, String>,
 ) -> History {
     let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
-    let points = (values.len() >= LEAST_RUNS).then(|| change_points(&values));
+    let points = (values.len() >= MIN_RUNS).then(|| change_points(&values));
     let is_smaller_better = combination.direction() == Direction::Smaller;
     let change = |point: &ChangePoint| {
         let [before, after] = [&runs[point.position - 1], &runs[point.position]];

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_compare::{
-    AaFloor, FloorSource, LEAST_PAIRS, MorePairs, Verdict, compare,
+    AaFloor, FloorSource, MIN_PAIRS, MorePairs, Verdict, compare,
     pairing::{Side, is_separated, pair},
 };
 use regatta_types::{DeviceId, RunId};
@@ -32,7 +32,7 @@ pub fn report(
     let mut floors = Floors {
         all,
         sides: [&a, &b].map(|side| side.runs.iter().map(|run| run.run).collect()),
-        least: least_floor.unwrap_or(AaFloor::LEAST),
+        least: least_floor.unwrap_or(AaFloor::MIN),
         known: BTreeMap::new(),
     };
     let mut rows = Vec::new();
@@ -223,7 +223,7 @@ fn words(verdict: Verdict, ratio: f64, pairs: usize, is_one_run_each: bool) -> S
         }
         Verdict::CannotTell(MorePairs::TooMany) => format!(
             "cannot tell, and {} pairs would not",
-            regatta_compare::plan::MOST_PAIRS
+            regatta_compare::plan::MAX_PAIRS
         ),
     }
 }
@@ -248,7 +248,7 @@ struct Floor {
 impl Floor {
     /// Measures the floor from the compared runs. When these are too few, the device's other runs count, too.
     fn of(pairs: &AaPairs) -> Self {
-        let is_of_compared_runs = pairs.compared.len() >= LEAST_PAIRS;
+        let is_of_compared_runs = pairs.compared.len() >= MIN_PAIRS;
         let value = if is_of_compared_runs {
             AaFloor::measured(&pairs.compared)
         } else {

@@ -1,7 +1,7 @@
 //! Comparisons and histories of recorded runs, as `regatta compare`, `regatta history` and the live page show them: one computation for all.
 //!
-//! [`selection`] finds the runs, [`measured`] decides which of them count, [`judged`] pairs and judges them by `regatta-compare`, and
-//! [`history`] finds the change points of each device. `tables` formats the documents for people.
+//! `selection` finds the runs, `measured` decides which of them count, `judged` pairs and judges them by `regatta-compare`, and
+//! `history` finds the change points of each device. `tables` formats the documents for people.
 
 mod combination;
 mod history;
@@ -14,7 +14,7 @@ mod selection;
 
 pub use self::{
     combination::{AS_FOUND, Combination, FULL_LENGTH},
-    history::{LEAST_RUNS, histories},
+    history::{MIN_RUNS, histories},
     history_report::{History, HistoryChange, HistoryPoint, HistoryReport},
     judged::report,
     measured::{Inclusion, MeasuredRun, Selected},

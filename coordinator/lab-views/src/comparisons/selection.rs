@@ -15,7 +15,7 @@ use regatta_lab_store::{
 };
 
 /// The largest evidence that is read.
-const LARGEST_EVIDENCE: u64 = 16 << 20;
+const MAX_EVIDENCE: u64 = 16 << 20;
 
 /// All runs of the store.
 pub struct Runs<'a> {
@@ -148,7 +148,7 @@ fn of_campaign<'a>(value: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Lab
 /// Returns the evidence of a recorded run. `None` without one that can be read.
 pub(super) fn evidence(dir: &RunDir) -> Option<Evidence> {
     let path = dir.files().join("evidence.json");
-    let bytes = regatta_fsutil::regular_file::read(&path, LARGEST_EVIDENCE).ok()?;
+    let bytes = regatta_fsutil::regular_file::read(&path, MAX_EVIDENCE).ok()?;
     Evidence::from_json(&bytes).ok()
 }
 

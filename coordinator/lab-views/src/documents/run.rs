@@ -83,7 +83,7 @@ struct StreamDocument<'a> {
     committed: u64,
     length: Option<u64>,
     sha256: Option<&'a str>,
-    whole: bool,
+    complete: bool,
 }
 
 /// Returns a run with its files as JSON.
@@ -93,7 +93,7 @@ pub fn shown_run<'a>(row: &'a RunRow, streams: &'a [StreamRow], directory: &RunD
         committed: stream.committed,
         length: stream.stated_length,
         sha256: stream.stated_sha256.as_deref(),
-        whole: stream.whole,
+        complete: stream.whole,
     });
     ShownRun {
         run: run_document(row),

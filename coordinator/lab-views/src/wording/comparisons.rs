@@ -43,7 +43,7 @@ pub fn comparison_notes(report: &ComparisonReport) -> Vec<String> {
     if concerned(|row| !row.is_floor_measured) {
         notes.push(format!(
             "note: a floor without {} pairs of runs of equal spec is assumed, not measured",
-            regatta_compare::LEAST_PAIRS
+            regatta_compare::MIN_PAIRS
         ));
     }
     notes.extend(report.rows.iter().filter_map(drift_note));

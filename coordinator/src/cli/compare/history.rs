@@ -6,7 +6,7 @@ use crate::{
     tables,
 };
 use regatta_lab_views::{
-    comparisons::{Inclusion, LEAST_RUNS, RunConditions, Runs, histories},
+    comparisons::{Inclusion, MIN_RUNS, RunConditions, Runs, histories},
     lookup::RunFilter,
 };
 
@@ -36,6 +36,6 @@ pub(in crate::cli) fn run(args: HistoryArgs, context: &Context) -> CommandResult
         include: args.include,
     };
     let report = histories(args.selection.as_deref(), &conditions, &all)?;
-    context.print(&report, || tables::histories(&report, LEAST_RUNS))?;
+    context.print(&report, || tables::histories(&report, MIN_RUNS))?;
     Ok(exit::OK)
 }

@@ -137,7 +137,6 @@ pub(super) struct Refusal {
     /// The error with all its causes.
     pub(super) error: String,
     /// The hint for the user.
-    #[serde(rename = "way_out")]
     pub(super) hint: Option<String>,
 }
 

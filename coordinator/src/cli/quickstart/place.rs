@@ -80,7 +80,7 @@ impl Place {
 
     /// Returns the path of the device's enrollment.
     pub(super) fn enrollment(&self) -> PathBuf {
-        self.device().join("state").join("enrolment.json")
+        self.device().join("state").join("enrollment.json")
     }
 
     /// Opens the workspace.

@@ -73,7 +73,7 @@ pub(super) fn pack(args: &PackArgs, context: &Context) -> CommandResult {
     };
     let document = json!({
         "tarball": package.tarball, "sha1_file": package.sha1_file, "sha1": package.sha1,
-        "bytes": package.bytes, "files": package.files, "flaws": [],
+        "bytes": package.bytes, "files": package.files, "findings": [],
     });
     context.print(&document, || {
         format!(
@@ -105,14 +105,14 @@ pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> CommandResult {
 /// Prints every reason why the tree cannot be uploaded.
 fn refused(findings: Vec<PackFinding>, context: &Context) -> CommandResult {
     let sentences: Vec<_> = findings.iter().map(ToString::to_string).collect();
-    context.print(&json!({ "tarball": null, "flaws": sentences }), || {
+    context.print(&json!({ "tarball": null, "findings": sentences }), || {
         PackError::Unclean { findings }.to_string()
     })?;
     Ok(exit::NO)
 }
 
 /// Bytes of a password file that are read.
-const LONGEST_PASSWORD: u64 = 4096;
+const MAX_PASSWORD: u64 = 4096;
 
 fn password(file: Option<&Path>) -> Result<Password, Failure> {
     let Some(file) = file else {
@@ -135,7 +135,7 @@ fn password(file: Option<&Path>) -> Result<Password, Failure> {
 fn read_password(path: &Path) -> io::Result<String> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
-    let mut input = BufReader::new((&file).take(LONGEST_PASSWORD));
+    let mut input = BufReader::new((&file).take(MAX_PASSWORD));
     let mut line = Vec::new();
     match input.read_until(b'\n', &mut line) {
         // Somebody has the pipe open for writing: from here on the bytes are waited for.

@@ -244,9 +244,9 @@ fn as_file(new_answers: &[(&Question, String)]) -> String {
 fn refused(findings: &[StagingFinding], context: &Context) -> CommandResult {
     let listed: Vec<Value> = findings
         .iter()
-        .map(|finding| json!({ "place": finding.place, "what": finding.what, "mend": finding.fix }))
+        .map(|finding| json!({ "place": finding.place, "what": finding.what, "fix": finding.fix }))
         .collect();
-    context.print(&json!({ "tree": null, "lacks": listed }), || {
+    context.print(&json!({ "tree": null, "missing": listed }), || {
         let mut text = format!("nothing was staged; missing or not allowed ({}):", findings.len());
         for finding in findings {
             let [place, what, fix] = [&finding.place, &finding.what, &finding.fix].map(|text| escape(text));
@@ -281,7 +281,7 @@ fn document(staged: &Staged, tree: &Path) -> Value {
         .collect();
     json!({
         "tree": tree, "submitter": staged.submitter, "files": staged.files, "results": results,
-        "notes": staged.notes, "lacks": [],
+        "notes": staged.notes, "missing": [],
     })
 }
 

@@ -135,7 +135,7 @@ fn log_document(treated: &Treated) -> Value {
 
 fn proof_document(proof: &Proof) -> Value {
     let findings: Vec<_> = proof.findings.iter().map(ToString::to_string).collect();
-    json!({ "path": proof.directory.to_string_lossy(), "holds": proof.holds(), "doubts": findings })
+    json!({ "path": proof.directory.to_string_lossy(), "valid": proof.holds(), "findings": findings })
 }
 
 fn text(report: &Report, proofs: Option<&[Proof]>) -> String {

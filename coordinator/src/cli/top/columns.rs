@@ -11,7 +11,7 @@ use regatta_dashboard::{FleetDevice, SortKey};
 const UNKNOWN: &str = "-";
 
 /// The most columns of a device's name.
-const LONGEST_NAME: u16 = 24;
+const MAX_NAME: u16 = 24;
 
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +159,7 @@ pub(super) fn visible_columns(width: u16, devices: &[FleetDevice]) -> Vec<(Colum
     let name = u16::try_from(names.max().unwrap_or(0)).unwrap_or(u16::MAX);
     let name = name.clamp(
         Column::Name.width(),
-        LONGEST_NAME.min(width / 5).max(Column::Name.width()),
+        MAX_NAME.min(width / 5).max(Column::Name.width()),
     );
     let width_of = |column: Column| {
         if column == Column::Name {

@@ -9,7 +9,7 @@ use regatta_dashboard::{FleetDevice, FleetQuery, FleetSnapshot, HEALTHS, STATES,
 /// The lines around the devices: summary, filters, heading, selected device, keys.
 const OTHER_LINES: u16 = 5;
 /// The longest text to find, in characters.
-const LONGEST_TEXT: usize = 100;
+const MAX_TEXT: usize = 100;
 
 /// The fleet, and whether a coordinator serves it.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl TopView {
     }
 
     fn type_character(&mut self, character: char) {
-        if self.query.text.chars().count() < LONGEST_TEXT && !character.is_control() {
+        if self.query.text.chars().count() < MAX_TEXT && !character.is_control() {
             self.query.text.extend(character.to_lowercase());
         }
     }

@@ -37,7 +37,6 @@ pub(crate) struct Finding {
     pub(crate) why: &'static str,
     /// The command that fixes it, if there is one.
     // The key in the stable JSON.
-    #[serde(rename = "mend")]
     pub(crate) fix: Option<String>,
 }
 

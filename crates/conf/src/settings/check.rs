@@ -7,20 +7,20 @@ use regatta_types::{Mode, Scenario};
 use super::{ConfLine, SettingSources, TestSettings};
 
 /// The longest run that is accepted. MLPerf requires ten minutes, and the slowest benchmarks take days.
-pub const LONGEST_RUN: Duration = Duration::from_hours(30 * 24);
+pub const MAX_RUN: Duration = Duration::from_hours(30 * 24);
 
-const LONGEST_MS: u64 = LONGEST_RUN.as_secs() * 1000;
+const MAX_MS: u64 = MAX_RUN.as_secs() * 1000;
 const NS_PER_MS: u64 = 1_000_000;
 /// LoadGen counts samples in 32 bits.
-const MOST_SAMPLES: u64 = u32::MAX as u64;
+const MAX_SAMPLES: u64 = u32::MAX as u64;
 /// Above this rate, two queries of a schedule are due in the same nanosecond.
 const HIGHEST_RATE: f64 = 1e9;
-const MOST_ISSUE_THREADS: u64 = 256;
+const MAX_ISSUE_THREADS: u64 = 256;
 /// FindPeakPerformance: range of decimals. Outside of it, a rate is finer than its 64 bits, or coarser than any rate.
 const PEAK_DECIMALS: (i32, i32) = (-9, 6);
 /// FindPeakPerformance: with a smaller growth the search takes thousands of series.
-const SMALLEST_PEAK_STEP: f64 = 0.01;
-const LARGEST_PEAK_STEP: f64 = 1000.0;
+const MIN_PEAK_STEP: f64 = 0.01;
+const MAX_PEAK_STEP: f64 = 1000.0;
 
 /// The error for a setting with which a run cannot start or end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -90,7 +90,7 @@ fn decimal(
 }
 
 impl TestSettings {
-    /// Checks that a run with these settings can start and ends within [`LONGEST_RUN`]. It only checks what the settings alone determine.
+    /// Checks that a run with these settings can start and ends within [`MAX_RUN`]. It only checks what the settings alone determine.
     /// `sources` are the lines of conf files that set them.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl TestSettings {
     }
 
     fn check_durations(&self) -> Result<(), SettingError> {
-        let bounds = (0, LONGEST_MS);
+        let bounds = (0, MAX_MS);
         let hint = "MLPerf requires ten minutes, 600000";
         integer("min_duration", self.min_duration_ms, bounds, " ms", hint)?;
         integer(
@@ -147,7 +147,7 @@ impl TestSettings {
     }
 
     fn check_sample_counts(&self) -> Result<(), SettingError> {
-        let (bounds, hint) = ((0, MOST_SAMPLES), "0 takes the sample library's own count");
+        let (bounds, hint) = ((0, MAX_SAMPLES), "0 takes the sample library's own count");
         let key = "performance_sample_count_override";
         integer(key, self.performance_sample_count_override, bounds, "", hint)?;
         let key = "accuracy_sample_count_override";
@@ -161,14 +161,13 @@ impl TestSettings {
             let value = format_args!("{percent:?} percent");
             return Err(refuse("accuracy_log_probability", value, bound, "0 logs none"));
         }
-        let latency =
-            |key, ns: u64| integer(key, ns / NS_PER_MS, (0, LONGEST_MS), " ms", "give milliseconds");
+        let latency = |key, ns: u64| integer(key, ns / NS_PER_MS, (0, MAX_MS), " ms", "give milliseconds");
         if self.use_token_latencies {
             latency("ttft_latency", self.server_ttft_latency)?;
             latency("tpot_latency", self.server_tpot_latency)?;
         }
         if self.infer_token_latencies {
-            let (key, bounds) = ("token_latency_scaling_factor", (0, MOST_SAMPLES));
+            let (key, bounds) = ("token_latency_scaling_factor", (0, MAX_SAMPLES));
             integer(
                 key,
                 self.token_latency_scaling_factor,
@@ -191,7 +190,7 @@ impl TestSettings {
             self.multi_stream_samples_per_query,
             "MLPerf requires 8 samples per query",
         );
-        integer("samples_per_query", samples, (1, MOST_SAMPLES), "", hint)?;
+        integer("samples_per_query", samples, (1, MAX_SAMPLES), "", hint)?;
         check_expected_latency(self.multi_stream_expected_latency_ns)
     }
 
@@ -199,11 +198,11 @@ impl TestSettings {
         check_percentile(self.server_target_latency_percentile)?;
         let bound_ms = self.server_target_latency_ns / NS_PER_MS;
         let hint = "give the benchmark's latency bound in whole milliseconds";
-        integer("target_latency", bound_ms, (0, LONGEST_MS), " ms", hint)?;
+        integer("target_latency", bound_ms, (0, MAX_MS), " ms", hint)?;
         let threads = self.server_num_issue_query_threads;
         let hint = "0 issues from LoadGen's own thread";
         let key = "server_num_issue_query_threads";
-        integer(key, threads, (0, MOST_ISSUE_THREADS), "", hint)?;
+        integer(key, threads, (0, MAX_ISSUE_THREADS), "", hint)?;
         check_rate(self.server_target_qps)
     }
 
@@ -223,7 +222,7 @@ impl TestSettings {
             "server_find_peak_qps_boundary_step_size",
             self.server_find_peak_qps_boundary_step_size,
         );
-        let bounds = (SMALLEST_PEAK_STEP, LARGEST_PEAK_STEP);
+        let bounds = (MIN_PEAK_STEP, MAX_PEAK_STEP);
         decimal(key, step, bounds, "", "1.0, LoadGen's default, doubles the rate")
     }
 
@@ -232,7 +231,7 @@ impl TestSettings {
         self.min_query_count > 0 || self.performance_issue_unique || matches!(self.mode, Mode::AccuracyOnly)
     }
 
-    /// Checks that the requested queries are issued within [`LONGEST_RUN`] at the expected rate. A default rate is no expectation: only
+    /// Checks that the requested queries are issued within [`MAX_RUN`] at the expected rate. A default rate is no expectation: only
     /// Server has no other rate to go by.
     fn check_length(&self, sources: &SettingSources) -> Result<(), SettingError> {
         let pace = self.expected_pace();
@@ -240,10 +239,10 @@ impl TestSettings {
         if !is_expected || pace.rate == 0.0 {
             return Ok(());
         }
-        if self.expected_seconds(pace.rate) <= LONGEST_RUN.as_secs_f64() {
+        if self.expected_seconds(pace.rate) <= MAX_RUN.as_secs_f64() {
             return Ok(());
         }
-        let days = LONGEST_RUN.as_secs() / 86_400;
+        let days = MAX_RUN.as_secs() / 86_400;
         let most = most_within_longest(pace.rate);
         if most == 0 {
             let bound = format!("such that a {} comes within {days} days", pace.unit);
@@ -318,7 +317,7 @@ fn most_within_longest(rate: f64) -> u64 {
         reason = "rounds down; what is too large becomes the largest"
     )]
     {
-        (LONGEST_RUN.as_secs_f64() * rate) as u64
+        (MAX_RUN.as_secs_f64() * rate) as u64
     }
 }
 
@@ -331,7 +330,7 @@ fn check_percentile(fraction: f64) -> Result<(), SettingError> {
 /// Checks the expected latency of SingleStream and MultiStream.
 fn check_expected_latency(ns: f64) -> Result<(), SettingError> {
     #[expect(clippy::cast_precision_loss, reason = "a bound of 30 days")]
-    let longest = LONGEST_MS as f64;
+    let longest = MAX_MS as f64;
     let hint = "give the milliseconds that a query is expected to take";
     decimal("target_latency", ns / 1e6, (0.0, longest), " ms", hint)
 }

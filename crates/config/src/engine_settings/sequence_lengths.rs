@@ -10,9 +10,9 @@ pub struct SequenceLengths(Vec<usize>);
 
 impl SequenceLengths {
     /// The most lengths. An engine holds memory for each of them.
-    const MOST: usize = 16;
+    const MAX_COUNT: usize = 16;
     /// The longest sequence in tokens.
-    const LONGEST: usize = 1 << 20;
+    const MAX_LENGTH: usize = 1 << 20;
 
     /// Returns the lengths in tokens, ascending.
     #[must_use]
@@ -36,9 +36,11 @@ impl FromStr for SequenceLengths {
         let number = |text: &str| text.trim().parse().ok();
         let numbers: Option<Vec<usize>> = text.split(',').map(number).collect();
         let are_valid = |lengths: &[usize]| {
-            lengths.len() <= Self::MOST
+            lengths.len() <= Self::MAX_COUNT
                 && lengths.is_sorted_by(|shorter, longer| shorter < longer)
-                && lengths.iter().all(|length| (1..=Self::LONGEST).contains(length))
+                && lengths
+                    .iter()
+                    .all(|length| (1..=Self::MAX_LENGTH).contains(length))
         };
         numbers
             .filter(|lengths| are_valid(lengths))

@@ -11,7 +11,7 @@ use crate::subjects::{Subject, subjects};
 type Change = fn(&mut EncoderDecoder);
 
 /// The most tokens of a transcript.
-const MOST_TOKENS: usize = 24;
+const MAX_TOKENS: usize = 24;
 
 /// Makes small networks, with the weights in `checkpoint`.
 fn whisper() -> Option<Speech> {
@@ -24,7 +24,7 @@ fn whisper() -> Option<Speech> {
         vocabulary: 66,
         prompt: vec![60, 61, 62, 63],
         end: 59,
-        most_tokens: MOST_TOKENS,
+        most_tokens: MAX_TOKENS,
         ..networks.clone()
     };
     let (checkpoint, directory) = (speech.place().join("checkpoint"), speech.networks());
@@ -90,7 +90,7 @@ fn compare_on(kind: EngineKind) {
             // The longest token has eight letters.
             assert_eq!(
                 (engine.max_batch(), engine.answer_bytes()),
-                (batch, 8 * MOST_TOKENS)
+                (batch, 8 * MAX_TOKENS)
             );
             // Streams of a batch end at different times, and the next batch finds no trace of the last.
             for indices in all.chunks(batch).chain(all.chunks(batch).rev()) {

@@ -10,9 +10,9 @@ use super::overlap::overlap;
 /// Values of a box.
 const BOX: usize = 4;
 /// The largest number of classes, of candidates of a class, and of detections.
-const MOST: usize = 100_000;
+const MAX: usize = 100_000;
 /// The largest number of scores: 30 times those of SSD-ResNet34 on COCO.
-const MOST_SCORES: usize = 40_000_000;
+const MAX_SCORES: usize = 40_000_000;
 /// How far the first, cheap threshold of logits is below the exact one.
 const MARGIN: f32 = 1e-3;
 
@@ -226,10 +226,10 @@ fn check(settings: &DetectionDefaultBoxes) -> Result<usize, String> {
     } = settings;
     if ![*classes, *candidates_per_class, *most]
         .iter()
-        .all(|number| (1..=MOST).contains(number))
+        .all(|number| (1..=MAX).contains(number))
     {
         return wrong(&format!(
-            "`classes`, `candidates_per_class` and `most` must be from 1 to {MOST}"
+            "`classes`, `candidates_per_class` and `most` must be from 1 to {MAX}"
         ));
     }
     if !(*score_threshold > 0.0 && *score_threshold < 1.0 && (0.0..=1.0).contains(overlap_threshold)) {
@@ -242,7 +242,7 @@ fn check(settings: &DetectionDefaultBoxes) -> Result<usize, String> {
             .saturating_mul(level.sizes.len())
     };
     let count = levels.iter().map(boxes).fold(0, usize::saturating_add);
-    if count == 0 || count.saturating_mul(*classes) > MOST_SCORES {
+    if count == 0 || count.saturating_mul(*classes) > MAX_SCORES {
         return wrong(&format!(
             "{count} default boxes of {classes} classes cannot be decoded"
         ));

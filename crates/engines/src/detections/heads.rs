@@ -7,14 +7,14 @@ use regatta_types::benchmark::DetectionHeads;
 use super::{anchors::Anchors, overlap::overlap};
 
 /// The natural logarithm of 1000 / 16, the largest growth of an anchor's side.
-const LARGEST_GROWTH: f32 = 4.135_166_6;
+const MAX_GROWTH: f32 = 4.135_166_6;
 /// How far the first, cheap threshold of logits is below the exact one.
 const MARGIN: f32 = 1e-3;
 
 /// The largest number of classes, of candidates of a level, and of detections.
-const MOST: usize = 100_000;
+const MAX: usize = 100_000;
 /// The largest number of cells times classes: 10 times those of RetinaNet on OpenImages.
-const MOST_LOGITS: usize = 40_000_000;
+const MAX_LOGITS: usize = 40_000_000;
 
 /// A class of an anchor.
 #[derive(Debug, Clone, Copy)]
@@ -156,7 +156,7 @@ impl Heads {
         let centre_x = offset(0) * width + (left + 0.5 * width);
         let centre_y = offset(1) * height + (top + 0.5 * height);
         // `clamp` keeps NaN, as torch does.
-        let growth = |number: usize| offset(number).clamp(f32::NEG_INFINITY, LARGEST_GROWTH).exp();
+        let growth = |number: usize| offset(number).clamp(f32::NEG_INFINITY, MAX_GROWTH).exp();
         let half_width = 0.5 * (growth(2) * width);
         let half_height = 0.5 * (growth(3) * height);
         let (x, y) = (
@@ -213,10 +213,10 @@ fn check(settings: &DetectionHeads, height: usize, width: usize) -> Result<(), S
     } = settings;
     if ![*classes, *candidates_per_level, *most]
         .iter()
-        .all(|number| (1..=MOST).contains(number))
+        .all(|number| (1..=MAX).contains(number))
     {
         return wrong(&format!(
-            "`classes`, `candidates_per_level` and `most` must be from 1 to {MOST}"
+            "`classes`, `candidates_per_level` and `most` must be from 1 to {MAX}"
         ));
     }
     if !(*score_threshold > 0.0 && *score_threshold < 1.0 && (0.0..=1.0).contains(overlap_threshold)) {
@@ -227,7 +227,7 @@ fn check(settings: &DetectionHeads, height: usize, width: usize) -> Result<(), S
     }
     let cells = |stride: &usize| height.div_ceil(*stride).saturating_mul(width.div_ceil(*stride));
     let cells = strides.iter().map(cells).fold(0, usize::saturating_add);
-    if cells.saturating_mul(*classes) > MOST_LOGITS {
+    if cells.saturating_mul(*classes) > MAX_LOGITS {
         return wrong(&format!(
             "{cells} cells of {classes} classes are more than can be decoded"
         ));

@@ -10,9 +10,9 @@ const CLASS_DISTANCE: f32 = 7680.0;
 /// Values of a box.
 const BOX: usize = 4;
 /// The largest number of classes, and of detections.
-const MOST: usize = 100_000;
+const MAX: usize = 100_000;
 /// The largest number of scores: 50 times those of YOLO11 on COCO.
-const MOST_SCORES: usize = 40_000_000;
+const MAX_SCORES: usize = 40_000_000;
 
 /// A prediction above the threshold.
 #[derive(Debug, Clone, Copy)]
@@ -206,9 +206,9 @@ fn check(settings: &DetectionPredictions, height: usize, width: usize) -> Result
         overlap_threshold,
         most,
     } = settings;
-    if !(1..=usize::from(u16::MAX)).contains(&categories.len()) || !(1..=MOST).contains(most) {
+    if !(1..=usize::from(u16::MAX)).contains(&categories.len()) || !(1..=MAX).contains(most) {
         return wrong(&format!(
-            "`categories` must have from 1 to {} numbers, and `most` must be from 1 to {MOST}",
+            "`categories` must have from 1 to {} numbers, and `most` must be from 1 to {MAX}",
             u16::MAX
         ));
     }
@@ -220,7 +220,7 @@ fn check(settings: &DetectionPredictions, height: usize, width: usize) -> Result
     }
     let cells = |stride: &usize| height.div_ceil(*stride).saturating_mul(width.div_ceil(*stride));
     let count = strides.iter().map(cells).fold(0, usize::saturating_add);
-    if count == 0 || count.saturating_mul(BOX + categories.len()) > MOST_SCORES {
+    if count == 0 || count.saturating_mul(BOX + categories.len()) > MAX_SCORES {
         return wrong(&format!(
             "{count} predictions of {} classes cannot be decoded",
             categories.len()

@@ -6,7 +6,7 @@ use regatta_types::benchmark::LogMelFeatures;
 use crate::log_mel::{LogMel, SpectrogramSizes, hann};
 
 /// The smallest energy.
-const SMALLEST_ENERGY: f32 = 1e-10;
+const MIN_ENERGY: f32 = 1e-10;
 /// The largest difference of two logarithms.
 const RANGE: f32 = 8.0;
 /// Added to a logarithm, before the sum is divided by it.
@@ -52,7 +52,7 @@ impl LogMelMaker {
         filled.copy_from_slice(waveform);
         padding.fill(0.0);
         let frames = self.frames();
-        let silence = SMALLEST_ENERGY.log10();
+        let silence = MIN_ENERGY.log10();
         self.values.fill(silence);
         let mut largest = silence;
         // The windows of later frames have only zeros.
@@ -60,7 +60,7 @@ impl LogMelMaker {
         for frame in (0..frames).take_while(|frame| frame * self.features.hop < end) {
             self.mel.energies(&self.padded, frame, 0.0, &mut self.energies);
             for (band, energy) in self.energies.iter().enumerate() {
-                let logarithm = energy.max(SMALLEST_ENERGY).log10();
+                let logarithm = energy.max(MIN_ENERGY).log10();
                 largest = largest.max(logarithm);
                 self.values[band * frames + frame] = logarithm;
             }

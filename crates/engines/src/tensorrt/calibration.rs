@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use regatta_fsutil::{
     hash::sha256_hex,
-    regular_file::{self, LARGEST_TEXT},
+    regular_file::{self, MAX_TEXT},
 };
 use regatta_tensorrt::{CalibrationInput, ElementType};
 use regatta_types::{benchmark::Dtype, documents::Document as _, samples::SampleSet};
@@ -64,7 +64,7 @@ pub fn has_scales(path: &Path) -> bool {
 /// When a file cannot be read, and as [`Samples::find`].
 pub fn sha256_of(path: &Path) -> anyhow::Result<String> {
     if has_scales(path) {
-        let scales = regular_file::read(path, LARGEST_TEXT)
+        let scales = regular_file::read(path, MAX_TEXT)
             .with_context(|| format!("the calibration cache {} cannot be read", path.display()))?;
         return Ok(sha256_hex(&scales));
     }
@@ -149,7 +149,7 @@ impl Samples {
 /// own file.
 fn input_names(directory: &Path) -> anyhow::Result<Vec<String>> {
     let path = directory.join(SampleSet::FILE);
-    let document = match regular_file::read(&path, LARGEST_TEXT) {
+    let document = match regular_file::read(&path, MAX_TEXT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         document => document.with_context(|| format!("{} cannot be read", path.display()))?,
     };

@@ -6,9 +6,9 @@ use regatta_types::benchmark::SpeechFeatures;
 use crate::log_mel::{LogMel, SpectrogramSizes, hann};
 
 /// Added to an energy before its logarithm.
-const SMALLEST_ENERGY: f32 = 1e-20;
+const MIN_ENERGY: f32 = 1e-20;
 /// Added to a standard deviation.
-const SMALLEST_DEVIATION: f32 = 1e-5;
+const MIN_DEVIATION: f32 = 1e-5;
 
 /// Computes frames, in memory that is allocated once.
 pub(super) struct FrameMaker {
@@ -67,7 +67,7 @@ impl FrameMaker {
             }
             self.mel.energies(&self.emphasised, number, floor, energies);
             for energy in energies {
-                *energy = (*energy + SMALLEST_ENERGY).ln();
+                *energy = (*energy + MIN_ENERGY).ln();
             }
         }
         self.normalise(frames);
@@ -83,7 +83,7 @@ impl FrameMaker {
             let squares: f64 = column(frames, value, width)
                 .map(|found| (found - mean).powi(2))
                 .sum();
-            let deviation = (squares / (count - 1.0).max(1.0)).sqrt() as f32 + SMALLEST_DEVIATION;
+            let deviation = (squares / (count - 1.0).max(1.0)).sqrt() as f32 + MIN_DEVIATION;
             for frame in frames.chunks_exact_mut(width) {
                 frame[value] = (frame[value] - mean as f32) / deviation;
             }

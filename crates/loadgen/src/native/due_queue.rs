@@ -15,7 +15,7 @@ pub(super) struct Due {
 }
 
 /// Largest number of queries that are generated ahead. It bounds memory at any rate.
-const MOST_AHEAD: usize = 64;
+const MAX_AHEAD: usize = 64;
 
 /// Queries in the order of their due times.
 pub(super) struct DueQueue<I> {
@@ -27,7 +27,7 @@ impl<I: Iterator<Item = Due>> DueQueue<I> {
     pub(super) fn new(source: I) -> Self {
         Self {
             source,
-            ahead: VecDeque::with_capacity(MOST_AHEAD),
+            ahead: VecDeque::with_capacity(MAX_AHEAD),
         }
     }
 
@@ -49,7 +49,7 @@ impl<I: Iterator<Item = Due>> DueQueue<I> {
         self.fill_one();
         while let Some(last) = self.ahead.back()
             && last.due_ns <= time_ns
-            && self.ahead.len() < MOST_AHEAD
+            && self.ahead.len() < MAX_AHEAD
         {
             let Some(due) = self.source.next() else { break };
             self.ahead.push_back(due);
@@ -108,7 +108,7 @@ mod tests {
                         taken += usize::from(due.is_some());
                     }
                     _ => {
-                        let within = rest.iter().take(MOST_AHEAD).take_while(|due| due.due_ns <= now);
+                        let within = rest.iter().take(MAX_AHEAD).take_while(|due| due.due_ns <= now);
                         prop_assert_eq!(queue.last_due_by(now), within.last().map(|due| due.due_ns));
                     }
                 }

@@ -72,7 +72,7 @@ fn issued_by_streams(size: &SeriesSize) -> u64 {
         clippy::cast_sign_loss,
         reason = "an estimate; what is too large becomes the largest"
     )]
-    let in_time = (size.seconds / LatencyRecorder::SHORTEST_LISTED_S) as u64;
+    let in_time = (size.seconds / LatencyRecorder::MIN_LISTED_S) as u64;
     let queries = size.queries.min(size.least_queries.max(in_time));
     queries.saturating_mul(size.samples_per_query)
 }

@@ -11,9 +11,9 @@ use crate::request::{IssueSettings, Wait};
 /// (docs/METHODOLOGY.md). The official LoadGen sleeps with Linux's default timer slack, so each query waits 50 us.
 const SHARED_WAKE_UP_NS: i64 = 40_000;
 /// Longest single sleep; between sleeps the thread checks whether the run must end.
-const LONGEST_SLEEP_NS: i64 = 50_000_000;
+const MAX_SLEEP_NS: i64 = 50_000_000;
 /// Largest reduction of a sleep. The remaining time is spun, which costs processor time.
-const MOST_LEAD_NS: i64 = 20_000;
+const MAX_LEAD_NS: i64 = 20_000;
 /// Adjustment of the lead per late wake-up.
 const LEAD_STEP_NS: i64 = 100;
 /// One in this many wake-ups may be early.
@@ -51,7 +51,7 @@ impl TimeWaiter {
             if now >= due_ns || stop() {
                 return now;
             }
-            let wake_ns = (due_ns - self.lead_ns).min(now.saturating_add(LONGEST_SLEEP_NS));
+            let wake_ns = (due_ns - self.lead_ns).min(now.saturating_add(MAX_SLEEP_NS));
             if self.wait == Wait::Spin || wake_ns <= now {
                 spin_loop();
             } else {
@@ -69,7 +69,7 @@ impl TimeWaiter {
         } else {
             -LEAD_STEP_NS * (EARLY_ONE_IN - 1)
         };
-        self.lead_ns = (self.lead_ns + step).clamp(0, MOST_LEAD_NS);
+        self.lead_ns = (self.lead_ns + step).clamp(0, MAX_LEAD_NS);
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     fn a_slow_machine_makes_nobody_spin_for_long() {
         let mut waiter = waiter();
         (0..10_000).for_each(|_| waiter.learn(i64::MAX / 2));
-        assert_eq!(waiter.lead_ns, MOST_LEAD_NS);
+        assert_eq!(waiter.lead_ns, MAX_LEAD_NS);
         (0..10_000).for_each(|_| waiter.learn(-1));
         assert_eq!(waiter.lead_ns, 0);
     }
@@ -114,7 +114,7 @@ mod tests {
         for wait in [Wait::Block, Wait::Spin] {
             let mut waiter = TimeWaiter {
                 wait,
-                lead_ns: MOST_LEAD_NS,
+                lead_ns: MAX_LEAD_NS,
             };
             for ahead_ns in [-5_000, 0, 1_000, 15_000, 100_000, 1_000_000] {
                 let due_ns = now_ns() + ahead_ns;

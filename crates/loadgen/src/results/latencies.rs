@@ -19,7 +19,7 @@ impl LatencyRecorder {
     /// Bytes of a listed latency.
     pub(crate) const BYTES: u64 = size_of::<i64>() as u64;
     /// The shortest listed latency, in seconds.
-    pub(crate) const SHORTEST_LISTED_S: f64 = COUNTED_BELOW as f64 / 1e9;
+    pub(crate) const MIN_LISTED_S: f64 = COUNTED_BELOW as f64 / 1e9;
 
     /// Creates an empty recorder for about `expected` latencies; it grows when there are more. The counters are resident.
     #[must_use]

@@ -81,7 +81,7 @@ const VALUES: [&str; 20] = [
 ];
 
 /// Runs that the clock makes longer are checked, and not run.
-const LONGEST_MS: u64 = 10;
+const MAX_MS: u64 = 10;
 
 /// Returns a quick run, changed by these lines.
 fn request(scenario: Scenario, mode: Mode, lines: &[(&str, &str)], dir: &std::path::Path) -> RunRequest {
@@ -149,7 +149,7 @@ fn run_within_budget(request: &RunRequest, library: LibraryCounts, what: &dyn Fn
     // A submission run has both passes.
     let whole = library.total;
     let quick = settings.scenario != Scenario::Server || settings.server_target_qps >= 1000.0;
-    if settings.min_duration_ms > LONGEST_MS
+    if settings.min_duration_ms > MAX_MS
         || budget > 20_000
         || !quick
         || settings.mode == Mode::FindPeakPerformance

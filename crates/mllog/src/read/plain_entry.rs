@@ -15,9 +15,9 @@ pub(super) struct PlainEntry<'a> {
 
 impl<'a> PlainEntry<'a> {
     /// The largest number of digits. The general parser reads longer responses piece by piece.
-    const MOST_DIGITS: usize = 16 << 10;
+    const MAX_DIGITS: usize = 16 << 10;
     /// The greatest length of an entry that is recognised here, in bytes.
-    pub(super) const LONGEST: usize = Self::MOST_DIGITS + 128;
+    pub(super) const MAX: usize = Self::MAX_DIGITS + 128;
 
     /// Returns the entry at the beginning of `bytes`.
     #[inline]
@@ -25,7 +25,7 @@ impl<'a> PlainEntry<'a> {
         let (seq_id, rest) = number(bytes.strip_prefix(b"{ \"seq_id\" : ")?)?;
         let (qsl_idx, rest) = number(rest.strip_prefix(b", \"qsl_idx\" : ")?)?;
         let rest = rest.strip_prefix(b", \"data\" : \"")?;
-        let near = rest.get(..Self::MOST_DIGITS).unwrap_or(rest);
+        let near = rest.get(..Self::MAX_DIGITS).unwrap_or(rest);
         let (digits, rest) = rest.split_at_checked(hex_run(near))?;
         let rest = rest.strip_prefix(b"\" }")?;
         digits.len().is_multiple_of(2).then_some(Self {

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 /// The mark at which the official truncation cut the file (`truncate_accuracy_log.py`). On Windows, `\r` precedes each `\n`.
 const CUT: &[u8] = b"\n\n...\n\n";
 /// The length of the mark including every `\r`, in bytes.
-const LONGEST_CUT: usize = CUT.len() + 4;
+const MAX_CUT: usize = CUT.len() + 4;
 
 /// The size of the buffer in bytes: large enough to make system calls cheap, small enough for a core's cache.
 const BUFFER: usize = 256 << 10;
@@ -77,7 +77,7 @@ impl<R: Read> Window<R> {
         if self.ended {
             return Ok(false);
         }
-        let gone = self.start.saturating_sub(LONGEST_CUT);
+        let gone = self.start.saturating_sub(MAX_CUT);
         self.lines += line_feeds(self.buffer.get(..gone).unwrap_or_default());
         self.buffer.copy_within(gone..self.end, 0);
         self.base += gone as u64;
@@ -104,9 +104,9 @@ impl<R: Read> Window<R> {
 
     /// Returns whether the official truncation cut the file near this position, within the length of its mark.
     pub(super) fn at_official_cut(&mut self) -> io::Result<bool> {
-        while self.end - self.start < LONGEST_CUT && self.refill()? {}
-        let from = self.start.saturating_sub(LONGEST_CUT);
-        let to = (self.start + LONGEST_CUT).min(self.end);
+        while self.end - self.start < MAX_CUT && self.refill()? {}
+        let from = self.start.saturating_sub(MAX_CUT);
+        let to = (self.start + MAX_CUT).min(self.end);
         let mut around = self.buffer.get(from..to).unwrap_or_default().to_vec();
         around.retain(|byte| *byte != b'\r');
         Ok(around.windows(CUT.len()).any(|window| window == CUT))

@@ -27,7 +27,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// How long a reply may take: the server starts PTDaemon in up to 30 s, waits 10 s, and reads the samples of a day.
 const REPLY: Duration = Duration::from_secs(300);
 /// The longest reply; the protocol's have about 100 bytes.
-const LONGEST_LINE: usize = 4 << 10;
+const MAX_LINE: usize = 4 << 10;
 
 /// A connected server.
 pub(super) struct ServerLink<'a> {
@@ -74,7 +74,7 @@ impl<'a> ServerLink<'a> {
     /// Sends a command, and returns the reply.
     pub(super) fn query(&mut self, command: &str) -> Result<String, ClientError> {
         let limits = LineLimits {
-            length: LONGEST_LINE,
+            length: MAX_LINE,
             silence: Some(REPLY),
         };
         self.log.info(&format!("command '{command}'"));
@@ -162,7 +162,7 @@ fn watch(interrupted: &AtomicBool) -> Result<(), ClientError> {
 }
 
 fn expect_near(other: &str, seconds: f64) -> Result<(), ClientError> {
-    match seconds.abs() < ntp::LARGEST_OFFSET.as_secs_f64() {
+    match seconds.abs() < ntp::MAX_OFFSET.as_secs_f64() {
         true => Ok(()),
         false => Err(ClientError::Clock {
             other: other.to_owned(),

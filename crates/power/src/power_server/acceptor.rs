@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a refused client may take to introduce itself and to read why.
 const REFUSAL: Duration = Duration::from_secs(1);
-const LONGEST_LINE: usize = 1 << 10;
+const MAX_LINE: usize = 1 << 10;
 
 /// Serves clients until one has asked the server to end, or until `interrupted` is set.
 pub(super) fn serve(server: &PowerServer, interrupted: &AtomicBool) -> Result<(), ServerError> {
@@ -101,7 +101,7 @@ fn refuse(stream: TcpStream, client: SocketAddr, other: SocketAddr, log: &Sessio
         return;
     };
     let limits = LineLimits {
-        length: LONGEST_LINE,
+        length: MAX_LINE,
         silence: Some(REFUSAL),
     };
     // The error is logged in any case, and a disconnected client needs no answer.

@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The time between the end of the connection and that of the process.
 const EXIT: Duration = Duration::from_secs(2);
 /// The longest line: a sample of a meter with six channels is shorter.
-const LONGEST_LINE: usize = 16 << 10;
+const MAX_LINE: usize = 16 << 10;
 
 /// Called while something takes its time; its error ends the wait.
 pub(super) type Watch<'a> = dyn FnMut() -> Result<(), ServerError> + 'a;
@@ -264,7 +264,7 @@ impl Analyzer {
 
     fn line(&mut self, command: &str, silence: Duration) -> Result<String, ServerError> {
         let limits = LineLimits {
-            length: LONGEST_LINE,
+            length: MAX_LINE,
             silence: Some(silence),
         };
         let Some(running) = &mut self.running else {

@@ -22,7 +22,7 @@ use crate::protocol::{
 };
 
 /// The longest command; the protocol's have about 100 bytes.
-const LONGEST_LINE: usize = 4 << 10;
+const MAX_LINE: usize = 4 << 10;
 /// How long a client may take to introduce itself. After that only TCP decides whether it is there: a workload may take a day.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a client may take to read the last reply.
@@ -111,7 +111,7 @@ impl<'a> Conversation<'a> {
     /// Waits for a command. While the workload runs, PTDaemon is watched.
     fn receive(&mut self, silence: Option<Duration>) -> Result<(String, f64), ServerError> {
         let limits = LineLimits {
-            length: LONGEST_LINE,
+            length: MAX_LINE,
             silence,
         };
         let (session, interrupted) = (&mut self.session, self.interrupted);

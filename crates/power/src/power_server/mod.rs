@@ -112,7 +112,7 @@ impl PowerServer {
             source,
         })?;
         log.info(&format!("NTP server {server}: offset {offset:+.3} s"));
-        match offset.abs() < ntp::LARGEST_OFFSET.as_secs_f64() {
+        match offset.abs() < ntp::MAX_OFFSET.as_secs_f64() {
             true => Ok(()),
             false => Err(ServerError::Clock {
                 server: server.clone(),

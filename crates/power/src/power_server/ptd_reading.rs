@@ -4,7 +4,7 @@ use super::{analyzer::Analyzer, error::ServerError};
 use crate::ptd::reply;
 
 /// The largest number of samples of a measurement.
-const MOST_SAMPLES: usize = 500_000;
+const MAX_SAMPLES: usize = 500_000;
 /// Reads the samples of a measurement that has ended. Also asks for the uncertainty and the mean, which only the messages keep.
 pub(super) fn read_samples(analyzer: &mut Analyzer) -> Result<Vec<String>, ServerError> {
     let mut command = "RL,*,*";
@@ -18,7 +18,7 @@ pub(super) fn read_samples(analyzer: &mut Analyzer) -> Result<Vec<String>, Serve
         header = analyzer.query(command)?;
     }
     let count = header.split(' ').nth(1).and_then(|count| count.parse().ok());
-    let count: usize = match count.filter(|count| *count <= MOST_SAMPLES) {
+    let count: usize = match count.filter(|count| *count <= MAX_SAMPLES) {
         Some(count) => count,
         None => return Err(analyzer.refusal(command, header)),
     };

@@ -13,7 +13,7 @@ use socket2::{SockRef, TcpKeepalive};
 /// How often a waiting reader looks around.
 const TICK: Duration = Duration::from_millis(100);
 /// A peer that takes no byte for this long is lost.
-const LONGEST_WRITE: Duration = Duration::from_secs(30);
+const MAX_WRITE: Duration = Duration::from_secs(30);
 /// A dead peer is noticed after about 22 s, as by the official programs.
 const KEEPALIVE: Duration = Duration::from_secs(2);
 const KEEPALIVE_PROBES: u32 = 10;
@@ -60,7 +60,7 @@ impl Connection {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(TICK))?;
-        stream.set_write_timeout(Some(LONGEST_WRITE))?;
+        stream.set_write_timeout(Some(MAX_WRITE))?;
         let keepalive = TcpKeepalive::new()
             .with_time(KEEPALIVE)
             .with_interval(KEEPALIVE)

@@ -17,11 +17,11 @@ use super::{
 /// The chunks that are sent.
 const CHUNK: usize = 1 << 20;
 /// The largest chunk that is received.
-const LARGEST_CHUNK: usize = 16 << 20;
+const MAX_CHUNK: usize = 16 << 20;
 /// The largest file that is received. PTDaemon's log of a day is smaller.
-const LARGEST_FILE: usize = 1 << 30;
+const MAX_FILE: usize = 1 << 30;
 /// The longest line: a length, or the peer's error.
-const LONGEST_LINE: usize = 4 << 10;
+const MAX_LINE: usize = 4 << 10;
 /// The longest wait for the next bytes.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -73,7 +73,7 @@ pub(crate) fn receive_file(connection: &mut Connection, path: &Path) -> Result<(
 
 fn receive_chunks(connection: &mut Connection, path: &Path) -> Result<(), TransferError> {
     let limits = LineLimits {
-        length: LONGEST_LINE,
+        length: MAX_LINE,
         silence: Some(SILENCE),
     };
     let mut file = File::create(path).map_err(FileError::at("write", path))?;
@@ -86,9 +86,9 @@ fn receive_chunks(connection: &mut Connection, path: &Path) -> Result<(), Transf
                 .sync_all()
                 .map_err(|error| FileError::at("write", path)(error).into());
         }
-        whole += length.min(LARGEST_FILE);
-        if length > LARGEST_CHUNK || whole > LARGEST_FILE {
-            return Err(TransferError::TooLarge(length.max(LARGEST_FILE)));
+        whole += length.min(MAX_FILE);
+        if length > MAX_CHUNK || whole > MAX_FILE {
+            return Err(TransferError::TooLarge(length.max(MAX_FILE)));
         }
         connection.receive_bytes(length, SILENCE, &mut |bytes| {
             file.write_all(bytes)

@@ -3,19 +3,19 @@
 use jiff::Timestamp;
 
 /// The longest label. The official programs have no limit, and file systems have one.
-const LONGEST_LABEL: usize = 100;
+const MAX_LABEL: usize = 100;
 /// The longest name of a session.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// Whether a text is a label: letters, digits, `-` and `_`, or empty.
 #[must_use]
 pub fn is_label(text: &str) -> bool {
-    text.len() <= LONGEST_LABEL && text.chars().all(is_allowed)
+    text.len() <= MAX_LABEL && text.chars().all(is_allowed)
 }
 
 /// Whether a text is the name of a session, which has the letters of a label.
 pub(crate) fn is_session_name(text: &str) -> bool {
-    !text.is_empty() && text.len() <= LONGEST_NAME && text.chars().all(is_allowed)
+    !text.is_empty() && text.len() <= MAX_NAME && text.chars().all(is_allowed)
 }
 
 fn is_allowed(c: char) -> bool {

@@ -38,7 +38,7 @@ const SERVER_START: Duration = Duration::from_secs(90);
 /// stall for longer than the meter does: the checks of the complete session decide about gaps.
 const MAX_SAMPLE_SILENCE: Duration = Duration::from_secs(45);
 /// The longest time from the workload's end to the client's next step, which only compares clocks and reads logs.
-const LONGEST_HANDOVER: Duration = Duration::from_secs(45);
+const MAX_HANDOVER: Duration = Duration::from_secs(45);
 /// How long the end of a failed client may precede the end of the server that caused it.
 const SERVER_END: Duration = Duration::from_secs(2);
 /// The reason of a session that the user ended.
@@ -256,8 +256,8 @@ impl SessionPlan {
                     client.write_line(&line);
                     progress.workload_ends();
                 }
-                if progress.since_workload() > LONGEST_HANDOVER {
-                    let seconds = LONGEST_HANDOVER.as_secs();
+                if progress.since_workload() > MAX_HANDOVER {
+                    let seconds = MAX_HANDOVER.as_secs();
                     return Err(Stop::failed(format!(
                         "the client has not gone on for {seconds} s after the workload"
                     )));

@@ -12,12 +12,12 @@ use super::{
 };
 
 /// The longest time of the steps around the workload. The official ones wait for 10 s each, and for PTDaemon's start.
-const LONGEST_STEP: Duration = Duration::from_secs(55);
+const MAX_STEP: Duration = Duration::from_secs(55);
 /// The longest time outside the workload in which neither program prints anything: the official wait of 10 s, 15 s for PTDaemon's answer, and
 /// 15 s for a stalled connection.
-const LONGEST_SILENCE: Duration = Duration::from_secs(40);
+const MAX_SILENCE: Duration = Duration::from_secs(40);
 /// The same while PTDaemon starts, for which the official server waits 30 s.
-const LONGEST_PTD_START: Duration = Duration::from_secs(50);
+const MAX_PTD_START: Duration = Duration::from_secs(50);
 /// The lines of a program that are kept, the newest ones. The files of both programs' output have all of them.
 const MAX_LINES: usize = 10_000;
 /// The longest line that is kept, in bytes.
@@ -132,15 +132,15 @@ impl<'a> Progress<'a> {
 
     /// The limit that a step around the workload has exceeded, if it has: of the whole step, or of silence.
     pub(super) fn overdue(&self) -> Option<Duration> {
-        let is_overdue = self.step.elapsed() > LONGEST_STEP;
-        self.silence().or(is_overdue.then_some(LONGEST_STEP))
+        let is_overdue = self.step.elapsed() > MAX_STEP;
+        self.silence().or(is_overdue.then_some(MAX_STEP))
     }
 
     /// The limit of silence that both programs have exceeded, if they have.
     pub(super) fn silence(&self) -> Option<Duration> {
         let longest = match self.ptd_starts {
-            true => LONGEST_PTD_START,
-            false => LONGEST_SILENCE,
+            true => MAX_PTD_START,
+            false => MAX_SILENCE,
         };
         (self.printed.max(self.step).elapsed() > longest).then_some(longest)
     }

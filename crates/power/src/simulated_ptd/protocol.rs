@@ -15,7 +15,7 @@ use crate::ptd::{self, reply};
 /// and a rehearsal is too short for PTDaemon's own lines to fill them.
 const PADDING_LINES: usize = 200;
 /// A shorter period would only make logs large.
-const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
+const MIN_PERIOD: Duration = Duration::from_millis(10);
 
 /// Answers one client until it hangs up.
 pub(super) fn serve(
@@ -66,7 +66,7 @@ fn answer(ptd: &SimulatedPtd, meter: &Meter, console: Console, command: &str) ->
                 return one(reply::INVALID_PARAMETERS);
             };
             console.stamped(&format!("Go with mark '{mark}'"));
-            meter.go(Duration::from_millis(milliseconds).max(SHORTEST_PERIOD), mark);
+            meter.go(Duration::from_millis(milliseconds).max(MIN_PERIOD), mark);
             vec![format!(
                 "Starting untimed measurement, maximum 500000 samples at {milliseconds}ms with 0 rampup samples"
             )]

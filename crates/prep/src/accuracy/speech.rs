@@ -45,7 +45,7 @@ impl TextRules {
 }
 
 /// The most words that are joined to one.
-const MOST_JOINED: usize = 3;
+const MAX_JOINED: usize = 3;
 
 /// Goes through both texts together, and joins up to three words of one that are one word of the other.
 fn aligned(expected: &[String], found: &[String]) -> [Vec<Cow<'static, str>>; 2] {
@@ -57,7 +57,7 @@ fn aligned(expected: &[String], found: &[String]) -> [Vec<Cow<'static, str>>; 2]
                 .get(from..from + count)
                 .is_some_and(|words| words.concat() == word)
         };
-        let counts = (1..=MOST_JOINED).find_map(|count| {
+        let counts = (1..=MAX_JOINED).find_map(|count| {
             let of_expected = joined(expected, place, count, &found[other]).then_some((count, 1));
             of_expected.or_else(|| joined(found, other, count, &expected[place]).then_some((1, count)))
         });

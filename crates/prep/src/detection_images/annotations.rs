@@ -10,7 +10,7 @@ use regatta_fsutil::regular_file;
 use serde::Deserialize;
 
 /// Larger files are not read. The annotations of all of OpenImages' validation images have less than 100 MB.
-const LARGEST: u64 = 1 << 30;
+const MAX: u64 = 1 << 30;
 
 /// The error for annotations that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ pub enum AnnotationError {
 
 /// Reads a file of annotations without parsing it.
 pub(crate) fn read_annotations(path: &Path) -> Result<Vec<u8>, AnnotationError> {
-    regular_file::read(path, LARGEST).map_err(|source| AnnotationError::Read {
+    regular_file::read(path, MAX).map_err(|source| AnnotationError::Read {
         path: path.to_owned(),
         source,
     })

@@ -8,11 +8,11 @@ use regatta_jpeg::Image;
 use crate::error::PrepError;
 
 /// The largest file that is read as an image.
-const LARGEST_IMAGE: u64 = 1 << 30;
+const MAX_IMAGE: u64 = 1 << 30;
 
 /// Reads and decodes a JPEG.
 pub(crate) fn read_image(path: &Path) -> Result<Image, PrepError> {
-    let jpeg = regular_file::read(path, LARGEST_IMAGE).map_err(|source| PrepError::Open {
+    let jpeg = regular_file::read(path, MAX_IMAGE).map_err(|source| PrepError::Open {
         path: path.to_owned(),
         source,
     })?;

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Larger files are not read: the largest has 57 MB.
-const LARGEST: u64 = 1 << 30;
+const MAX: u64 = 1 << 30;
 
 /// Returns the copied files of a benchmark of this kind, below the scratch directory. Empty for other benchmarks.
 pub(crate) fn published_files(benchmark: &Benchmark) -> Vec<PathBuf> {
@@ -70,7 +70,7 @@ pub(crate) fn prepare(
 /// Reads a file and checks it. Checks what the file is before its hash, because that error is clearer.
 fn checked(file: &PublishedFile, data: &Path, benchmark: &Benchmark) -> Result<Vec<u8>, PublishedError> {
     let path = data.join(&file.name);
-    let bytes = match regular_file::read(&path, LARGEST) {
+    let bytes = match regular_file::read(&path, MAX) {
         Ok(bytes) => bytes,
         Err(source) => return Err(PublishedError::Read { path, source }),
     };

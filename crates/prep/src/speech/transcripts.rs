@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{error::SpeechError, source::Utterance};
 
 /// A file of transcripts that is larger is not read. The published one has 1.4 MB.
-const LARGEST: u64 = 1 << 28;
+const MAX: u64 = 1 << 28;
 
 /// An utterance in the reference's form.
 #[derive(Debug, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ pub(crate) fn manifest(utterances: &[Utterance], kind: &Speech) -> io::Result<Ve
 /// # Errors
 /// [`SpeechError`] names the file.
 pub(crate) fn read_transcripts(path: &Path) -> Result<Vec<String>, SpeechError> {
-    let bytes = regular_file::read(path, LARGEST).map_err(|source| SpeechError::Read {
+    let bytes = regular_file::read(path, MAX).map_err(|source| SpeechError::Read {
         path: path.to_owned(),
         source,
     })?;

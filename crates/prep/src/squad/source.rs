@@ -12,7 +12,7 @@ use crate::published_hash;
 /// The version of SQuAD whose questions all have an answer.
 const VERSION: &str = "1.1";
 /// Larger files are not read: the training questions have 30 MB.
-const LARGEST: u64 = 1 << 30;
+const MAX: u64 = 1 << 30;
 
 /// A file of questions. Other fields of it are not needed.
 #[derive(Debug, Deserialize)]
@@ -81,7 +81,7 @@ impl SquadSource {
     pub(crate) fn read(kind: &Squad, directory: &Path, benchmark: &str) -> Result<Self, SquadError> {
         let read = |what, name: &str| {
             let path = directory.join(name);
-            match regular_file::read(&path, LARGEST) {
+            match regular_file::read(&path, MAX) {
                 Ok(bytes) => Ok(SourceFile { path, bytes }),
                 Err(source) => Err(SquadError::Read { what, path, source }),
             }

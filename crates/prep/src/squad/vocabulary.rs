@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::words::{SPECIAL, words};
 
 /// Longer words, in characters, are unknown.
-const LONGEST_WORD: usize = 100;
+const MAX_WORD: usize = 100;
 
 /// A vocabulary. A token's id is its line, counted from 0.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Vocabulary {
         let mut ends: Vec<usize> = word.char_indices().map(|(at, _)| at).skip(1).collect();
         ends.push(word.len());
         let (mut start, mut piece) = (0, String::new());
-        while start < word.len() && ends.len() <= LONGEST_WORD {
+        while start < word.len() && ends.len() <= MAX_WORD {
             let found = ends
                 .iter()
                 .rev()

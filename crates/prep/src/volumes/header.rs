@@ -3,9 +3,9 @@
 /// The bytes of a header.
 pub(crate) const HEADER_BYTES: usize = 348;
 /// The most voxels along a dimension that are read: NIfTI stores sizes as 16-bit integers.
-const LONGEST: i16 = i16::MAX;
+const MAX: i16 = i16::MAX;
 /// The most voxels of a volume that are read. The largest case of KiTS19 has 277 million.
-const MOST_VOXELS: usize = 1 << 29;
+const MAX_VOXELS: usize = 1 << 29;
 
 /// The type of a voxel on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,15 +84,15 @@ impl NiftiHeader {
         }
         let dims: [i16; 4] = [0, 1, 2, 3].map(|number| fields.int(40 + 2 * number));
         let size = [1, 2, 3].map(|number: usize| usize::try_from(dims[number]).unwrap_or(0));
-        if dims[0] != 3 || dims[1..].iter().any(|&dim| !(1..=LONGEST).contains(&dim)) {
+        if dims[0] != 3 || dims[1..].iter().any(|&dim| !(1..=MAX).contains(&dim)) {
             return Err(format!(
                 "it has {} dimensions of {size:?} voxels instead of three",
                 dims[0]
             ));
         }
         let voxels = size.iter().product::<usize>();
-        if voxels > MOST_VOXELS {
-            return Err(format!("its {size:?} are more than {MOST_VOXELS} voxels"));
+        if voxels > MAX_VOXELS {
+            return Err(format!("its {size:?} are more than {MAX_VOXELS} voxels"));
         }
         let code = fields.int(70);
         let voxel = VoxelType::with_code(code)

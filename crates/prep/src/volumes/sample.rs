@@ -182,7 +182,7 @@ impl<'a> VolumeSampleMaker<'a> {
         let voxels = size
             .iter()
             .try_fold(1_usize, |voxels, &side| voxels.checked_mul(side));
-        if voxels.is_some_and(|voxels| (1..=MOST_VOXELS).contains(&voxels)) {
+        if voxels.is_some_and(|voxels| (1..=MAX_VOXELS).contains(&voxels)) {
             return Ok(size);
         }
         Err(VolumeError::Form {
@@ -215,7 +215,7 @@ impl<'a> VolumeSampleMaker<'a> {
 }
 
 /// The most voxels of a sample.
-const MOST_VOXELS: usize = 1 << 29;
+const MAX_VOXELS: usize = 1 << 29;
 
 /// Returns a value as a 32-bit float.
 fn finite(value: f64) -> Result<f32, String> {

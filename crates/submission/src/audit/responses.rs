@@ -17,7 +17,7 @@ use super::{AuditError, Dtype, element::Element};
 use crate::files::At;
 
 /// The size of the shortest entry in a log, in bytes: `{"seq_id":0,"qsl_idx":0,"data":""},`.
-const SHORTEST_ENTRY: u64 = 36;
+const MIN_ENTRY: u64 = 36;
 /// The number of bits of a stored checksum.
 const MARK_BITS: u32 = 29;
 
@@ -91,7 +91,7 @@ pub(super) struct Responses {
 impl Responses {
     /// Creates a table for the entries of a log of `bytes` bytes.
     pub(super) fn for_log(bytes: u64, dtype: Dtype) -> Self {
-        let length = usize::try_from(bytes / SHORTEST_ENTRY).unwrap_or(0);
+        let length = usize::try_from(bytes / MIN_ENTRY).unwrap_or(0);
         Self {
             table: vec![0; length],
             rest: vec![0; if dtype.size() > 4 { length } else { 0 }],

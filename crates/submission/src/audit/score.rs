@@ -12,7 +12,7 @@ use super::{AuditError, python::float_repr};
 use crate::files::read_small;
 
 /// The largest summary that is read, in bytes.
-const LARGEST_SUMMARY: u64 = 16 << 20;
+const MAX_SUMMARY: u64 = 16 << 20;
 
 /// The score of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ pub(super) fn read(
 
 fn from_summary(rule: &Audit, path: &Path, which: Which, printed: &mut String) -> Result<Scored, AuditError> {
     let text =
-        String::from_utf8(read_small(path, LARGEST_SUMMARY)?).map_err(|source| AuditError::SummaryText {
+        String::from_utf8(read_small(path, MAX_SUMMARY)?).map_err(|source| AuditError::SummaryText {
             path: path.to_owned(),
             source,
         })?;

@@ -40,7 +40,6 @@ pub struct Finding {
     pub message: String,
     /// The hint about the fix.
     // The key in the stable JSON.
-    #[serde(rename = "mend")]
     pub fix: String,
     /// The number of checks that found it.
     #[serde(skip_serializing_if = "is_one")]

@@ -9,13 +9,13 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use regatta_mllog::read::Value;
 
 /// The largest number of keys that are kept. LoadGen writes about two hundred.
-const MOST_KEYS: usize = 4096;
+const MAX_KEYS: usize = 4096;
 /// The number of keys for which memory is reserved at the start.
 const USUAL_KEYS: usize = 256;
 /// The number of bytes of keys and line ends that are reserved at the start.
 const USUAL_BYTES: usize = 16 << 10;
 /// The limit for kept line ends, in bytes. It bounds the memory for a log in which every line end differs.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// Prefixes of the keys that LoadGen writes repeatedly with different values.
 const REPEATED_KEYS: [&[u8]; 5] = [
@@ -92,7 +92,7 @@ impl FirstValues {
 
     /// Adds the first value of a new key. Does nothing if there are too many keys.
     pub(super) fn add(&mut self, key: &[u8], origin: Origin, value: Value) {
-        if self.list.len() >= MOST_KEYS {
+        if self.list.len() >= MAX_KEYS {
             return;
         }
         if self.list.is_empty() {
@@ -138,7 +138,7 @@ impl FirstValues {
                 capacity.copy_from_slice(tail);
             }
             place
-        } else if self.bytes.len() + tail.len() <= MOST_BYTES {
+        } else if self.bytes.len() + tail.len() <= MAX_BYTES {
             self.keep(tail)
         } else {
             0..0

@@ -10,7 +10,7 @@ use memchr::memchr;
 /// The number of bytes per read.
 const BLOCK: usize = 1 << 16;
 /// The largest buffer that is kept for the next file, in bytes.
-const MOST_KEPT: usize = 4 << 20;
+const MAX_KEPT: usize = 4 << 20;
 
 thread_local! {
     /// The buffer of the file that this thread read before. Reusing it avoids zeroing it again.
@@ -92,7 +92,7 @@ impl<R: Read> Lines<R> {
 
 impl<R> Drop for Lines<R> {
     fn drop(&mut self) {
-        if self.buffer.len() <= MOST_KEPT {
+        if self.buffer.len() <= MAX_KEPT {
             BUFFER.set(std::mem::take(&mut self.buffer));
         }
     }

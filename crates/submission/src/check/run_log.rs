@@ -22,13 +22,13 @@ use crate::tree::Tree;
 /// The prefix of a record.
 const MARKER: &[u8] = b":::MLLOG ";
 /// The longest line that is read into memory, in bytes. LoadGen's lines are shorter.
-const LONGEST_LINE: usize = 16 << 20;
+const MAX_LINE: usize = 16 << 20;
 /// The longest record that is kept, in bytes. LoadGen's have at most a few hundred, except lists, which are not kept.
 const MAX_KEPT: usize = 16 << 10;
 /// The longest line end that is kept, in bytes. LoadGen's have at most a few hundred.
-const LONGEST_TAIL: usize = 4096;
+const MAX_TAIL: usize = 4096;
 /// The number of errors and unreadable lines that are kept. Further ones are only counted.
-const MOST_FAULTS: usize = 100;
+const MAX_FAULTS: usize = 100;
 
 /// The key of the list of samples that LoadGen loads before a series of queries.
 const LOADED_SET: &[u8] = b"loaded_qsl_set";
@@ -130,14 +130,14 @@ impl RunLog {
     }
 
     fn read_from(input: impl Read) -> Result<Self, Unreadable> {
-        let mut lines = Lines::new(input, LONGEST_LINE);
+        let mut lines = Lines::new(input, MAX_LINE);
         let mut log = Self::default();
         for line in 1.. {
             let read = lines.next();
             let Some(bytes) = read.map_err(|error| Unreadable(format!("line {line}: {error}")))? else {
                 break;
             };
-            if bytes.len() == LONGEST_LINE && !bytes.ends_with(b"\n") {
+            if bytes.len() == MAX_LINE && !bytes.ends_with(b"\n") {
                 log.unread(line, "the line is longer than 16 MiB".to_owned());
                 break;
             }
@@ -204,9 +204,9 @@ impl RunLog {
         if is_error {
             let key = std::str::from_utf8(plain.key).ok()?;
             self.take((line, plain.time_ms()), key.into(), true, plain.scalar());
-        } else if plain.tail.len() <= LONGEST_TAIL && plain.is_bulk() {
+        } else if plain.tail.len() <= MAX_TAIL && plain.is_bulk() {
             plain.tail.clone_into(&mut self.bulk_tail);
-        } else if plain.tail.len() <= LONGEST_TAIL
+        } else if plain.tail.len() <= MAX_TAIL
             && let Some(number) = known
         {
             self.first.keep_tail(number, plain.tail);
@@ -335,7 +335,7 @@ fn is_list(json: &[u8]) -> bool {
 }
 
 fn push<T>(list: &mut Vec<T>, item: T) {
-    if list.len() < MOST_FAULTS {
+    if list.len() < MAX_FAULTS {
         list.push(item);
     }
 }

@@ -16,7 +16,7 @@ use std::{
 
 use log::Measured;
 use regatta_config::round::{BenchmarkRules, Inference, Layout, Round, Submission};
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_types::Scenario;
 
 use crate::{
@@ -316,7 +316,7 @@ impl Submitter<'_> {
     /// Returns a JSON file, or `null` if it does not exist or cannot be parsed, which the checker reports.
     fn json(&self, path: &str) -> Result<serde_json::Value, FileError> {
         let path = self.draft.root().join(path);
-        match regular_file::read(&path, LARGEST_TEXT) {
+        match regular_file::read(&path, MAX_TEXT) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(serde_json::Value::Null),
             failed => failed.at("read", &path).map(|_| serde_json::Value::Null),

@@ -13,7 +13,7 @@ use crate::files::{At, FileError};
 /// The directories of a submission that are packed if they exist.
 pub const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
 /// The largest file that the result repositories accept, in bytes.
-const LARGEST_FILE: u64 = 50 << 20;
+const MAX_FILE: u64 = 50 << 20;
 
 /// A path that cannot be uploaded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +72,7 @@ pub fn hygiene(input: &Path) -> Result<Vec<PackFinding>, FileError> {
             }
         } else if !metadata.is_file() {
             finding(PackFindingKind::NoFile);
-        } else if metadata.len() > LARGEST_FILE {
+        } else if metadata.len() > MAX_FILE {
             finding(PackFindingKind::Big {
                 bytes: metadata.len(),
             });

@@ -17,7 +17,7 @@ use crate::files::{FileError, read_small, replace, sha256};
 /// The file name of the script's output.
 pub const OUTPUT: &str = "accuracy.txt";
 const PROVENANCE: &str = "official.json";
-const LARGEST: u64 = 64 << 20;
+const MAX: u64 = 64 << 20;
 const SCHEMA: u16 = 1;
 
 /// The origin of a kept output.
@@ -84,7 +84,7 @@ pub(super) fn kept(run: &Path, log_sha256: &str) -> Result<KeptOutput, FileError
     if !provenance.is_file() {
         return Ok(KeptOutput::Other("its origin is not known"));
     }
-    let Ok(provenance) = serde_json::from_slice::<Provenance>(&read_small(&provenance, LARGEST)?) else {
+    let Ok(provenance) = serde_json::from_slice::<Provenance>(&read_small(&provenance, MAX)?) else {
         return Ok(KeptOutput::Other("its origin cannot be parsed"));
     };
     if provenance.log_sha256 != log_sha256 {

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_fsutil::{hash::sha256_hex, regular_file::LARGEST_DOCUMENT};
+use regatta_fsutil::{hash::sha256_hex, regular_file::MAX_DOCUMENT};
 use regatta_types::{
     DeviceId, Mode, RunId,
     documents::{
@@ -185,7 +185,7 @@ impl Run {
 }
 
 fn document<T: Document>(path: &Path) -> Result<(T, String), StageError> {
-    let bytes = read_small(path, LARGEST_DOCUMENT)?;
+    let bytes = read_small(path, MAX_DOCUMENT)?;
     let read = T::from_json(&bytes).map_err(|source| StageError::Document {
         path: path.to_owned(),
         source,

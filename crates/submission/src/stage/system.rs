@@ -9,7 +9,7 @@ use std::{
 };
 
 use regatta_config::round::Round;
-use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_types::{Division, documents::DeviceFacts};
 use serde_json::{Map, Value};
 
@@ -124,7 +124,7 @@ fn fill(
 
 /// Reads `system_description` from the output of `regatta-agent doctor --json`. The error is a sentence.
 pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, String> {
-    let bytes = regular_file::read(path, LARGEST_TEXT)
+    let bytes = regular_file::read(path, MAX_TEXT)
         .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     let document = serde_json::from_slice::<Value>(&bytes);
     let mut document = document.map_err(|error| format!("{} cannot be parsed: {error}", path.display()))?;

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The greatest number of entries that are scanned, which bounds memory. Submissions have fewer.
-const MOST_ENTRIES: usize = 4_000_000;
+const MAX_ENTRIES: usize = 4_000_000;
 /// The greatest depth that is scanned. A submission needs nine levels.
 const DEEPEST: usize = 64;
 /// The number of directories that a thread lists at a time.
@@ -140,11 +140,11 @@ impl Walk<'_> {
                 listings.push(listing);
             }
             level = next;
-            if entries > MOST_ENTRIES {
+            if entries > MAX_ENTRIES {
                 break;
             }
         }
-        let is_full = entries > MOST_ENTRIES;
+        let is_full = entries > MAX_ENTRIES;
         listings.extend(level.iter().map(|_| match is_full {
             // The limit is reported once, at the place where the scan ends.
             true => Listing::default(),
@@ -256,7 +256,7 @@ impl Flat {
             self.close(parent, reason);
         }
         for entry in listing.entries {
-            if self.nodes.len() >= MOST_ENTRIES {
+            if self.nodes.len() >= MAX_ENTRIES {
                 if !self.is_full {
                     self.is_full = true;
                     self.close(parent, "the tree has too many entries; the rest is not looked at");

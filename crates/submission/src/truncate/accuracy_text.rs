@@ -5,7 +5,7 @@ use regatta_config::procedures::Truncation as Rule;
 use super::targets::Mark;
 
 /// The largest `accuracy.txt` that is read, in bytes.
-pub(super) const LARGEST: u64 = 64 << 20;
+pub(super) const MAX: u64 = 64 << 20;
 
 /// Returns the values of all lines `hash=<word>` in order. The official tools use the first one.
 pub(super) fn hashes(text: &[u8]) -> impl Iterator<Item = &str> {

@@ -14,7 +14,7 @@ use crate::files::{FileError, read_small, replace};
 /// The manifest's name in the backup directory.
 const NAME: &str = "truncation-manifest.json";
 /// The largest manifest that is read, in bytes. The largest submission needs far less.
-const LARGEST: u64 = 64 << 20;
+const MAX: u64 = 64 << 20;
 const SCHEMA: u16 = 1;
 
 /// The length and hash of an original.
@@ -44,7 +44,7 @@ impl Manifest {
     /// Returns an error if the file exists and cannot be read or parsed.
     pub fn open(backup: &Path) -> Result<Self, TruncateError> {
         let path = backup.join(NAME);
-        let text = match read_small(&path, LARGEST) {
+        let text = match read_small(&path, MAX) {
             Ok(text) => text,
             Err(FileError { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self {

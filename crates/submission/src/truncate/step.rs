@@ -98,7 +98,7 @@ pub(super) fn treat(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(without_log(from)),
         failed => failed.at("look at", &log)?.len(),
     };
-    let text = match read_small(&from.join(TEXT), accuracy_text::LARGEST) {
+    let text = match read_small(&from.join(TEXT), accuracy_text::MAX) {
         Ok(text) => text,
         Err(FileError { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             if target.mark == Mark::Required {

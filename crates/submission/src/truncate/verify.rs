@@ -138,7 +138,7 @@ fn findings(
     }
     let text_path = here.join(TEXT);
     let text = if text_path.is_file() {
-        read_small(&text_path, accuracy_text::LARGEST)?
+        read_small(&text_path, accuracy_text::MAX)?
     } else {
         Vec::new()
     };

@@ -44,7 +44,7 @@ pub struct EncoderDecoder {
 }
 
 /// The most values of a sample in memory: 4 GiB as float32.
-const MOST_VALUES: usize = 1 << 30;
+const MAX_VALUES: usize = 1 << 30;
 
 impl EncoderDecoder {
     /// Returns the positions of the decoder's cache. The last token that is generated needs none.
@@ -98,9 +98,9 @@ impl EncoderDecoder {
             ("a sample's features", &frames),
         ] {
             let count = sizes.iter().copied().fold(1, usize::saturating_mul);
-            if count > MOST_VALUES {
+            if count > MAX_VALUES {
                 return Some(format!(
-                    "{what} would have {count} values, more than {MOST_VALUES}"
+                    "{what} would have {count} values, more than {MAX_VALUES}"
                 ));
             }
         }

@@ -16,7 +16,6 @@ pub struct StateSpec {
     pub source: String,
     /// The requested settings: `power-mode`, `fan`, `cores`, `cpu`, `gpu`, `memory`, `dla`, each with its value (`lock:max`,
     /// `cap:624750000`).
-    #[serde(rename = "wish")]
     pub controls: BTreeMap<String, String>,
 }
 
@@ -37,7 +36,6 @@ impl StateSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StateProof {
     /// The requested state; `None` leaves the device as it is.
-    #[serde(rename = "asked")]
     pub requested: Option<StateSpec>,
     /// Every device control that was set, ordered by name.
     pub set: Vec<ControlProof>,
@@ -60,12 +58,10 @@ pub struct StateProof {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlProof {
     /// Its name, for example `gpu-max`.
-    #[serde(rename = "knob")]
     pub control: String,
     /// The value before it was set.
     pub before: Option<String>,
     /// The requested value.
-    #[serde(rename = "wanted")]
     pub requested: String,
     /// The value read back after it was set. A run is measured only when this equals the requested value.
     pub read: Option<String>,

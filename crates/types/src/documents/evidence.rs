@@ -81,7 +81,6 @@ pub struct Attempt {
     /// `run`, or `ranging` and `testing`.
     pub name: String,
     /// The LoadGen that the spec requested.
-    #[serde(rename = "asked_loadgen")]
     pub requested_loadgen: LoadgenChoice,
     /// The LoadGen that ran. `None` when the process died before LoadGen started.
     pub loadgen: Option<LoadgenIdentity>,

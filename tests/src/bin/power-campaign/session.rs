@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The longest time of a command. A session of two runs of 4 s takes a minute on an idle machine.
-const LONGEST: Duration = Duration::from_secs(420);
+const MAX: Duration = Duration::from_secs(420);
 /// The time that the device may take to be idle again.
 const READY: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -126,7 +126,7 @@ impl PowerLab {
         let (mut due, mut fault_at, mut observed) = (None, None, None);
         let mut printed_before = 0;
         let mut status = None;
-        while begun.elapsed() < LONGEST {
+        while begun.elapsed() < MAX {
             status = running.child.try_wait()?;
             if status.is_some() {
                 break;

@@ -4,7 +4,7 @@
 use std::{fs::File, os::unix::fs::FileExt as _, path::Path};
 
 /// Largest value in bytes. Kernel values are shorter.
-const LONGEST: usize = 256;
+const MAX: usize = 256;
 
 /// An open file that contains a value.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Probe {
 
     /// Reads the current text.
     pub(super) fn text(&self) -> Option<String> {
-        let mut bytes = [0; LONGEST];
+        let mut bytes = [0; MAX];
         let length = self.0.read_at(&mut bytes, 0).ok()?;
         let text = std::str::from_utf8(bytes.get(..length)?).ok()?.trim();
         (!text.is_empty()).then(|| text.to_owned())

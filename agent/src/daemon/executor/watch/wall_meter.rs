@@ -10,7 +10,7 @@ use std::{
 /// Age from which a reading no longer counts: its program has ended, or has lost the meter.
 const OLDEST: Duration = Duration::from_secs(5);
 /// Largest file in bytes.
-const LONGEST: u64 = 64;
+const MAX: u64 = 64;
 
 /// A meter that is read once a second.
 pub(super) trait WallMeter: fmt::Debug + Send {
@@ -31,7 +31,7 @@ impl WallMeterFile {
             .duration_since(modified)
             .unwrap_or_else(|ahead| ahead.duration());
         // A pipe would block the samples.
-        if !about.is_file() || about.len() > LONGEST || age > OLDEST {
+        if !about.is_file() || about.len() > MAX || age > OLDEST {
             return Ok(None);
         }
         Ok(fs::read_to_string(&self.0)?.trim().parse().ok())

@@ -10,10 +10,10 @@ use regatta_wire::{
 
 use crate::daemon::runs::journal::Record;
 
-/// Time without acknowledgement after which sending restarts. It doubles up to [`LONGEST_ACK_TIMEOUT`] until one
+/// Time without acknowledgement after which sending restarts. It doubles up to [`MAX_ACK_TIMEOUT`] until one
 /// arrives.
 pub(super) const ACK_TIMEOUT: Duration = Duration::from_secs(5);
-const LONGEST_ACK_TIMEOUT: Duration = Duration::from_secs(20);
+const MAX_ACK_TIMEOUT: Duration = Duration::from_secs(20);
 /// Number of equal acknowledgements that indicates a gap.
 pub(super) const GAP_SIGNS: u8 = 3;
 /// Committed bytes between two records in the journal.
@@ -146,7 +146,7 @@ impl Stream {
     /// Delays a stream that could not be read, and sends again what is not committed.
     pub(super) fn delay(&mut self, now: Instant) {
         self.send_from(self.committed);
-        self.resume_at = Some(now + LONGEST_ACK_TIMEOUT);
+        self.resume_at = Some(now + MAX_ACK_TIMEOUT);
     }
 
     const fn send_from(&mut self, offset: u64) {
@@ -212,7 +212,7 @@ impl Stream {
         let is_overdue = self.awaits_ack() && self.waiting_since.is_some_and(|since| now >= since + timeout);
         if is_overdue {
             self.send_from(self.committed);
-            self.ack_timeout = Some(timeout.saturating_mul(2).min(LONGEST_ACK_TIMEOUT));
+            self.ack_timeout = Some(timeout.saturating_mul(2).min(MAX_ACK_TIMEOUT));
         }
         self.resume_at = self.resume_at.filter(|at| *at > now);
         is_overdue

@@ -22,12 +22,6 @@ fn a_new_workspaces_file_reads() {
 }
 
 #[test]
-fn the_former_spelling_of_a_key_still_reads() {
-    let config = Config::from_toml("schema = 1\nenrol_listen = \"127.0.0.1:9\"").unwrap();
-    assert_eq!(config.enroll_listen.port(), 9);
-}
-
-#[test]
 fn an_external_broker_is_configuration_alone() {
     let config = Config::from_toml("schema = 1\ntls = true\nbroker = \"mqtts://lab:1884\"").unwrap();
     let BrokerChoice::External(address) = config.broker else {

@@ -19,7 +19,7 @@ const VOCABULARY: usize = 5;
 /// The token that ends a transcript.
 const END: usize = 4;
 const PROMPT: [usize; 2] = [3, 0];
-const MOST_TOKENS: usize = 6;
+const MAX_TOKENS: usize = 6;
 
 /// An encoder, whose keys and values are all ones.
 struct FakeEncoder;
@@ -101,7 +101,7 @@ fn streams_end_at_different_times_without_allocations() {
         vocabulary: VOCABULARY,
         prompt: PROMPT.to_vec(),
         end: END,
-        most_tokens: MOST_TOKENS,
+        most_tokens: MAX_TOKENS,
         ..benchmark.model.encoder_decoder.take().unwrap()
     };
     let values = STEPS * networks.frames_per_step * networks.features.hop;

@@ -199,7 +199,7 @@ impl<R: Read> AccuracyScanner<R> {
         digits: &mut impl FnMut(Field, &[u8]),
     ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
         self.past_space().map_err(|source| self.io(source))?;
-        if self.input.at_hand().len() < PlainEntry::LONGEST {
+        if self.input.at_hand().len() < PlainEntry::MAX {
             // If the input fails, the general parser meets the error again at the byte that it needs.
             let _ = self.input.refill();
         }

@@ -13,7 +13,7 @@ const AREAS: [(f64, f64); RANGES] = [(0.0, 1e10), (0.0, 1024.0), (1024.0, 9216.0
 /// The number of ranges of area.
 pub(super) const RANGES: usize = 4;
 /// The most detections of an image and a category that count.
-const MOST: usize = 100;
+const MAX: usize = 100;
 
 /// The flags of a detection at each threshold, as bits.
 #[derive(Debug, Clone, Copy, Default)]
@@ -90,7 +90,7 @@ impl<'a> Evaluation<'a> {
                 .iter()
                 .filter(|object| object.category_id == group[0].category);
             let own: Vec<&Annotation> = own.collect();
-            let group = &group[..group.len().min(MOST)];
+            let group = &group[..group.len().min(MAX)];
             let areas = AREAS.map(|range| match_objects(group, &own, range, &self.thresholds));
             let image = self.order[position];
             self.scored[category].extend(group.iter().enumerate().map(|(rank, detection)| Scored {

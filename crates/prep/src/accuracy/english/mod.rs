@@ -118,7 +118,7 @@ impl EnglishNormalizer {
     /// [`SpellingsError`].
     pub(crate) fn read(path: &Path) -> Result<Self, SpellingsError> {
         let bytes =
-            regular_file::read(path, regular_file::LARGEST_TEXT).map_err(|source| SpellingsError::Read {
+            regular_file::read(path, regular_file::MAX_TEXT).map_err(|source| SpellingsError::Read {
                 path: path.to_owned(),
                 source,
             })?;

@@ -154,7 +154,7 @@ pub(crate) struct SummaryJudge {
 }
 
 /// Larger files are not read: that of all 13,368 articles has 57 MB.
-const LARGEST: u64 = 1 << 30;
+const MAX: u64 = 1 << 30;
 
 /// Reads the expected summaries of all samples.
 pub(crate) fn read_expected(path: &Path) -> Result<Vec<String>, ExpectedSummaryError> {
@@ -162,7 +162,7 @@ pub(crate) fn read_expected(path: &Path) -> Result<Vec<String>, ExpectedSummaryE
     struct Record {
         output: String,
     }
-    let bytes = regular_file::read(path, LARGEST).map_err(|source| ExpectedSummaryError::Read {
+    let bytes = regular_file::read(path, MAX).map_err(|source| ExpectedSummaryError::Read {
         path: path.to_owned(),
         source,
     })?;

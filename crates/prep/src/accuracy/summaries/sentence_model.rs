@@ -9,7 +9,7 @@ use std::{
 use regatta_fsutil::regular_file;
 
 /// Larger files are not read: the largest of English has 236 kB.
-const LARGEST: u64 = 64 << 20;
+const MAX: u64 = 64 << 20;
 
 /// The contexts in which a word was seen, as bits.
 #[derive(Debug, Clone, Copy, Default)]
@@ -79,7 +79,7 @@ impl SentenceModel {
     pub(crate) fn read(directory: &Path) -> Result<Self, SentenceModelError> {
         let lines = |name: &str| -> Result<(PathBuf, String), SentenceModelError> {
             let path = directory.join(name);
-            let read = regular_file::read(&path, LARGEST).map_err(|error| error.to_string());
+            let read = regular_file::read(&path, MAX).map_err(|error| error.to_string());
             let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(|error| error.to_string()));
             match text {
                 Ok(text) => Ok((path, text)),

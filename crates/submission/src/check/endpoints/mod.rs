@@ -16,7 +16,7 @@ use super::run_log::RunLog;
 use crate::tree::Tree;
 
 /// The largest document that is read, in bytes. A summary has a few kilobytes.
-const LONGEST: u64 = 64 << 20;
+const MAX: u64 = 64 << 20;
 const CONFIGS: [&str; 2] = ["config.yaml", "config.yml"];
 
 /// One document of the harness.
@@ -124,7 +124,7 @@ type Values = std::collections::BTreeMap<String, LogValue>;
 
 fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Parsed, String>) -> Document {
     let read = tree
-        .read(path, LONGEST)
+        .read(path, MAX)
         .map_err(|error| format!("cannot be read: {error}"));
     let (parsed, fault) = match read.and_then(|bytes| parse(&bytes)) {
         Ok(parsed) => (Some(parsed), None),

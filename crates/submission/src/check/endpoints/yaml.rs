@@ -16,7 +16,7 @@ use super::parsed::Parsed;
 /// The greatest nesting depth that is read.
 const DEEPEST: usize = 64;
 /// The greatest number of nodes that are read, including the expansion of aliases.
-const MOST_NODES: usize = 1 << 18;
+const MAX_NODES: usize = 1 << 18;
 /// The prefix of YAML's own tags.
 const CORE_TAG: &str = "tag:yaml.org,2002:";
 
@@ -102,7 +102,7 @@ impl Builder {
 
     fn finished(&mut self, anchor: usize, value: Value, line: usize) -> Result<(), &'static str> {
         self.nodes += 1;
-        if self.nodes > MOST_NODES {
+        if self.nodes > MAX_NODES {
             return Err("more nodes than any configuration needs");
         }
         if anchor > 0 {

@@ -6,7 +6,7 @@ use super::{Context, python::Raised};
 use crate::check::accuracy_text;
 
 /// The largest file that is read, in bytes. Output of the reference scripts is shorter.
-const LONGEST: u64 = 64 << 20;
+const MAX: u64 = 64 << 20;
 
 /// The metrics and the hash that were found in the file.
 #[derive(Debug, Default, Clone)]
@@ -46,7 +46,7 @@ impl Text {
 pub(super) fn text(context: &Context<'_>, path: &str) -> Result<Text, Raised> {
     let bytes = context
         .tree
-        .read(path, LONGEST)
+        .read(path, MAX)
         .map_err(|error| Raised::new(format!("{path}: {error}")))?;
     let mut text = String::from_utf8(bytes).map_err(|_| Raised::new(format!("{path} is no UTF-8 text")))?;
     if text.contains('\r') {

@@ -113,7 +113,7 @@ pub fn is_simulated(tree: &Tree, directory: &str) -> bool {
         directory => format!("{directory}/power/server.json"),
     };
     let mark = SIMULATION_MARK.as_bytes();
-    let bytes = tree.read(&name, session::LONGEST).unwrap_or_default();
+    let bytes = tree.read(&name, session::MAX).unwrap_or_default();
     memchr::memmem::find(&bytes, mark).is_some()
 }
 

@@ -55,7 +55,7 @@ fn description(tree: &Tree, directory: &str, name: &str) -> Value {
         "" => format!("power/{name}"),
         directory => format!("{directory}/power/{name}"),
     };
-    let bytes = tree.read(&path, session::LONGEST).unwrap_or_default();
+    let bytes = tree.read(&path, session::MAX).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 

@@ -12,7 +12,7 @@ use super::{
 /// The log's path in a session's directory.
 pub(super) const FILE: &str = "power/ptd_logs.txt";
 /// The largest log that is read, in bytes. A session prints a few hundred kilobytes.
-const LONGEST: u64 = 256 << 20;
+const MAX: u64 = 256 << 20;
 /// The length of a timestamp, for example `08-03-2022 08:11:56.642`.
 const STAMP: usize = 23;
 /// The prefixes of reports, indexed by [`Word`].
@@ -108,7 +108,7 @@ impl<'a> Log<'a> {
         let name = FILE;
         let bytes = session
             .tree
-            .read(&session.at(name), LONGEST)
+            .read(&session.at(name), MAX)
             .map_err(|error| format!("{name} cannot be read: {error}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
         // CRLF line ends are kept, so that the text equals the file. The official program also ends a line at a single CR.

@@ -7,7 +7,7 @@ use std::io::Read;
 use crate::{check::lines::Lines, tree::Tree};
 
 /// The longest line that is read, in bytes. PTDaemon's lines are shorter.
-const LONGEST_LINE: usize = 1 << 16;
+const MAX_LINE: usize = 1 << 16;
 
 /// The lines and samples that count, which depends on the round.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ const PLAIN: usize = 23;
 const FACTOR_AFTER_WATTS: usize = 5;
 
 /// The longest accepted gap between samples, in seconds. PTDaemon samples once per second and may miss some samples.
-const LONGEST_GAP: f64 = 15.0;
+const MAX_GAP: f64 = 15.0;
 
 /// The mean power in a time window, and properties of its samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +62,7 @@ pub(super) fn all(tree: &Tree, path: &str) -> Vec<PowerSample> {
     let Ok(file) = tree.open(path) else {
         return found;
     };
-    let mut lines = Lines::new(file, LONGEST_LINE);
+    let mut lines = Lines::new(file, MAX_LINE);
     while let Ok(Some(line)) = lines.next()
         && found.len() < MAX_SAMPLES
     {
@@ -101,7 +101,7 @@ pub(super) fn finding(mean: Option<MeanPower>, least: f64) -> Option<String> {
             let (samples, seconds) = (mean.samples, mean.seconds);
             Some(format!("{samples} samples in a window of {seconds:.0} s"))
         }
-        Some(mean) if mean.longest_gap > LONGEST_GAP => {
+        Some(mean) if mean.longest_gap > MAX_GAP => {
             let gap = mean.longest_gap;
             Some(format!("{gap:.0} s of the run's window are without a sample"))
         }
@@ -130,7 +130,7 @@ pub(crate) fn mean_of(
 ) -> Result<Option<MeanPower>, String> {
     let stamp = |text: &str| microseconds(text).ok_or_else(|| format!("`{text}` is no power time stamp"));
     let (begin, end) = (stamp(begin)?, stamp(end)?);
-    let mut lines = Lines::new(input, LONGEST_LINE);
+    let mut lines = Lines::new(input, MAX_LINE);
     let (mut sum, mut samples, mut number) = (0.0, 0_u64, 0_u64);
     let (mut last, mut longest_gap, mut disordered) = (begin, 0, false);
     while let Some(line) = lines.next().map_err(|error| format!("{path}: {error}"))? {

@@ -12,7 +12,7 @@ use super::ptd_log;
 use crate::{check::run_log::RunLog, tree::Tree};
 
 /// The largest description that is read, in bytes. Those of the client and server are shorter.
-pub(super) const LONGEST: u64 = 64 << 20;
+pub(super) const MAX: u64 = 64 << 20;
 /// The fields that both descriptions must have.
 const FIELDS: [&str; 9] = [
     "version",
@@ -114,7 +114,7 @@ impl<'a> Session<'a> {
     fn description(&self, name: &str) -> Result<Map<String, Value>, String> {
         let bytes = self
             .tree
-            .read(&self.at(name), LONGEST)
+            .read(&self.at(name), MAX)
             .map_err(|error| format!("{name} cannot be read: {error}"))?;
         let description: Map<String, Value> =
             serde_json::from_slice(&bytes).map_err(|error| format!("{name} is no JSON object: {error}"))?;

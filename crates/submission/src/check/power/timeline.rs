@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     samples::{self, PowerSample},
-    session::LONGEST,
+    session::MAX,
 };
 use crate::{check::run_log::RunLog, tree::Tree};
 
@@ -33,7 +33,7 @@ pub fn timelines(tree: &Tree, directory: &str) -> Vec<PowerTimeline> {
         directory => format!("{directory}/{name}"),
     };
     let server: Value = tree
-        .read(&at("power/server.json"), LONGEST)
+        .read(&at("power/server.json"), MAX)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default();

@@ -18,9 +18,9 @@ use crate::check::{
 };
 
 /// The largest file that is read, in bytes. Output of the reference scripts is shorter.
-const LONGEST: u64 = 64 << 20;
+const MAX: u64 = 64 << 20;
 /// The size in bytes below which truncation leaves a log unchanged.
-const SHORTEST_CUT: u64 = 4096;
+const MIN_CUT: u64 = 4096;
 const FILES: [&str; 4] = [
     "accuracy.txt",
     "mlperf_log_accuracy.json",
@@ -65,7 +65,7 @@ pub(super) fn extra_files(case: &Case<'_>, findings: &mut Findings) {
 
 /// Returns the lines of a text file. Invalid UTF-8 is an error and is replaced, so that it cannot hide a metric.
 pub(super) fn lines(case: &Case<'_>, path: &str, findings: &mut Findings) -> Option<Vec<String>> {
-    match case.context.tree.read(path, LONGEST) {
+    match case.context.tree.read(path, MAX) {
         Ok(bytes) => {
             let mut text = String::from_utf8(bytes).unwrap_or_else(|error| {
                 let fix = "the official checker ends here; write it as UTF-8";
@@ -209,11 +209,7 @@ fn hash_of_log(case: &Case<'_>, path: &str, lines: &[String], findings: &mut Fin
         return;
     };
     let log = format!("{directory}/mlperf_log_accuracy.json");
-    let uncut = case
-        .context
-        .tree
-        .size(&log)
-        .is_some_and(|size| size < SHORTEST_CUT);
+    let uncut = case.context.tree.size(&log).is_some_and(|size| size < MIN_CUT);
     let hashes: Vec<_> = lines
         .iter()
         .filter_map(|line| accuracy_text::hash(line))
@@ -221,7 +217,7 @@ fn hash_of_log(case: &Case<'_>, path: &str, lines: &[String], findings: &mut Fin
     let ([hash], true) = (hashes.as_slice(), uncut) else {
         return;
     };
-    let Ok(bytes) = case.context.tree.read(&log, SHORTEST_CUT) else {
+    let Ok(bytes) = case.context.tree.read(&log, MIN_CUT) else {
         return;
     };
     let found = sha256_hex(&bytes);

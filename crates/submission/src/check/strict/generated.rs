@@ -18,11 +18,11 @@ use crate::check::{finding::Findings, rules, run_log::ListEnds};
 
 /// The number of Server arrivals up to which the schedule is regenerated. Above it, only the mean is checked, because LoadGen
 /// draws arrival times one by one.
-const MOST_ARRIVALS: f64 = 2e4;
+const MAX_ARRIVALS: f64 = 2e4;
 /// The number of characters of a list that a finding quotes.
 const SHOWN: usize = 60;
 /// The largest library that a check shuffles. Libraries of edge benchmarks have up to 50,000 samples.
-const LARGEST_LIBRARY: u64 = 1 << 17;
+const MAX_LIBRARY: u64 = 1 << 17;
 /// The allowed deviation of the number of arrivals from its mean, in standard deviations.
 const DEVIATIONS: f64 = 7.0;
 /// The allowed deviation of a schedule's end from its mean, in arrivals.
@@ -45,7 +45,7 @@ pub(super) fn check(run: &LoggedRun<'_>, requested: &Requested, findings: &mut F
         Scenario::MultiStream => settings.samples_per_query,
         _ => 0,
     };
-    if requested.library.total.saturating_add(padding) > LARGEST_LIBRARY {
+    if requested.library.total.saturating_add(padding) > MAX_LIBRARY {
         return;
     }
     let Some(set) = first_set(run, requested, &settings, findings) else {
@@ -53,7 +53,7 @@ pub(super) fn check(run: &LoggedRun<'_>, requested: &Requested, findings: &mut F
     };
     if settings.scenario == Scenario::Server && settings.mode != Mode::AccuracyOnly {
         let arrivals = settings.target_qps * settings.target_duration_ms as f64 / 1e3;
-        if arrivals + settings.min_query_count as f64 > MOST_ARRIVALS {
+        if arrivals + settings.min_query_count as f64 > MAX_ARRIVALS {
             return arrivals_on_average(run, &settings, findings);
         }
     }

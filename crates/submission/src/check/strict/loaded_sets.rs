@@ -12,7 +12,7 @@ use regatta_types::Scenario;
 use super::libcxx;
 
 /// The largest number of cached sets.
-const MOST_SETS: usize = 32;
+const MAX_SETS: usize = 32;
 
 /// A cache of the first set of samples per library and seed. Most runs of a submission share a few sets.
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ impl LoadedSets {
         let set = Arc::new(set);
         let mut sets = sets();
         // The limit bounds memory: a hostile tree can name any number of libraries.
-        if sets.len() < MOST_SETS {
+        if sets.len() < MAX_SETS {
             sets.push((key, Arc::clone(&set)));
         }
         Some(set)

@@ -6,8 +6,8 @@ use super::{case::Case, logged_run::LoggedRun};
 use crate::check::run_log::RunLog;
 
 /// Clock readings and latencies below these limits are too coarse to distinguish runs.
-const SHORTEST_LOG_MS: f64 = 1000.0;
-const SHORTEST_LATENCY_NS: i128 = 10_000;
+const MIN_LOG_MS: f64 = 1000.0;
+const MIN_LATENCY_NS: i128 = 10_000;
 
 /// The purpose of a run in a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,14 +47,14 @@ impl RunIdentity {
             path: &path,
         };
         let begin = log.text("power_begin").map(|stamp| Mark::Begin(stamp.to_owned()));
-        let end = log.time_ms("power_begin").filter(|time| *time > SHORTEST_LOG_MS);
+        let end = log.time_ms("power_begin").filter(|time| *time > MIN_LOG_MS);
         let keys = [
             "result_min_latency_ns",
             "result_max_latency_ns",
             "result_mean_latency_ns",
         ];
         let latencies = match keys.map(|key| run.integer(key)) {
-            [Some(min), Some(max), Some(mean)] if min != max && max > SHORTEST_LATENCY_NS => {
+            [Some(min), Some(max), Some(mean)] if min != max && max > MIN_LATENCY_NS => {
                 Some(Mark::Latencies([min, max, mean]))
             }
             _ => None,

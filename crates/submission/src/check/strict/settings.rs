@@ -13,7 +13,7 @@ use super::logged_run::{LoggedRun, SIX_DIGITS};
 use crate::check::{finding::Findings, rules, run_log::shown};
 
 /// The largest plausible count or duration. Larger values would overflow.
-const LARGEST: u64 = 1 << 42;
+const MAX: u64 = 1 << 42;
 
 /// The settings that a run requested, as far as its log has them.
 pub(super) struct Requested {
@@ -27,7 +27,7 @@ pub(super) struct Requested {
 pub(super) fn requested(run: &LoggedRun<'_>) -> Option<Requested> {
     let scenario = run.scenario()?;
     let mode = run.log.text("effective_test_mode")?.parse::<Mode>().ok()?;
-    let count = |key: &str| run.count(key).filter(|count| *count <= LARGEST);
+    let count = |key: &str| run.count(key).filter(|count| *count <= MAX);
     let flag = |key: &str| run.log.flag(key);
     let mut settings = TestSettings::new(scenario, mode);
     settings.min_duration_ms = count("requested_min_duration_ms")?;
@@ -63,7 +63,7 @@ pub(super) fn requested(run: &LoggedRun<'_>) -> Option<Requested> {
 
 fn of_scenario(run: &LoggedRun<'_>, settings: &mut TestSettings) -> Option<()> {
     let number = |key: &str| run.number(key);
-    let count = |key: &str| run.count(key).filter(|count| *count <= LARGEST);
+    let count = |key: &str| run.count(key).filter(|count| *count <= MAX);
     match settings.scenario {
         Scenario::SingleStream => {
             settings.single_stream_expected_latency_ns =

@@ -11,7 +11,7 @@ use crate::check::{
 };
 
 /// The largest JSON file that is read, in bytes.
-const LONGEST: u64 = 16 << 20;
+const MAX: u64 = 16 << 20;
 const STATUSES: [&str; 3] = ["available", "preview", "rdi"];
 const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
 
@@ -31,7 +31,7 @@ pub(super) fn object(
     rule: Rule,
     findings: &mut Findings,
 ) -> Option<Map<String, Value>> {
-    let bytes = match context.tree.read(path, LONGEST) {
+    let bytes = match context.tree.read(path, MAX) {
         Ok(bytes) => bytes,
         Err(error) => {
             findings.error(rule, path, context.unread(path, error), "add the file");

@@ -15,14 +15,14 @@ pub(super) struct Sizes {
 impl Sizes {
     /// Reads the numbers from the log. Returns `None` if they are missing or out of range.
     pub(super) fn of(run: &LoggedRun<'_>) -> Option<Self> {
-        const MOST: u64 = 1 << 40;
+        const MAX: u64 = 1 << 40;
         let scenario = run.scenario()?;
         let queries = run
             .count("result_query_count")
-            .filter(|count| (1..MOST).contains(count))?;
+            .filter(|count| (1..MAX).contains(count))?;
         let each = run
             .count("generated_samples_per_query")
-            .filter(|count| (1..MOST).contains(count))?;
+            .filter(|count| (1..MAX).contains(count))?;
         let samples = match scenario {
             Scenario::SingleStream | Scenario::Server => queries,
             Scenario::MultiStream => queries.checked_mul(each)?,
