@@ -187,6 +187,25 @@ impl Agent {
         })
     }
 
+    /// Returns the size of the program's own pages that are private, because the loader has relocated them.
+    pub(crate) fn relocated_kib(&self) -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/smaps", self.pid())).ok()?;
+        let mut is_program = false;
+        let mut sum = 0;
+        for line in text.lines() {
+            match line.strip_prefix("Anonymous:") {
+                Some(size) if is_program => sum += size.trim().trim_end_matches(" kB").parse::<u64>().ok()?,
+                Some(_) => {}
+                // A mapping begins with its addresses and ends with its file.
+                None if !line.split(' ').next()?.ends_with(':') => {
+                    is_program = line.ends_with("/regatta-agent")
+                }
+                None => {}
+            }
+        }
+        Some(sum)
+    }
+
     fn memory(&self, file: &str, line: &str) -> Option<u64> {
         let process = PathBuf::from(format!("/proc/{}", self.pid()));
         let program = fs::read_link(process.join("exe")).unwrap();
