@@ -205,7 +205,7 @@ const OFFLINE: [&str; 7] = [
     "null",
 ];
 
-/// A command that fails must not leave a request behind: whoever repeats it would measure twice.
+/// A command that fails must not leave a request behind: a repeated command would measure twice.
 #[test]
 fn without_a_daemon_a_command_that_waits_queues_nothing() {
     let coordinator = Coordinator::with_a_known_device();
@@ -312,7 +312,7 @@ fn a_workspace_is_served_once() {
     assert!(printed.contains("another daemon"), "{printed}");
 }
 
-/// A path names a place. Whoever goes on writing there after the workspace was moved makes a second lab.
+/// A path names a place. A process that continues to write there after the workspace was moved makes a second lab.
 #[test]
 fn a_workspace_that_is_moved_stops_its_coordinator_and_is_not_split() {
     let mut coordinator = Coordinator::embedded();

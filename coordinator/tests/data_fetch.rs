@@ -247,7 +247,7 @@ fn a_file_beyond_its_published_size_ends_the_download() {
     assert!(!file.exists() && left == 0, "{left}");
 }
 
-/// Whoever comes last finds the file of the first, and neither damages the other's.
+/// The last one finds the file of the first, and neither damages the other's.
 #[test]
 fn fetches_at_once_leave_one_complete_file() {
     let content = content();

@@ -1,5 +1,5 @@
 //! Results that take a while to compute. Each is kept for a moment, the longer the more it cost, and requests that come while it is computed
-//! wait for it. So many readers of one page cost as much as one.
+//! wait for it. Many readers of one page therefore cost as much as one.
 
 use std::{
     collections::VecDeque,
