@@ -1,5 +1,5 @@
 //! Tests of `regatta submission stage` and `infer`, and of `regatta accuracy --official`, as users call them. The tests of
-//! `crates/submission` verify content and refusals.
+//! `crates/submission-stage` verify content and refusals.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

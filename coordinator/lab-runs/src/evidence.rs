@@ -9,7 +9,7 @@ use regatta_fsutil::{
     hash::{sha256_hex, sha256_of_file},
     regular_file::{self, MAX_DOCUMENT},
 };
-use regatta_submission::proof::signature_fits;
+use regatta_submission_stage::proof::signature_fits;
 use regatta_types::{
     StreamName,
     documents::{
