@@ -5,7 +5,7 @@
 //! cargo run --release -p regatta-submission-stage --example measure -- compare DIR         TEST01's comparison
 //! cargo run --release -p regatta-submission-stage --example measure -- truncate DIR BACKUP in place
 //! ```
-//! It measures this crate; `benchmarks/audit/side-by-side` runs the official script beside it.
+//! It measures this crate; `tools/compare-audits` runs the official script beside it.
 
 use std::{
     error::Error,

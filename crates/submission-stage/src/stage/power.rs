@@ -3,7 +3,7 @@
 //! A session belongs to the performance run whose detail log it contains, byte for byte; the device signed that log. The round's
 //! power checker checks the session first. This module does not measure power.
 
-use regatta_config::round::{Checker, Engine, OfficialCheck};
+use regatta_config::round::{Checker, CheckerKind, OfficialCheck};
 use regatta_mllog::read::file_name;
 
 use super::{
@@ -146,6 +146,6 @@ fn take_descriptions(session: &Session, measurements: &str, (files, faults): Ses
 /// Returns whether the round requires a description of the meter. The checkers since v6.0 require it without checking it.
 fn asks_for_descriptions(checker: Option<&Checker>) -> bool {
     checker.is_some_and(|checker| {
-        checker.engine == Engine::Package || checker.looks_at(OfficialCheck::PowerMeasurementFiles)
+        checker.kind == CheckerKind::Package || checker.looks_at(OfficialCheck::PowerMeasurementFiles)
     })
 }

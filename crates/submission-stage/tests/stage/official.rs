@@ -4,7 +4,7 @@
 
 use std::{env, path::Path, process::Command};
 
-use regatta_config::round::{Engine, Round};
+use regatta_config::round::{CheckerKind, Round};
 use regatta_submission_check::{check, tree::Tree};
 use regatta_submission_stage::{
     stage::{Answers, Kind},
@@ -31,9 +31,9 @@ fn cut(fixture: &StagingFixture, submitter: &str) {
 fn official(round: &Round, tree: &Path, csv: &Path) -> Option<(bool, String)> {
     let checker = round.submission.checkers.first().unwrap();
     let directory = official_tools(Path::new(&checker.revision).join("tools/submission"))?;
-    let words: &[&str] = match checker.engine {
-        Engine::Monolith => &["submission_checker.py"],
-        Engine::Package => &["-m", "submission_checker.main"],
+    let words: &[&str] = match checker.kind {
+        CheckerKind::Monolith => &["submission_checker.py"],
+        CheckerKind::Package => &["-m", "submission_checker.main"],
     };
     let output = Command::new(env::var_os("REGATTA_PYTHON").unwrap_or_else(|| "python3".into()))
         .current_dir(directory)

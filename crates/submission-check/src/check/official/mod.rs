@@ -20,7 +20,7 @@ use std::borrow::Cow;
 
 use context::{Context, run_all};
 pub(crate) use python::truthy;
-use regatta_config::round::{Engine, Round};
+use regatta_config::round::{CheckerKind, Round};
 pub use report::{Note, Official, Verdict};
 pub use row::{Row, csv};
 
@@ -80,9 +80,9 @@ pub fn as_official(tree: &Tree, round: &Round, revision: Option<&str>) -> Result
         }),
     };
     let context = Context { tree, round, checker };
-    Ok(match checker.engine {
-        Engine::Monolith => monolith::check(&context),
-        Engine::Package => package::check(&context),
+    Ok(match checker.kind {
+        CheckerKind::Monolith => monolith::check(&context),
+        CheckerKind::Package => package::check(&context),
     })
 }
 

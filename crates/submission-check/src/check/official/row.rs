@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use regatta_config::round::{Checker, Engine, Trait};
+use regatta_config::round::{Checker, CheckerKind, Trait};
 use serde_json::{Map, Value};
 
 use super::python;
@@ -74,7 +74,7 @@ pub fn csv(checker: &Checker, version: &str, rows: &[Row]) -> String {
             let comma = if index == 0 { "" } else { "," };
             let value = row.field(column, checker, version);
             let bare = *column == "accelerators_per_node" && checker.has(Trait::BareAcceleratorCount);
-            let quoted = checker.engine == Engine::Package || (MONOLITH_QUOTED.contains(column) && !bare);
+            let quoted = checker.kind == CheckerKind::Package || (MONOLITH_QUOTED.contains(column) && !bare);
             // The official checkers do not escape quotes.
             let quote = if quoted { "\"" } else { "" };
             // Writing to a String cannot fail.
@@ -86,7 +86,7 @@ pub fn csv(checker: &Checker, version: &str, rows: &[Row]) -> String {
 }
 
 fn columns(checker: &Checker) -> Vec<&'static str> {
-    let package = checker.engine == Engine::Package;
+    let package = checker.kind == CheckerKind::Package;
     let mut columns = vec![
         "Organization",
         "Availability",
@@ -128,7 +128,7 @@ fn columns(checker: &Checker) -> Vec<&'static str> {
 impl Row {
     /// Returns the field of the named column, in the official format.
     fn field(&self, column: &str, checker: &Checker, version: &str) -> String {
-        let package = checker.engine == Engine::Package;
+        let package = checker.kind == CheckerKind::Package;
         match column {
             "Organization" => self.submitter.clone(),
             "Availability" => self.availability(package),

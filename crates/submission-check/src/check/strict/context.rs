@@ -1,6 +1,6 @@
 //! The input that all parts of the strict check share.
 
-use regatta_config::round::{Checker, Engine, Layout, OfficialCheck, Round};
+use regatta_config::round::{Checker, CheckerKind, Layout, OfficialCheck, Round};
 
 use super::loaded_sets::LoadedSets;
 use crate::{check::finding::Severity, tree::Tree};
@@ -34,7 +34,7 @@ impl Context<'_> {
 
     /// Returns the severity of a rule that a certain round introduced: a warning in earlier rounds, an error since.
     pub(super) fn since(&self, check: OfficialCheck) -> Severity {
-        let before = |checker: &Checker| checker.engine == Engine::Monolith && !checker.looks_at(check);
+        let before = |checker: &Checker| checker.kind == CheckerKind::Monolith && !checker.looks_at(check);
         match self.round.submission.checkers.first() {
             Some(checker) if before(checker) => Severity::Warning,
             _ => Severity::Error,

@@ -8,6 +8,7 @@ mod accuracy;
 mod accuracy_figures;
 mod agreement;
 mod case;
+mod compliance_tests;
 mod context;
 mod endpoints;
 mod facts;
@@ -39,7 +40,6 @@ mod summary;
 mod system;
 mod test_responses;
 mod test_settings;
-mod tests;
 mod walk;
 
 use context::Context;

@@ -3,6 +3,7 @@
 use super::{
     accuracy, agreement,
     case::Case,
+    compliance_tests,
     context::Context,
     endpoints,
     facts::{self, Facts},
@@ -13,7 +14,7 @@ use super::{
     result,
     run_identity::{Role, RunIdentity},
     stated_hash::StatedHash,
-    submitted_confs, summary, tests,
+    submitted_confs, summary,
     walk::{Job, scenario_of},
 };
 use crate::check::{
@@ -61,7 +62,7 @@ pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
     judge(&case, &mut outcome);
     let accuracy = [case.results.to_owned()]
         .into_iter()
-        .chain(tests::directories(&case));
+        .chain(compliance_tests::directories(&case));
     let hashes = accuracy.filter_map(|directory| StatedHash::read(&case, &format!("{directory}/accuracy")));
     outcome.hashes = hashes.collect();
     outcome
@@ -113,7 +114,7 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
     performance::files(case, &run, surplus, findings);
     agreement::check(case, performance.as_ref(), accuracy_log.as_ref(), findings);
     let both = (performance.as_ref(), accuracy_log.as_ref());
-    tests::check(case, both, runs, findings);
+    compliance_tests::check(case, both, runs, findings);
     let power = power::check(case, performance.as_ref(), runs, findings);
     let accepted = measured.is_some() && !case.job.tainted && findings.errors() == 0;
     outcome.results.push(row(case.job, measured, units, accepted));
