@@ -74,7 +74,12 @@ impl Inventories {
         let known = self.unknown.get(device);
         let (unknown, is_older) = store.all_or_nothing(|store| {
             let is_older = store.commands_are_above(device, newest_command)?;
+            let mut not_sent = BTreeSet::new();
             for (run, holding) in &held {
+                if store.device_of_sent_run(*run)?.as_ref() != Some(device) {
+                    not_sent.insert(*run);
+                    continue;
+                }
                 if *holding != RunHolding::Refused && store.run_goes_on(device, *run)? {
                     tracing::warn!(%run, %device, "the device has this run after all: it continues");
                 }
@@ -88,12 +93,7 @@ impl Inventories {
                 }
             }
             let removed = store.reconcile_removed_runs(device, |run| held.contains_key(&run), is_settled)?;
-            let mut unknown = BTreeSet::new();
-            for run in held.keys().filter(|run| !removed.contains(*run)) {
-                if store.device_of_sent_run(*run)?.as_ref() != Some(device) {
-                    unknown.insert(*run);
-                }
-            }
+            let unknown: BTreeSet<RunId> = not_sent.difference(&removed).copied().collect();
             if known != Some(&unknown) {
                 store.keep_unknown_runs(device, &unknown)?;
             }
