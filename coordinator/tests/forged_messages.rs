@@ -432,6 +432,50 @@ fn repeated_inventories_quarantine_no_device() {
     run.deliver();
 }
 
+/// A coordinator that restarts still knows which inventories it has had.
+#[test]
+fn repeated_inventories_quarantine_no_device_after_a_restart() {
+    let mut run = EndedRun::new();
+    for session in [2, 3] {
+        run.device.say_inventory(session, &[run.id]);
+    }
+    run.forger.is_heard(&run.coordinator);
+    let recorded = run.device.reports();
+    run.coordinator.kill();
+    run.coordinator.serve();
+    run.device.say_inventory(3, &[run.id]);
+    run.device.say(
+        Leaf::Hello,
+        run.device.hello(vec![run.id]).to_frame().unwrap(),
+        true,
+    );
+    let is_online =
+        |found: &serde_json::Value| found["device"] == run.device.id.to_string() && found["online"] == true;
+    eventually("the device", 30, || {
+        let listed = run.coordinator.json(&["device", "list"]);
+        listed["devices"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(is_online)
+            .then_some(())
+    });
+    let inventories = recorded.iter().filter(|(topic, _)| topic.leaf == Leaf::Telemetry);
+    for (topic, payload) in inventories {
+        run.forger
+            .client
+            .publish(&topic.to_string(), payload.clone(), false);
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    run.device.say_inventory(3, &[run.id]);
+    std::thread::sleep(Duration::from_secs(1));
+    let listed = run
+        .coordinator
+        .json(&["device", "health", run.device.id.as_str()]);
+    assert_eq!(listed["devices"][0]["health"], "good", "{listed:#}");
+    run.deliver();
+}
+
 /// A device lists another device's run in its hello.
 #[test]
 fn a_device_makes_the_coordinator_forget_no_run_of_another() {

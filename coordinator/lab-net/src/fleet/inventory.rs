@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_types::{DeviceId, RunId, documents::end_reason};
 use regatta_wire::message::{HeldRun, Inventory, RunHolding};
 
-use regatta_lab_store::{self as store, Store};
+use regatta_lab_store::{self as store, HeardSession, Store};
 
 /// The maximum number of pages of an inventory: 65,536 runs.
 const PAGES: u16 = 32;
@@ -31,6 +31,17 @@ struct Arriving {
 }
 
 impl Inventories {
+    /// Creates the inventories of a coordinator that has had the newest ones of these sessions, the current session of each device last.
+    pub fn of_store(heard: &[HeardSession]) -> Self {
+        let newest = heard
+            .iter()
+            .map(|heard| (heard.device.clone(), (heard.session, heard.newest)));
+        Self {
+            reconciled: newest.collect(),
+            ..Self::default()
+        }
+    }
+
     /// Adds a page. Returns every run that the device holds once all pages have arrived.
     fn take(&mut self, device: &DeviceId, page: Inventory) -> Option<BTreeMap<RunId, RunHolding>> {
         if page.pages == 0 || page.pages > PAGES || page.page >= page.pages {

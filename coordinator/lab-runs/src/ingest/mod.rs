@@ -69,7 +69,7 @@ pub fn start(
         Box::new(publisher),
         flusher,
         open_streams,
-    );
+    )?;
     thread::Builder::new()
         .name("ingest".to_owned())
         .spawn(move || run(ingest, inbound, &notifier))
