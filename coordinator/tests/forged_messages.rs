@@ -270,6 +270,27 @@ fn forged_streams_take_no_space_of_the_runs_files() {
     run.deliver();
 }
 
+/// Chunks beyond a signed end are not written, so they need no space.
+#[test]
+fn chunks_beyond_a_streams_end_take_no_space_of_the_runs_files() {
+    let run = EndedRun::with("max_run_mib = 1\n");
+    let content = &run.files["run.log"];
+    let end = StreamEnd {
+        length: content.len() as u64,
+        sha256: Sha256::digest(content).into(),
+    };
+    let leaf = Leaf::Log(run.id, "run.log".parse().unwrap());
+    run.device.say(leaf, end.to_frame().unwrap(), false);
+    eventually("the end to be heard", 30, || {
+        run.device.has_heard_of(run.id).then_some(())
+    });
+    for _ in 0..32 {
+        run.forger.chunk(run.id, "run.log", 0, &[7; MAX_DATA]);
+    }
+    run.forger.is_heard(&run.coordinator);
+    run.deliver();
+}
+
 #[test]
 fn forged_inventories_and_hellos_change_nothing_about_a_device() {
     let run = EndedRun::new();
