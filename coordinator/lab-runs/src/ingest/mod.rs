@@ -22,6 +22,8 @@ mod settling;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use flushing::STREAMS_PER_RUN;
+
 use std::{
     sync::Arc,
     thread::{self, JoinHandle},
