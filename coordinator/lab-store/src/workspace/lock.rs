@@ -10,8 +10,8 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-/// The pauses before a lock counts as held. [`is_held`] holds it for a moment.
-const PAUSES: [Duration; 4] = [5, 15, 40, 100].map(Duration::from_millis);
+/// The pauses in milliseconds before a lock counts as held. [`is_held`] holds it for a moment.
+const PAUSES_MS: [u64; 4] = [5, 15, 40, 100];
 
 /// The reason why a workspace cannot be locked.
 #[derive(Debug, thiserror::Error)]
@@ -52,11 +52,11 @@ impl Lock {
             .truncate(false)
             .open(path)
             .map_err(io)?;
-        let mut pauses = PAUSES.into_iter();
+        let mut pauses = PAUSES_MS.into_iter();
         let locked = loop {
             let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
             match (locked, pauses.next()) {
-                (Err(rustix::io::Errno::WOULDBLOCK), Some(pause)) => sleep(pause),
+                (Err(rustix::io::Errno::WOULDBLOCK), Some(pause)) => sleep(Duration::from_millis(pause)),
                 _ => break locked,
             }
         };
