@@ -118,7 +118,8 @@ impl Lab {
             Box::new(publisher),
             Flusher::start().unwrap(),
             64,
-        );
+        )
+        .unwrap();
     }
 
     fn perform(&mut self, action: &Action) {

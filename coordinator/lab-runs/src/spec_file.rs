@@ -1,14 +1,33 @@
-//! Writes the specs of runs that begin together to disk. The directory of all runs is not flushed.
+//! The specs of runs on disk: writes those of runs that begin together, and reads one back. The directory of all runs is not flushed.
 
 use std::io;
 
-use regatta_fsutil::{atomic_file::AtomicFile, parallel};
+use anyhow::Context as _;
+use regatta_fsutil::{
+    atomic_file::AtomicFile,
+    parallel,
+    regular_file::{self, MAX_DOCUMENT},
+};
 
 use regatta_lab_store::workspace::RunDir;
 
 /// Writes each text as the spec of its run, and makes the run's directory. The results are in the order of the specs.
 pub(super) fn write_specs(specs: &[(RunDir, &[u8])]) -> Vec<io::Result<()>> {
     parallel::for_each_file(specs, write)
+}
+
+/// Reads the exact bytes of a run's spec.
+///
+/// # Errors
+/// Returns an error when the file is missing or cannot be read. Its text has a hint, because nothing here can make the file again.
+pub(super) fn read_spec(dir: &RunDir) -> anyhow::Result<Vec<u8>> {
+    let path = dir.spec();
+    regular_file::read(&path, MAX_DOCUMENT).with_context(|| {
+        format!(
+            "{} cannot be read; hint: restore it from a copy of the workspace, or give the run up: `regatta runs give-up`",
+            path.display()
+        )
+    })
 }
 
 fn write((dir, text): &(RunDir, &[u8])) -> io::Result<()> {
