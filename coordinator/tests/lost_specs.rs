@@ -28,7 +28,7 @@ fn request_run(coordinator: &Coordinator, device: &SimulatedDevice) -> String {
 }
 
 #[test]
-fn a_run_without_its_spec_delays_no_other_device_and_can_be_given_up() {
+fn lost_spec_delays_no_other_device_and_its_run_can_be_abandoned() {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
     let [mut device, other] = [1, 2].map(|seed| coordinator.join(seed));
@@ -43,8 +43,8 @@ fn a_run_without_its_spec_delays_no_other_device_and_can_be_given_up() {
     assert_eq!(other.next_start().0.to_string(), of_other);
     assert!(coordinator.printed().contains(&run), "{}", coordinator.printed());
 
-    let given_up = coordinator.output(&["runs", "give-up", &run, "--yes", "--force"]);
-    assert!(given_up.status.success(), "{given_up:?}");
+    let abandoned = coordinator.output(&["runs", "give-up", &run, "--yes", "--force"]);
+    assert!(abandoned.status.success(), "{abandoned:?}");
     let record = coordinator.record(&run);
     assert_eq!(record["delivery"]["complete"], false, "{record:#}");
     assert!(

@@ -89,9 +89,9 @@ mod tests {
         for (session, newest) in [(1, 1), (2, 1), (2, 2), (2, 2), (1, 2), (1, 3)] {
             hear(&device, session, newest);
         }
-        let of = |wanted: &DeviceId| -> Vec<(u64, u32)> {
+        let of = |sender: &DeviceId| -> Vec<(u64, u32)> {
             let heard = store.heard_sessions().unwrap().into_iter();
-            let own = heard.filter(|heard| heard.device == *wanted);
+            let own = heard.filter(|heard| heard.device == *sender);
             own.map(|heard| (heard.session, heard.newest)).collect()
         };
         assert_eq!(of(&device), [(2, 2), (1, 3)]);

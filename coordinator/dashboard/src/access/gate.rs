@@ -19,8 +19,9 @@ use super::{
     form::Form,
     guesses::Peer,
     login::{login_page, unauthorized},
+    operator::Operator,
     permissions::{Access, LiveView, TokenRefusal},
-    visitor::{Operator, Visitor},
+    visitor::Visitor,
 };
 use crate::{
     api, layout,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{permissions::Access, sessions::Session};
+use super::sessions::Session;
 use regatta_lab_store::{PageRole, PageToken};
 
 /// The sender of a request.
@@ -19,15 +19,6 @@ pub(crate) enum Visitor {
     User(Arc<Session>),
     /// A program with a bearer token.
     Program(PageToken),
-}
-
-/// The operator who performs an action. Only the gate makes one, after all its checks.
-#[derive(Clone)]
-pub(crate) struct Operator {
-    name: String,
-    /// The session or the token that permits the action.
-    visitor: Visitor,
-    access: Arc<Access>,
 }
 
 /// The controls that a visitor gets for actions.
@@ -100,26 +91,5 @@ impl Visitor {
                 Some(Instant::now() + left.min(Duration::from_hours(24)))
             }
         }
-    }
-}
-
-impl Operator {
-    /// Creates the operator who owns a token, as long as `visitor` is admitted.
-    pub(super) fn of(name: &str, visitor: Visitor, access: &Arc<Access>) -> Self {
-        Self {
-            name: name.to_owned(),
-            visitor,
-            access: Arc::clone(access),
-        }
-    }
-
-    /// Returns whether the operator may still act: the action may have waited for its turn while the token was revoked.
-    pub(crate) fn may_act(&self) -> bool {
-        self.access.admits(&self.visitor)
-    }
-
-    /// Returns the author of a change in the logs of the lab. It cannot be mistaken for a user of the command line, or for the coordinator.
-    pub(crate) fn author(&self) -> String {
-        format!("{} (live page)", self.name)
     }
 }

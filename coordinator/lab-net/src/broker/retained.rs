@@ -30,14 +30,14 @@ pub(super) struct Retained {
 struct All {
     left: HashMap<DeviceId, Left>,
     /// The bytes that are left for further messages.
-    room: usize,
+    bytes_left: usize,
 }
 
 impl Default for Retained {
     fn default() -> Self {
         let all = All {
             left: HashMap::new(),
-            room: BYTES,
+            bytes_left: BYTES,
         };
         Self { all: Mutex::new(all) }
     }
@@ -57,11 +57,14 @@ impl Retained {
             return false;
         }
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let All { left: devices, room } = &mut *all;
+        let All {
+            left: devices,
+            bytes_left,
+        } = &mut *all;
         let left = devices.entry(topic.device.clone()).or_default();
         let before = left.bytes;
-        let may = left.may_hold(text, payload, *room);
-        *room = (*room + before).saturating_sub(left.bytes);
+        let may = left.may_hold(text, payload, *bytes_left);
+        *bytes_left = (*bytes_left + before).saturating_sub(left.bytes);
         if left.sizes.is_empty() {
             devices.remove(&topic.device);
         }
@@ -70,7 +73,7 @@ impl Retained {
 }
 
 impl Left {
-    fn may_hold(&mut self, topic: &Arc<str>, payload: usize, room: usize) -> bool {
+    fn may_hold(&mut self, topic: &Arc<str>, payload: usize, bytes_left: usize) -> bool {
         if payload == 0 {
             self.bytes -= self.sizes.remove(topic).unwrap_or(0);
             return true;
@@ -80,7 +83,7 @@ impl Left {
         let after = self.bytes - before.unwrap_or(0) + size;
         let is_larger = size > before.unwrap_or(0);
         let is_one_more = before.is_none() && self.sizes.len() >= MESSAGES_PER_DEVICE;
-        let is_too_much = after > BYTES_PER_DEVICE || after - self.bytes.min(after) > room;
+        let is_too_much = after > BYTES_PER_DEVICE || after - self.bytes.min(after) > bytes_left;
         if is_one_more || (is_larger && is_too_much) {
             return false;
         }
@@ -111,7 +114,7 @@ mod tests {
         assert_eq!(taken, 63, "4 MiB in pieces of 64 KiB and a topic");
         assert!(may_leave(state(0), 10), "less than before is always good");
         assert!(may_leave(state(1), 0), "and so is nothing");
-        assert!(may_leave(state(2000), 64 * 1024), "there is room again");
+        assert!(may_leave(state(2000), 64 * 1024), "there is bytes_left again");
         let other = format!("regatta/v1/{}/hello", "f".repeat(32));
         assert!(may_leave(other, 64 * 1024), "others have a share of their own");
         for leaf in ["telemetry", "log/01930e7a-6f00-7000-8000-000000000001/a"] {
@@ -137,7 +140,7 @@ mod tests {
         }
         let all = retained.all.lock().unwrap();
         assert!(all.left.is_empty());
-        assert_eq!(all.room, BYTES);
+        assert_eq!(all.bytes_left, BYTES);
     }
 
     #[test]
@@ -159,7 +162,7 @@ mod tests {
         assert!(!may_leave(20_000, 128 * 1024));
         assert!(
             may_leave(1, 0) && may_leave(20_000, 64 * 1024),
-            "there is room again"
+            "there is bytes_left again"
         );
     }
 }
