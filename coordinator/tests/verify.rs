@@ -214,6 +214,16 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
             "\"device\": \"00000000000000000000000000000000\", \"was\": \"",
             "on device 00000000000000000000000000000000",
         ),
+        (
+            "\"valid\": true",
+            "\"valid\": false",
+            "its verdict (INVALID) or the reasons differ from those of LoadGen's logs (VALID)",
+        ),
+        (
+            "\"unit\": \"",
+            "\"unit\": \"k",
+            "its metric differs from that of LoadGen's summary",
+        ),
     ] {
         let changed = record.replacen(from, to, 1);
         assert_ne!(record, changed);

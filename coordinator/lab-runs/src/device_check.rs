@@ -28,7 +28,7 @@ pub enum CheckVerdict {
 
 /// Returns the speed of a performance run in samples per second.
 pub fn speed(performance: &RunRow) -> Option<f64> {
-    performance.outcome.as_ref()?.rates.samples_per_second
+    performance.outcome.as_ref()?.judgement.rates.samples_per_second
 }
 
 /// Judges the two runs of a check. `earlier` are the speeds of the device's passed checks.
@@ -43,7 +43,10 @@ pub fn judge_check(
             return CheckVerdict::Undecided(format!("its {} run has not ended", run.mode));
         };
         let reason = || {
-            let invalid = run.outcome.as_ref().and_then(|outcome| outcome.reasons.first());
+            let invalid = run
+                .outcome
+                .as_ref()
+                .and_then(|outcome| outcome.judgement.reasons.first());
             let reason = end.reason.or(invalid.map(String::as_str));
             let reason = reason.unwrap_or("its result is not usable");
             format!("the {} run: {reason}", run.mode)

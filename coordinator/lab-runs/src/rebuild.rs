@@ -1,6 +1,6 @@
 //! Restores the store from the runs' directories after it was lost.
 //!
-//! A recorded run gets its accuracy and audit from its record. Whether it is complete and signed is checked again from its files. A run
+//! A recorded run gets its judgement, accuracy and audit from its record. Whether it is complete and signed is checked again from its files. A run
 //! without a record is requested from its device. This module changes no run's directory and restores no membership.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
@@ -16,12 +16,7 @@ use regatta_types::{
     documents::{Document as _, Evidence, Record, RunPhase, RunSpec, RunState, document_name},
 };
 
-use super::{
-    evidence,
-    finish::is_set_aside,
-    logged::{Logged, outcome},
-    staged,
-};
+use super::{evidence, finish::is_set_aside, logged::outcome, staged};
 use regatta_lab_store::{
     RecordedDevice, RunDraft, RunOutcome, RunRow, Store, StreamRow, workspace::Workspace,
 };
@@ -250,8 +245,7 @@ fn record_again(
         }
     }
     let spec = &row.draft.spec;
-    let logged = Logged::read(workspace, spec, &record.state, &proven);
-    let outcome = outcome(spec, &record, &logged, &proven, false);
+    let outcome = outcome(spec, &record, &proven, false);
     Ok(store.record_unchanged_run(row, &record, &outcome)?)
 }
 

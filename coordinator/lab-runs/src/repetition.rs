@@ -25,10 +25,9 @@ pub fn repetitions(
 ) -> anyhow::Result<Vec<(usize, RunDraft)>> {
     let mut found = Vec::new();
     for (place, row) in rows.iter().enumerate() {
-        let is_fixable = row
-            .outcome
-            .as_ref()
-            .is_some_and(|outcome| outcome.valid == Some(false) && is_fixed_by_rate(&outcome.reasons));
+        let is_fixable = row.outcome.as_ref().is_some_and(|outcome| {
+            outcome.judgement.valid == Some(false) && is_fixed_by_rate(&outcome.judgement.reasons)
+        });
         if is_fixable && row.audit().is_none() && has_other_rate(row, workspace, store)? {
             found.push((place, row.draft.repeated()));
         }

@@ -9,8 +9,9 @@ use crate::{
     plot::{Axis, Line, Mark, Plot, Scale},
 };
 use regatta_lab_runs::LatencyDistribution;
-use regatta_lab_store::{Metric, RunRow};
+use regatta_lab_store::RunRow;
 use regatta_lab_views::wording::figure::value;
+use regatta_types::documents::Metric;
 
 /// The ratio of the longest and the shortest latency from which the axis is logarithmic.
 const WIDE: f64 = 20.0;
@@ -117,7 +118,7 @@ fn plot(row: &RunRow, latencies: &LatencyDistribution) -> Plot {
 
 /// Returns the estimate by early stopping, where the run is judged by one.
 fn judged_estimate(row: &RunRow) -> Option<f64> {
-    let judged = row.outcome.as_ref()?.judged.as_ref()?;
+    let judged = row.outcome.as_ref()?.judgement.figure.as_ref()?;
     (judged.unit == "ns").then_some(judged.value)
 }
 

@@ -125,7 +125,7 @@ impl<'a> Report<'a> {
         let workspace = self.workspace.root().display();
         let outcomes = self.runs.iter().filter_map(|(row, _)| row.outcome.as_ref());
         let reasons: BTreeSet<&str> = outcomes
-            .flat_map(|outcome| outcome.not_a_measurement.iter().map(String::as_str))
+            .flat_map(|outcome| outcome.judgement.not_a_measurement.iter().map(String::as_str))
             .collect();
         let reasons: String = reasons
             .iter()
