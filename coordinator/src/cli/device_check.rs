@@ -26,9 +26,9 @@ const DURATION: &str = "5s";
 /// Flags of `device check`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Its name or id [default: the only device]
+    /// The device's name or id [default: the only device]
     device: Option<String>,
-    /// The benchmark: digits, which is built in, or one of configs/benchmarks in the workspace
+    /// The benchmark: digits, which is built in, or one in configs/benchmarks of the workspace
     #[arg(long, default_value = KnownRuns::USUAL.benchmark)]
     benchmark: String,
     /// The engine: tract or tensorrt

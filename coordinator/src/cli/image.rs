@@ -24,19 +24,19 @@ use regatta_lab_store::workspace::is_host;
 pub(super) struct Args {
     /// The device's name
     name: String,
-    /// Where the files are written [default: image-NAME]
+    /// The directory to write to [default: image-NAME]
     #[arg(long = "output", alias = "out", value_name = "DIR")]
     out: Option<PathBuf>,
     /// The board's processor
     #[arg(long, value_name = "ARCH", default_value = "arm64", value_parser = ["arm64", "amd64"])]
     arch: String,
-    /// How long the board may take to its first boot: then its token expires
+    /// How long the board's token is valid: the board must boot for the first time before it expires
     #[arg(long, value_name = "TIME", default_value = "168h")]
     lifetime: HumanDuration,
-    /// The agent's Debian package, or a directory of packages [default: dist here, in the workspace, beside this program]
+    /// The agent's Debian package, or a directory of packages [default: dist here, in the workspace, or beside this program]
     #[arg(long, value_name = "PATH")]
     package: Vec<PathBuf>,
-    /// This machine's name or address as the board will reach it [default: `host` of regatta.toml]
+    /// Name or address at which the board will reach this machine [default: `host` in regatta.toml]
     #[arg(long, value_name = "HOST")]
     coordinator: Option<String>,
 }

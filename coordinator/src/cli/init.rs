@@ -23,19 +23,19 @@ use regatta_lab_store::{
 /// Flags of `init`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The broker: the coordinator's own, or a mosquitto, for which a configuration is written
+    /// The MQTT broker: embedded in the coordinator, or a separate mosquitto, for which a configuration is written
     #[arg(long, value_name = "BROKER", default_value = "embedded")]
     broker: BrokerKind,
-    /// Where the broker listens, TLS only
+    /// The address on which the broker listens (TLS only)
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8883")]
     listen: SocketAddr,
-    /// Where devices enroll
+    /// The address on which the coordinator listens for devices that enroll
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8884")]
     enroll_listen: SocketAddr,
-    /// Where devices get models and data over HTTPS
+    /// The address from which devices download models and data over HTTPS
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8885")]
     assets_listen: SocketAddr,
-    /// Name or address of this machine as devices reach it [default: its address on the network]
+    /// Name or address at which devices reach this machine [default: its address on the network]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
 }
@@ -43,9 +43,9 @@ pub(super) struct Args {
 /// Which broker a lab begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BrokerKind {
-    /// Inside the coordinator.
+    /// Embedded in the coordinator
     Embedded,
-    /// A process of its own.
+    /// A separate mosquitto process
     Mosquitto,
 }
 

@@ -23,13 +23,13 @@ use regatta_lab_views::wording;
 pub(super) struct AddArgs {
     /// The device's name
     name: String,
-    /// Prints tokens for this many devices, NAME-0001 and so on: a name and its token on each line
+    /// Print tokens for this many devices, named NAME-0001 and so on: a name and its token on each line
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=9_999))]
     count: Option<u16>,
-    /// For the enrolled device of this name: it enrolls again with its key, for example because its certificate has expired
+    /// Let the enrolled device of this name enroll again with its key, for example because its certificate has expired
     #[arg(long, conflicts_with = "count")]
     again: bool,
-    /// How long the token can be used, such as 10m or 24h
+    /// How long the token is valid, such as 10m or 24h
     #[arg(long, value_name = "TIME", default_value = "24h")]
     lifetime: HumanDuration,
 }
@@ -37,12 +37,12 @@ pub(super) struct AddArgs {
 /// Flags of `device remove`.
 #[derive(Debug, clap::Args)]
 pub(super) struct RemoveArgs {
-    /// Its name or id
+    /// The device's name or id
     device: String,
     /// Do not prompt
     #[arg(long)]
     yes: bool,
-    /// Show what would be removed and given up
+    /// Show what would be removed, and which runs would be given up
     #[arg(long)]
     dry_run: bool,
 }

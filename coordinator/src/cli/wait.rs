@@ -24,10 +24,10 @@ use regatta_lab_views::wording::run_text;
 /// Flags that decide whether a command waits for what it requested.
 #[derive(Debug, clap::Args)]
 pub(super) struct WaitFlags {
-    /// Wait until all have ended (the default)
+    /// Wait until all runs have ended (the default)
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,
-    /// Return at once
+    /// Return immediately
     #[arg(long)]
     pub(super) no_wait: bool,
 }

@@ -18,7 +18,7 @@ pub(in crate::cli) struct HistoryArgs {
     selection: Option<String>,
     #[command(flatten)]
     filter: RunFilter,
-    /// Includes runs that are otherwise left out, comma separated
+    /// Include runs that are normally left out, comma separated
     #[arg(long, value_enum, value_delimiter = ',')]
     include: Vec<Inclusion>,
 }

@@ -26,7 +26,7 @@ use regatta_lab_store::PowerSessionEnd;
 pub(in crate::cli) struct FetchArgs {
     /// The session's id, or `last`
     session: String,
-    /// Another login of the device: user@host or user@host:port [default: that of the session]
+    /// The login on the device: user@host or user@host:port [default: that of the session]
     #[arg(long, value_name = "USER@HOST")]
     ssh: Option<Destination>,
     #[command(flatten)]

@@ -18,7 +18,7 @@ pub(super) const DEBUG_SWITCH: &str = "MLPP_DEBUG";
 /// Flags of `power server`: the official server's.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ServerArgs {
-    /// The configuration, as of the official server
+    /// The configuration, in the format of the official server
     #[arg(short = 'c', long = "configurationFile", value_name = "FILE")]
     conf: PathBuf,
 }

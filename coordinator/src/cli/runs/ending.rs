@@ -18,7 +18,7 @@ use regatta_lab_views::{
 /// Flags of `runs abort`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct AbortArgs {
-    /// Ids, their beginnings or ends, or `last`
+    /// Run ids, their beginnings or ends, or `last`
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 }
@@ -26,10 +26,10 @@ pub(in crate::cli) struct AbortArgs {
 /// Flags of `runs give-up`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct GiveUpArgs {
-    /// Ids, their beginnings or ends, or `last`
+    /// Run ids, their beginnings or ends, or `last`
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// Record the runs now, also if their devices are online and have not ended them
+    /// Record the runs now, even if their devices are online and have not ended them
     #[arg(long)]
     force: bool,
     /// Do not prompt

@@ -26,10 +26,10 @@ use regatta_lab_views::{
 /// Flags of `runs remove`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct RemoveArgs {
-    /// Ids, their beginnings or ends, or `last`
+    /// Run ids, their beginnings or ends, or `last`
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// Remove runs too that a submission tree or an audit needs, or that are not delivered completely
+    /// Include runs that a submission tree or an audit needs, or that are not completely delivered
     #[arg(long)]
     force: bool,
     /// Do not prompt
@@ -44,10 +44,10 @@ pub(in crate::cli) struct RemoveArgs {
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").args(["older_than", "failed"]).required(true).multiple(true))]
 pub(in crate::cli) struct PruneArgs {
-    /// Runs that were requested longer ago than this, such as 12h or 30d
+    /// Remove runs that were requested longer ago than this, such as 12h or 30d
     #[arg(long, value_name = "T")]
     older_than: Option<HumanDuration>,
-    /// Failed and aborted runs only
+    /// Remove failed and aborted runs only
     #[arg(long)]
     failed: bool,
     #[command(flatten)]

@@ -24,7 +24,7 @@ use crate::exit::{self, CommandResult, Failure};
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("destination").required(true).args(["output", "backup"]))]
 pub(crate) struct Args {
-    /// The submission's root, which holds closed/, open/
+    /// The submission's root directory, with closed/ or open/
     #[arg(long, value_name = "TREE")]
     input: PathBuf,
     /// The submitter's directory name
@@ -33,16 +33,16 @@ pub(crate) struct Args {
     /// Write the truncated tree to this new directory; the input is not changed
     #[arg(long, value_name = "NEWTREE")]
     output: Option<PathBuf>,
-    /// Cut the input in place and keep the originals here
+    /// Truncate the input in place, and keep the originals in this directory
     #[arg(long, value_name = "DIR")]
     backup: Option<PathBuf>,
     /// The round whose truncation applies [default: the newest]
     #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
     round: Option<String>,
-    /// Scenario directories to leave alone
+    /// Scenario directories to skip
     #[arg(long, value_name = "SCENARIO", num_args = 1..)]
     scenarios_to_skip: Vec<String>,
-    /// Afterwards compare every truncated log with its original
+    /// Compare every truncated log with its original afterwards
     #[arg(long)]
     verify: bool,
 }
