@@ -290,7 +290,7 @@ pub(crate) struct BenchmarkData {
     /// Directory of models and preprocessed data
     #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
     pub(crate) scratch: Option<PathBuf>,
-    /// Number of samples in the whole set, for a benchmark without a dataset
+    /// Number of samples in the set, for a benchmark without a dataset
     #[arg(long, value_name = "N", requires = "performance_samples")]
     pub(crate) total_samples: Option<usize>,
     /// Number of samples to load together, for a benchmark without a dataset
@@ -378,7 +378,7 @@ pub(crate) struct TuneArgs {
     /// Replace the file if it exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// Time limit of the whole search (units: ms, s, m, h)
+    /// Time limit of the search (units: ms, s, m, h)
     #[arg(long, value_name = "TIME", default_value = TUNING_TIME)]
     pub(crate) limit: HumanDuration,
     /// The system's name in the file [default: the host's name]

@@ -518,7 +518,7 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     std::fs::write(&stored, "something else").unwrap();
     let (code, printed) = refusal(&coordinator.output(&export));
     assert!(
-        code == Some(3) && printed.contains("no longer what the device delivered"),
+        code == Some(3) && printed.contains("has changed since the device delivered it"),
         "{printed}"
     );
     assert!(

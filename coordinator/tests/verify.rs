@@ -80,7 +80,7 @@ fn what_is_changed_after_the_fact_is_found_and_named() {
             format!("files/{log}"),
             flip_it,
             log.as_str(),
-            "of the same length",
+            "changed: same length",
         ),
         (
             "a log's end",

@@ -231,7 +231,7 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     // Without a terminal and a password, no method remains.
     assert_refused(
         &deploy_lab.bare(BOAT, &sshd).output().unwrap(),
-        &["no password, because none was given"],
+        &["no password, because none was entered"],
     );
 
     // By the ssh-agent, and by the key file that OpenSSH would find.

@@ -352,7 +352,7 @@ const BAD_INPUT: &[Case] = &[
         &[("--model", "digits")],
     ),
     (
-        "benchmark file that is no description",
+        "benchmark file that is not a description",
         NOTHING,
         &[("--benchmark-file", "map.txt")],
     ),
@@ -431,7 +431,7 @@ mod with_data {
             &[TRACT],
         ),
         (
-            "model that is no ONNX",
+            "model that is not an ONNX",
             |f| fs::write(f.path("model.onnx"), "not a model").unwrap(),
             &[TRACT],
         ),

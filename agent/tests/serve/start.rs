@@ -71,7 +71,7 @@ fn two_daemons_do_not_share_a_state_directory() {
     assert!(
         String::from_utf8(output.stderr)
             .unwrap()
-            .contains("another daemon works in")
+            .contains("another daemon uses")
     );
 }
 

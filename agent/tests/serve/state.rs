@@ -287,7 +287,7 @@ fn a_helper_that_is_killed_fails_the_run_and_another_puts_back() {
     let report = lab.coordinator.wait_for(spec.run, RunPhase::Failed, 20);
     let reason = report.state.reason.unwrap();
     assert!(
-        reason.starts_with("the device's state is no longer held: "),
+        reason.starts_with("the device's state is no longer kept: "),
         "{reason}"
     );
     assert_eq!(bytes_of(lab.root.path()), before);

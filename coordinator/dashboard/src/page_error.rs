@@ -44,7 +44,7 @@ impl PageError {
         Self {
             status: StatusCode::NOT_FOUND,
             message: message.to_string(),
-            hint: "The links at the top lead to every page.",
+            hint: "All pages are linked at the top.",
         }
     }
 }
@@ -73,8 +73,8 @@ impl PageError {
     pub(super) fn wrong_method() -> Self {
         Self {
             status: StatusCode::METHOD_NOT_ALLOWED,
-            message: "this address has no such request".to_owned(),
-            hint: "The links at the top lead to every page.",
+            message: "method not allowed here".to_owned(),
+            hint: "All pages are linked at the top.",
         }
     }
 
@@ -117,7 +117,7 @@ impl From<&LabError> for PageError {
             .advice()
             .map_or_else(String::new, |hint| format!("; {}", hint.replace('\n', "; ")));
         Self {
-            hint: "The command of the same name has the same words; its --help explains them.",
+            hint: "The parameters match the options of the command with the same name; see its --help.",
             ..Self::bad_request(format!("{}{hint}", failure.sentence()))
         }
     }

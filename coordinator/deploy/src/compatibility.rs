@@ -15,7 +15,7 @@ const SPARE_KIB: u64 = 16 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompatibilityError {
     /// There is no package for its architecture.
-    #[error("this board is {machine}, and the packages at hand are for {at_hand}")]
+    #[error("this board is {machine}, and the available packages are for {at_hand}")]
     Architecture {
         /// The board's architecture.
         machine: String,

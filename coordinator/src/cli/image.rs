@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         .iter()
         .find(|package| package.way == InstallMethod::System && package.architecture == args.arch)
         .ok_or_else(|| {
-            Failure::misuse(format!("there is no Debian package for {} at hand", args.arch)).hint(
+            Failure::misuse(format!("no Debian package for {} found", args.arch)).hint(
                 "make one: packaging/package.sh --binary \"$(cross/build.sh ARCH)\" --arch ARCH --out dist; or name one with --package",
             )
         })?;

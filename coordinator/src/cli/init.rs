@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         .hint("--listen, --enroll-listen and --assets-listen set the ports"));
     }
     let keys = Keys::create(&root.join(KEYS)).map_err(|error| {
-        Failure::from(error).hint("name with --workspace a directory that can be made and has no keys yet")
+        Failure::from(error).hint("name with --workspace a directory that can be created or has no keys yet")
     })?;
     let external = (args.broker == BrokerKind::Mosquitto).then(|| mosquitto_address(args.listen));
     let config = NewConfig {

@@ -66,7 +66,7 @@ pub(super) fn add(
     if !config.tls {
         return Err(
             Failure::misuse("this workspace has no keys: devices need not enroll").hint(format!(
-                "`regatta init` makes a workspace with keys; `tls` in {CONFIG_FILE} says whether one has them"
+                "`regatta init` creates a workspace with keys; `tls` in {CONFIG_FILE} shows whether a workspace has them"
             )),
         );
     }

@@ -104,7 +104,7 @@ fn add(args: &AddArgs, store: &Store, context: &Context) -> CommandResult {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if args.name.is_empty() || args.name.len() > 40 || !args.name.bytes().all(is_name) {
         return Err(
-            Failure::misuse(format!("`{}` is no name for a meter", escape(&args.name)))
+            Failure::misuse(format!("`{}` is not a valid meter name", escape(&args.name)))
                 .hint("up to 40 letters, digits, - and _, such as lab-wt310"),
         );
     }
@@ -203,9 +203,7 @@ fn remove(name: &str, store: &Store, context: &Context) -> CommandResult {
     if !store.drop_meter(name)? {
         return Err(Failure::misuse(format!("a session uses the meter {name}")).hint("wait for its end"));
     }
-    context.print(&json!({ "removed": name }), || {
-        format!("{name} is no meter any more")
-    })?;
+    context.print(&json!({ "removed": name }), || format!("removed meter {name}"))?;
     Ok(exit::OK)
 }
 

@@ -90,9 +90,7 @@ fn rebuild(context: &Context) -> CommandResult {
             let _ = write!(text, "\n  {}: {}", found.run, escape(&found.problem));
         }
         if needs_members {
-            text.push_str(
-                "\nno device is enrolled any more: enroll each again with `regatta device add NAME`",
-            );
+            text.push_str("\nno device is enrolled: enroll each again with `regatta device add NAME`");
         }
         text
     })?;

@@ -88,7 +88,9 @@ fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
             ));
         }
         if page.lacks_tokens() {
-            lines.push("nobody can log in to it yet: `regatta dashboard token add NAME`".to_owned());
+            lines.push(
+                "nobody can log in yet: add a token with `regatta dashboard token add NAME`".to_owned(),
+            );
         }
     }
     if daemon.enrollment().is_some() {

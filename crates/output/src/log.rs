@@ -68,7 +68,7 @@ impl LogOptions {
         }
         if let Some(level) = level.filter(|level| set.is_none() && !level.is_empty()) {
             tracing::warn!(
-                "{LEVEL_VARIABLE}=`{level}` is no level; known are off, error, warn, info, debug, trace"
+                "{LEVEL_VARIABLE}=`{level}` is not a level; known are off, error, warn, info, debug, trace"
             );
         }
     }

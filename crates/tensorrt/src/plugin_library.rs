@@ -38,7 +38,7 @@ pub enum PluginLibraryError {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("{} is no shared library, so it has no TensorRT plug-ins", path.display())]
+    #[error("{} is not a shared library, so it has no TensorRT plug-ins", path.display())]
     NotALibrary {
         /// The file.
         path: PathBuf,
@@ -182,7 +182,7 @@ mod tests {
             b"an archive of no kind at all",
             &header(62)[..18],
         ] {
-            let words = "FILE is no shared library, so it has no TensorRT plug-ins";
+            let words = "FILE is not a shared library, so it has no TensorRT plug-ins";
             assert_eq!(refused(bytes).as_deref(), Some(words));
         }
         fs::remove_file(&file).unwrap();

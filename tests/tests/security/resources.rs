@@ -229,7 +229,9 @@ fn clients_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
 }
 
 fn unknown() -> EnrollResponse {
-    EnrollResponse::Refused("the coordinator knows no such token: it was revoked or mistyped; make another with `regatta device add`".to_owned())
+    EnrollResponse::Refused(
+        "unknown token: it was revoked or mistyped; make another with `regatta device add`".to_owned(),
+    )
 }
 
 /// Sends a request that is correct except for its token.

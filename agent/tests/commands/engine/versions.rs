@@ -43,7 +43,7 @@ fn what_a_version_lacks_is_refused_by_name() {
             2,
         )
     };
-    let alone = "DLA only computes in fp16 and int8, so the whole network would run on the GPU";
+    let alone = "DLA only computes in fp16 and int8, so the network would run completely on the GPU";
     for (version, flags, reason) in [
         ("8502", "--level 3", "an optimisation level was requested, which TensorRT 8.5.2 does not know".to_owned()),
         ("8502", "--dla-core 0", format!("{alone}; hint: use --precision fp16 or int8")),
@@ -168,7 +168,7 @@ fn the_real_shim_reports_a_library_that_is_not_tensorrt() {
     let message = real.refused_with(&[("FAKE_TRT_VERSION", "10701")], &BUILD, 3);
     assert!(
         message.contains("TensorRT rtx-1.7.1 cannot be opened: ")
-            && message.contains("libtensorrt_rtx.so.1 is no TensorRT"),
+            && message.contains("libtensorrt_rtx.so.1 is not a TensorRT"),
         "{message}"
     );
     // Without its parser, engines can be loaded but not built.

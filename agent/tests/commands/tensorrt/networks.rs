@@ -123,7 +123,7 @@ fn what_is_for_one_network_is_refused_for_several() {
     );
     let message = refused(&["calibration=samples"]);
     assert!(
-        message.contains("samples has no encoder.cache, and each network needs scales of its own"),
+        message.contains("samples has no encoder.cache, and each network needs its scales"),
         "{message}"
     );
     fs::write(place.fixture.path("samples/encoder.cache"), "scales").unwrap();

@@ -78,7 +78,7 @@ fn what_is_no_library_with_plug_ins_is_refused_by_name() {
         ),
         (
             "text.so",
-            "./text.so is no shared library, so it has no TensorRT plug-ins",
+            "./text.so is not a shared library, so it has no TensorRT plug-ins",
         ),
         (
             "foreign.so",

@@ -14,7 +14,7 @@ pub(super) fn wrong_token(refusal: TokenRefusal) -> PageError {
         ),
         TokenRefusal::TooManyAttempts => (
             StatusCode::TOO_MANY_REQUESTS,
-            "too many wrong tokens came from this address",
+            "too many wrong tokens were sent from this address",
         ),
         TokenRefusal::Internal => return PageError::internal(),
     };

@@ -227,7 +227,7 @@ fn answer(
             return refusal(StatusCode::FORBIDDEN, "this device is not enrolled here");
         }
         let (true, Some((kind, sha256))) = (is_get, requested) else {
-            return refusal(StatusCode::NOT_FOUND, "no such address");
+            return refusal(StatusCode::NOT_FOUND, "unknown address");
         };
         let from = match from {
             None => None,
@@ -248,7 +248,7 @@ fn answer(
         let Some(turn) = turn(&shared).await else {
             return refusal(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "too many devices get assets now: ask again",
+                "too many devices are downloading assets: try again",
             );
         };
         let to = Recipient {

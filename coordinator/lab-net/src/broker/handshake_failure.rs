@@ -21,7 +21,7 @@ pub(super) fn describe(error: &io::Error, now: Timestamp) -> Option<String> {
              --again` makes a token with which the device enrolls again"
         ),
         Error::AlertReceived(AlertDescription::CertificateExpired) => {
-            "the device does not accept this coordinator's certificate by its own clock; hint: check the device's clock".to_owned()
+            "the device does not accept this coordinator's certificate at the time of the device's clock; hint: check that clock".to_owned()
         }
         _ => "hint: a device of another lab must enroll here first".to_owned(),
     })

@@ -40,6 +40,6 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) fn no_scratch() -> Failure {
-    Failure::misuse("where do the labels lie?")
+    Failure::misuse("where are the labels?")
         .hint("name the scratch directory with --scratch, or a workspace with --workspace")
 }

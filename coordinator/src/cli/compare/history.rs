@@ -13,7 +13,7 @@ use regatta_lab_views::{
 /// Flags of `history`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct HistoryArgs {
-    /// Runs as `compare` selects them, such as device:NAME+set:KEY=VALUE [default: all runs]
+    /// Selection of runs as for `compare`, such as device:NAME+set:KEY=VALUE [default: all runs]
     #[arg(value_name = "SELECTION")]
     selection: Option<String>,
     #[command(flatten)]

@@ -75,7 +75,7 @@ pub(super) fn run(args: Args, context: &Context) -> CommandResult {
     let uses_file = args.baseline.is_some() || args.write_baseline.is_some();
     match (args.sides.len(), uses_file) {
         (1, false) => {
-            return Err(Failure::misuse("one selection is nothing to compare with").hint(
+            return Err(Failure::misuse("compare needs at least two selections").hint(
                 "name a second selection, or compare with a file: `--baseline FILE`, which `--write-baseline FILE` makes",
             ));
         }

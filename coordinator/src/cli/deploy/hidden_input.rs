@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(typed(b"wrong\x15right\n"), line("right"));
         assert_eq!(typed("sä\u{7f}e\n".as_bytes()), line("se"));
         assert_eq!(typed(b"\x7f\x08a b\n"), line("a b"));
-        assert_eq!(typed(b"a\xff\xfeb\n"), line("ab"), "bytes that are no letters");
+        assert_eq!(typed(b"a\xff\xfeb\n"), line("ab"), "bytes that are not letters");
         assert_eq!(typed(b"half\x03"), Typed::Interrupted);
         assert_eq!(typed(b"\x04"), Typed::Ended);
         assert_eq!(typed(b"a\x04b\n"), line("a\x04b"), "only an empty line ends so");

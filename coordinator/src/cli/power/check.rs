@@ -35,9 +35,9 @@ pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
             .hint("name another round with --version")
     })?;
     fs::read_dir(args.session.join("power")).map_err(|error| {
-        let sentence = format!("{} holds no power/", args.session.display());
+        let sentence = format!("{} has no power/", args.session.display());
         Failure::from(anyhow::Error::new(error).context(sentence))
-            .hint("name the directory that holds power/, ranging/ and run_1/")
+            .hint("name the directory with power/, ranging/ and run_1/")
     })?;
     let tree = Tree::scan(&args.session)?;
     let report = power::check(&tree, "", rules);

@@ -58,7 +58,7 @@ pub(in crate::cli) struct ClientArgs {
 
 pub(super) fn measure(args: &ClientArgs, context: &Context) -> CommandResult {
     if !is_label(&args.label) {
-        return Err(Failure::misuse(format!("`{}` is no label", args.label))
+        return Err(Failure::misuse(format!("`{}` is not a valid label", args.label))
             .hint("a label has at most 100 letters, digits, - and _"));
     }
     let options = ClientOptions {

@@ -37,7 +37,7 @@ pub(super) fn serve(args: &ServerArgs, _context: &Context) -> CommandResult {
     let server = PowerServer::prepare(conf, program, debug, Arc::new(tell), &interrupted);
     match server.and_then(|server| server.serve(&interrupted)) {
         Ok(()) => Ok(exit::OK),
-        Err(ServerError::Interrupted) => Err(Failure::interrupted("interrupted before a client came")),
+        Err(ServerError::Interrupted) => Err(Failure::interrupted("interrupted before a client connected")),
         Err(error) => {
             let hint = error.hint();
             Err(Failure::from(error).optional_hint(hint))

@@ -43,7 +43,7 @@ impl Place {
         let is_ours = place.workspace().join(CONFIG_FILE).exists() && place.agent_config().exists();
         if entries > 0 && !is_ours {
             return Err(
-                Failure::misuse(format!("{} holds something else", place.root.display()))
+                Failure::misuse(format!("{} contains something else", place.root.display()))
                     .hint("name an empty or a new directory with --dir"),
             );
         }

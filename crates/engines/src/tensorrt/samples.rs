@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(
             shared.device_address(&[1, 2], 2),
             None,
-            "other memory is no sample"
+            "other memory is not a sample"
         );
     }
 }

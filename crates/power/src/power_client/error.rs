@@ -95,7 +95,7 @@ impl ClientError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Nested { .. } | Self::Exists(_) => "name another directory with -o",
-            Self::NotRemoved(_) => "name the workload's own directory with -L",
+            Self::NotRemoved(_) => "name the workload's directory with -L",
             Self::Connect { .. } => "start the server, and check -a, -p and the server's firewall",
             Self::Server(_) | Self::Refused { .. } => "the server's output has the reason",
             Self::Handshake(reply) if reply.contains("one client at a time") => "wait for the other session",

@@ -67,10 +67,10 @@ impl Ini {
                 continue;
             }
             let Some(name) = &section else {
-                return Err(fault(format!("`{line}` stands before the first [section]")));
+                return Err(fault(format!("`{line}` appears before any [section] header")));
             };
             let Some(at) = line.find(['=', ':']) else {
-                return Err(fault(format!("`{line}` is no `key: value`")));
+                return Err(fault(format!("`{line}` is not `key: value`")));
             };
             let key = line[..at].trim().to_lowercase();
             let value = line[at + 1..].trim().to_owned();

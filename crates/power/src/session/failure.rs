@@ -73,8 +73,7 @@ pub struct SessionFailure {
 }
 
 /// What helps when nothing better is known.
-const OUTPUT: &str =
-    "server-output.txt and client-output.txt in the session's directory have all that both programs said";
+const OUTPUT: &str = "see server-output.txt and client-output.txt in the session's directory";
 
 /// Words of a program, what they mean, and what helps. The first that is found counts.
 type Reasons = &'static [(&'static str, &'static str, &'static str)];
@@ -180,12 +179,12 @@ const CLIENT: Reasons = &[
     (
         "the workload has failed",
         "the workload has failed",
-        "client-output.txt in the session's directory has what it said",
+        "see client-output.txt in the session's directory",
     ),
     (
         "returned non-zero exit status",
         "the workload has failed",
-        "client-output.txt in the session's directory has what it said",
+        "see client-output.txt in the session's directory",
     ),
     (
         "Error: exception",

@@ -95,7 +95,7 @@ fn everything_that_is_missing_is_listed_at_once() {
     assert_eq!(
         requested,
         findings.len() - 5,
-        "what only runs and files can fix is not asked for"
+        "what only runs and files can fix is not expected"
     );
 }
 

@@ -117,7 +117,7 @@ fn three_equal_acknowledgements_close_a_gap_once() {
     }
     assert!(
         burst(&mut outbox, now).is_empty(),
-        "these answer what was sent twice, and are no gap"
+        "these answer what was sent twice, and are not a gap"
     );
 }
 

@@ -228,7 +228,7 @@ fn mean_power(
         // The session's own faults have what is wrong with the samples.
         Ok((mean, sha1)) => (mean, Some(sha1)),
         Err(text) => {
-            findings.error(rules::POWER, &path, text, "put PTDaemon's own log in its place");
+            findings.error(rules::POWER, &path, text, "put PTDaemon's log in its place");
             (None, None)
         }
     }

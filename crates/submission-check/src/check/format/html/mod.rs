@@ -53,7 +53,7 @@ pub fn official_html(official: &Official, round: &str) -> String {
         official.verdict == Verdict::Accept,
         &rows,
         &found,
-        "What the official checker accepts, with its gaps. The strict check says more.",
+        "These are the official checker's verdicts, including what it overlooks. The strict check reports more.",
     );
     results(&mut page, &rows, &[], &found);
     findings::groups(&mut page, &found);
