@@ -73,8 +73,8 @@ fn range(value_type: &ValueType) -> Value {
     match value_type {
         ValueType::Integer { min, max, .. } => json!({ "min": min, "max": max }),
         ValueType::Number { min, max, .. } => json!({ "min": min, "max": max }),
-        ValueType::Boolean => json!({ "words": ["true", "false"] }),
-        ValueType::Word(words) => json!({ "words": words }),
+        ValueType::Boolean => json!({ "values": ["true", "false"] }),
+        ValueType::Word(words) => json!({ "values": words }),
         ValueType::Text(form) => json!({ "form": form }),
     }
 }

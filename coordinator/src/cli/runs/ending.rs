@@ -114,7 +114,7 @@ pub(super) fn give_up(
     let ids: Vec<RunId> = abandoned.iter().map(|row| row.id).collect();
     let pending = abandoned.iter().filter(|row| may_execute(row));
     let pending: Vec<RunId> = pending.map(|row| row.id).collect();
-    context.print(&json!({ "given_up": ids, "abort_pending": pending }), || {
+    context.print(&json!({ "abandoned": ids, "abort_pending": pending }), || {
         let lines = abandoned.iter().map(|row| {
             let text = format!("run {} is given up, with the files that have arrived", row.id);
             if may_execute(row) {
@@ -210,7 +210,7 @@ fn loss(row: &RunRow, context: &Context, store: &Store) -> Result<String, Failur
         .map(|stream| escape(stream.name.as_str()).into_owned())
         .collect();
     Ok(match missing.as_slice() {
-        [] => format!("what run {} has not delivered yet", row.id),
+        [] => format!("the undelivered files of run {}", row.id),
         missing => format!("{} of run {}", missing.join(", "), row.id),
     })
 }
