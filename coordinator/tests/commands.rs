@@ -89,7 +89,7 @@ fn samples_are_prepared_as_requested_or_not_at_all() {
 }
 
 #[test]
-fn what_is_unknown_is_answered_with_what_is_known() {
+fn unknown_names_list_the_known_ones() {
     let coordinator = Coordinator::with_a_known_device();
     let request_run = |changed: &str, to: &str| {
         let mut args = vec![

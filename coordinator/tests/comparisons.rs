@@ -163,7 +163,7 @@ fn a_slower_variant_is_worse_and_fails_the_command() {
 }
 
 #[test]
-fn equal_sides_are_the_same_and_few_pairs_cannot_tell() {
+fn equal_sides_are_the_same_and_few_pairs_are_undecided() {
     let mut filled = FilledStore::new();
     let first = filled.add("1", LATENCY);
     let second = filled.add("2", LATENCY * 1.5);

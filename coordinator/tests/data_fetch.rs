@@ -171,7 +171,7 @@ fn part_of(path: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_cut_download_continues_until_it_is_whole_and_is_not_repeated() {
+fn interrupted_download_is_resumed_until_complete() {
     let content = content();
     let place = Place::new(content.clone(), &download(&sha256_hex(&content)));
     place.server.be(Manner::CutAfter(500_000));

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_boards_file_says_where_it_comes_from_and_reads_as_the_board() {
+    fn board_file_names_its_origin_and_reads_back_equal() {
         let board = SimModel::board_named("xavier-nx.resnet50").unwrap();
         let engine = Description {
             kind: EngineKind::Tensorrt,

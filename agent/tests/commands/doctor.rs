@@ -98,14 +98,14 @@ fn thor() {
 }
 
 #[test]
-fn what_is_no_jetson() {
+fn other_boards_are_not_called_jetson() {
     examine("raspberry-pi-5");
     examine("plain-pc");
     examine("nothing");
 }
 
 #[test]
-fn what_is_no_machine_of_its_own() {
+fn containers_and_virtual_machines_are_not_fit_to_measure() {
     examine("virtual-arm64");
     examine("virtual-pc");
     examine("container");

@@ -93,7 +93,7 @@ const WHOLE_RUN: &str = "\
 ";
 
 #[test]
-fn a_run_tells_its_phases_and_leaves_everything_that_proves_it() {
+fn run_reports_its_phases_and_leaves_all_evidence() {
     let fixture = Fixture::new();
     let mut spec = spec(
         &fixture,

@@ -243,7 +243,7 @@ fn samples_of_three_inputs_reach_the_network_by_name() {
 
 /// Inputs as BERT's reference declares them: 64-bit integers with a dynamic length. The samples have the length, and 32 bits.
 #[test]
-fn what_a_model_leaves_free_the_samples_say() {
+fn free_model_dimensions_are_taken_from_the_samples() {
     #[cfg(feature = "tract")]
     {
         let mut place = Place::new();

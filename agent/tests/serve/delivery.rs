@@ -71,7 +71,7 @@ fn doubled_acknowledgements_and_doubts_change_nothing() {
 }
 
 #[test]
-fn nothing_is_forgotten_before_it_is_delivered() {
+fn undelivered_runs_are_kept_on_the_device() {
     let Some(broker) = Mosquitto::start() else { return };
     let mut agent = Agent::start(broker.port);
     agent.stop();

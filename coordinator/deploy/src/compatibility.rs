@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_that_has_it_is_left_alone_and_a_half_installed_one_is_not() {
+    fn installed_board_is_skipped_and_partial_install_is_repeated() {
         let package = package_for(InstallMethod::System, "arm64");
         assert!(is_installed(
             &survey(&AGX_ORIN.replace("package=", "package=ii  0.1.0")),

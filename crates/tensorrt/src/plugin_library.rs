@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_library_of_this_machine_is_refused_with_its_name() {
+    fn foreign_plugin_libraries_are_refused_by_name() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("libnms.so");
         let refused = |bytes: &[u8]| {

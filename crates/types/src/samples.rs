@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_is_refused() {
+    fn impossible_sample_forms_are_refused() {
         let mut benchmark = digits();
         let form = Form::new(Dtype::Int8, Layout::DlaLinear);
         benchmark.model.input_shape = vec![64];

@@ -32,7 +32,7 @@ fn of_several_shims_the_one_that_serves_the_version_best_is_loaded() {
 }
 
 #[test]
-fn what_a_version_lacks_is_refused_by_name() {
+fn options_missing_in_a_tensorrt_version_are_refused_by_name() {
     let place = Place::fake(&[]);
     place.become_version("libnvinfer.so.10", &["8.5.2", "8.6.1", "10.3.0", "11.0.0"]);
     let refused = |version: &str, flags: &str| {
@@ -77,7 +77,7 @@ fn what_a_version_lacks_is_refused_by_name() {
 }
 
 #[test]
-fn a_timing_cache_serves_builds_of_its_own_version() {
+fn timing_cache_is_used_by_the_same_version_only() {
     let place = Place::fake(&[]);
     place.become_version("libnvinfer.so.8", &["8.5.2", "8.6.1"]);
     let engines = place.scratch.path().join("engines");

@@ -125,7 +125,7 @@ fn a_deadline_is_a_time_or_a_duration() {
 }
 
 #[test]
-fn one_word_needs_no_brackets_and_has_its_line() {
+fn single_value_needs_no_list_in_a_campaign() {
     let read = |scenario: &str| {
         CampaignPlan::read(&format!(
             "schema = 1\nname = 'a'\n[[cells]]\nbenchmark = 'digits'\nlabels = 'rack-3'\nscenario = {scenario}\n"

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hash_has_no_place() {
+    fn asset_paths_accept_only_hashes() {
         let dir = tempfile::tempdir().unwrap();
         let workspace = regatta_lab_store::workspace::Workspace::create(dir.path(), "schema = 1\n").unwrap();
         let asset_store = AssetStore::of(&workspace);

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_clock_is_not_called_another_lab() {
+    fn wrong_clock_is_not_reported_as_another_lab() {
         let described =
             |error: Error| describe(&io::Error::other(error), Timestamp::UNIX_EPOCH).unwrap_or_default();
         let invalid = |error| described(Error::InvalidCertificate(error));

@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_answered_reads_again_as_a_file() {
+    fn prompted_answers_read_back_as_a_file() {
         let system = Question::System {
             system: "board".to_owned(),
             field: "cooling".to_owned(),

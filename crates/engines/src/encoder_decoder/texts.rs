@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_texts_is_refused() {
+    fn invalid_token_files_are_refused() {
         let refused = |content: &str| match read(content, 2).unwrap_err() {
             TokenTextsError::Unfit(reason) => reason,
             TokenTextsError::Unreadable(source) => source.to_string(),

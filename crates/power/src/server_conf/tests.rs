@@ -14,7 +14,7 @@ fn wt310() -> ServerConf {
 }
 
 #[test]
-fn what_is_rendered_reads_back_without_a_finding() {
+fn rendered_server_conf_passes_lint() {
     let text = wt310().render().unwrap();
     assert_eq!(
         text,

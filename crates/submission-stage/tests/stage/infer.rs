@@ -251,7 +251,7 @@ fn results_that_may_not_be_inferred_are_named() {
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_left_behind() {
+fn infer_refuses_existing_output_and_removes_partial_output() {
     let round = round("v6.0");
     let dir = tree(&round, "edge", &[("resnet50", &["SingleStream"])]);
     run(&dir, &round).unwrap();

@@ -31,7 +31,7 @@ fn refused(
 }
 
 #[test]
-fn what_is_no_measurement_is_refused_in_every_division() {
+fn jobs_without_measurement_are_refused_in_every_division() {
     type Change = fn(&mut Parts);
     let cases: [(&str, Change); 7] = [
         ("own LoadGen", |parts| {
@@ -266,7 +266,7 @@ fn an_audit_that_is_recorded_as_failed_is_listed_beside_everything_else_that_is_
 }
 
 #[test]
-fn what_no_submission_may_hold_is_found_before_anything_is_written() {
+fn forbidden_files_are_reported_before_anything_is_written() {
     let fixture = StagingFixture::new("v6.1");
     let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
     fixture.put("desk/code/with space.txt", "x");

@@ -193,7 +193,7 @@ fn every_field_of_a_template_has_one_source_and_is_one_of_the_newest_rounds() {
 }
 
 #[test]
-fn a_kit_says_of_its_module_what_the_module_says() {
+fn developer_kit_and_module_have_the_same_module_name() {
     let templates = templates();
     for (kit, module) in [
         ("agx-orin-devkit-64gb", "agx-orin-64gb"),
