@@ -283,7 +283,7 @@ fn a_file_with_another_hash_is_removed_and_named() {
     fs::write(&file, &content).unwrap();
     let (code, _, errors) = place.fetch();
     assert_eq!(code, Some(3), "{errors}");
-    assert!(errors.contains("move it away") && file.exists(), "{errors}");
+    assert!(errors.contains("move it, then") && file.exists(), "{errors}");
     let shown = place.regatta(&["data", "show", "fetched", "--verify"]);
     assert_eq!(shown.status.code(), Some(1));
     assert!(

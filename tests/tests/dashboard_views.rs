@@ -54,7 +54,7 @@ fn comparisons_and_histories_are_those_of_the_commands() {
     );
     let none = get_page(&url, "/history");
     assert!(
-        none.status == 200 && none.body.contains("no run has a figure that counts"),
+        none.status == 200 && none.body.contains("no run qualifies"),
         "{}",
         none.body
     );

@@ -91,7 +91,7 @@ impl PageError {
     pub(super) fn too_many_requests() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
-            message: "too many of your requests wait for an answer".to_owned(),
+            message: "too many of your requests are pending".to_owned(),
             hint: "Reload the page in some seconds.",
         }
     }
@@ -100,7 +100,7 @@ impl PageError {
     pub(super) fn internal() -> Self {
         Self {
             status: StatusCode::INTERNAL_SERVER_ERROR,
-            message: "the page could not be made".to_owned(),
+            message: "the page could not be rendered".to_owned(),
             hint: "The log of `regatta serve` has the cause.",
         }
     }

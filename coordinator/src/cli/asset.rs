@@ -128,7 +128,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Remove { path } => {
             if !store.drop_asset(path)? {
                 return Err(Failure::misuse(format!("`{path}` is not an asset"))
-                    .hint("`regatta asset list` shows those that there are"));
+                    .hint("`regatta asset list` shows all assets"));
             }
             context.print(&serde_json::json!({ "removed": path }), || {
                 format!("{path} is no longer an asset; `regatta asset gc` frees its space")
@@ -262,7 +262,7 @@ fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Conte
     for (source, path) in sources {
         if !is_inner_path(path) {
             return Err(Failure::misuse(format!(
-                "`{path}` cannot be a place below a scratch directory"
+                "`{path}` is not a valid path below a scratch directory"
             )));
         }
         added.push(asset_store.put(source, path)?);

@@ -102,7 +102,7 @@ fn show(
             if downloads.is_empty() {
                 return if bundled::contains(benchmark) {
                     format!(
-                        "the data and the model of {} come with Regatta: {}",
+                        "the data and the model of {} are included in Regatta: {}",
                         benchmark.name,
                         context.command(&format!("prep {}", benchmark.name))
                     )

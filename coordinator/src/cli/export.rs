@@ -136,7 +136,7 @@ fn undo(error: anyhow::Error, files: &[Copied], row: &RunRow, out: &Path) -> Fai
     let left = match fs::remove_dir_all(out) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             format!(
-                "; half a copy is left in {}, which cannot be removed: {error}",
+                "; an incomplete copy is left in {}, which cannot be removed: {error}",
                 out.display()
             )
         }

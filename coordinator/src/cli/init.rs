@@ -62,9 +62,8 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         ))
         .hint("--listen, --enroll-listen and --assets-listen set the ports"));
     }
-    let keys = Keys::create(&root.join(KEYS)).map_err(|error| {
-        Failure::from(error).hint("name with --workspace a directory that can be created or has no keys yet")
-    })?;
+    let keys = Keys::create(&root.join(KEYS))
+        .map_err(|error| Failure::from(error).hint("choose another directory with --workspace"))?;
     let external = (args.broker == BrokerKind::Mosquitto).then(|| mosquitto_address(args.listen));
     let config = NewConfig {
         external,
@@ -95,7 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
            {serve}\n  \
            {deploy}\n  \
            {add}\n\
-         (`device deploy` brings a board in over SSH; `device add` prints a token for one that is set up by hand)"
+         (`device deploy` installs and enrolls a board over SSH; `device add` prints a token for one that is set up by hand)"
     ));
     say(&text)?;
     if let Some(problem) = workspace.config().host_problem() {

@@ -214,7 +214,11 @@ fn free(name: &str, store: &Store, context: &Context) -> CommandResult {
         .as_ref()
         .filter(|lease| lease.state() == LeaseState::Held)
     {
-        let sentence = format!("process {} of session {} runs here", lease.pid(), lease.session);
+        let sentence = format!(
+            "process {} of session {} is running on this machine",
+            lease.pid(),
+            lease.session
+        );
         return Err(Failure::misuse(sentence).hint(format!("interrupt it with `kill -INT {}`", lease.pid())));
     }
     end_lease(&row, "its lease was ended with `regatta meter free`", store)?;
@@ -238,7 +242,7 @@ fn end_lease(row: &MeterRow, reason: &str, store: &Store) -> Result<(), Failure>
 /// Returns the failure of a command that names a meter which does not exist.
 pub(super) fn unknown(name: &str) -> Failure {
     Failure::misuse(format!("unknown meter `{}`", escape(name)))
-        .hint("`regatta meter list` shows those that there are; `regatta meter add` adds one")
+        .hint("`regatta meter list` shows all meters; `regatta meter add` adds one")
 }
 
 fn documents(rows: &[MeterRow]) -> Vec<Value> {

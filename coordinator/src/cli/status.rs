@@ -170,7 +170,7 @@ fn attention(
     }
     if status.disk.free_bytes < status.disk.kept_free_bytes {
         found.push(format!(
-            "only {} of the disk are free, so no log is accepted: make room, or {}",
+            "disk full ({} free): logs are not accepted: make room, or {}",
             wording::bytes(status.disk.free_bytes),
             context.command("runs prune --older-than 30d")
         ));

@@ -148,7 +148,7 @@ impl Wait<'_> {
     }
 
     fn interrupted(&self, open: &[RunId], interrupts: &Interrupts) -> Failure {
-        let goes_on = format!("interrupted: {}", count(open, "goes on", "go on"));
+        let goes_on = format!("interrupted: {}", count(open, "continues", "continue"));
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Failure::interrupted(goes_on).hint(self.next(open));
         }
@@ -156,7 +156,7 @@ impl Wait<'_> {
         let next = self.next(open).replace('\n', "\n  ");
         tell(&format!(
             "\n{}\n  {next}\nCtrl-C again within {seconds} s to abort",
-            count(open, "goes on", "go on")
+            count(open, "continues", "continue")
         ));
         let leave = || Failure::interrupted(&goes_on);
         if !interrupts.wait_for(2, SECOND_INTERRUPT) || !is_confirmed(&count(open, "", ""), interrupts) {
@@ -199,7 +199,7 @@ fn is_confirmed(runs: &str, interrupts: &Interrupts) -> bool {
     false
 }
 
-/// Returns a number of runs with its verb, such as `2 runs go on`.
+/// Returns a number of runs with its verb, such as `2 runs continue`.
 fn count(runs: &[RunId], one: &str, several: &str) -> String {
     match runs.len() {
         1 => format!("1 run {one}"),

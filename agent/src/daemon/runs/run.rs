@@ -137,7 +137,7 @@ impl Run {
     /// Marks the run as released: the coordinator has recorded it with every file.
     pub(crate) fn release(&mut self) {
         if !std::mem::replace(&mut self.job.released, true) {
-            tracing::info!("run {}: released by the coordinator", self.id);
+            tracing::info!("run {}: delivered; the coordinator has every file", self.id);
             self.save();
         }
     }

@@ -35,7 +35,7 @@ pub(crate) enum RunDirError {
         source: io::Error,
     },
     /// A document does not parse.
-    #[error("{} cannot be understood", .path.display())]
+    #[error("{} is invalid", .path.display())]
     Document {
         /// The file.
         path: PathBuf,

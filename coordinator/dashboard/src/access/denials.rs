@@ -38,7 +38,7 @@ pub(super) fn foreign() -> PageError {
 pub(super) fn only_reads() -> PageError {
     PageError {
         status: StatusCode::FORBIDDEN,
-        message: "this token only reads, and the action needs an operator's".to_owned(),
+        message: "this token is a reader's; the action needs an operator's".to_owned(),
         hint: "The owner of the workspace makes one: `regatta dashboard token add NAME --role operator`.",
     }
 }

@@ -240,7 +240,7 @@ fn answer(
         };
         let begin = from.unwrap_or(0);
         if begin > bytes || (from.is_some() && begin == bytes) {
-            return refusal(StatusCode::RANGE_NOT_SATISFIABLE, "it is not that long");
+            return refusal(StatusCode::RANGE_NOT_SATISFIABLE, "it is shorter");
         }
         let Some(parts) = parts(&shared.asset_store, kind, &sha256, begin, bytes) else {
             return refusal(StatusCode::NOT_FOUND, "the coordinator has no such asset");

@@ -119,7 +119,7 @@ pub(super) fn retry(args: &RetryArgs, context: &Context) -> CommandResult {
     note_unserved(&workspace, context);
     let document = json!({ "campaign": row.name, "cause": args.cause, "retried": retried });
     context.print(&document, || {
-        format!("cells of campaign {} that are tried again: {retried}", row.name)
+        format!("cells of campaign {} that will be retried: {retried}", row.name)
     })?;
     Ok(exit::OK)
 }

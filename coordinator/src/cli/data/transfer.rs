@@ -41,7 +41,7 @@ pub(super) enum TransferError {
         source: io::Error,
     },
     /// Another process downloads the file.
-    #[error("another download of {path} is at it", path = .0.display())]
+    #[error("another download of {path} is running", path = .0.display())]
     Busy(PathBuf),
     /// The server sends more than the file's size.
     #[error(

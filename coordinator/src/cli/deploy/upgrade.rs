@@ -163,10 +163,10 @@ fn left_over(packages: &[Package], store: &Store) -> Result<Upgrade, Failure> {
         return Err(nothing());
     }
     if newest.packages != hashes(packages) {
-        return Err(Failure::misuse(
-            "these packages are not the ones of the upgrade that is to be continued",
-        )
-        .hint("name those with --package, or begin another upgrade without --continue"));
+        return Err(
+            Failure::misuse("these packages are not those of the upgrade to continue")
+                .hint("name those with --package, or begin another upgrade without --continue"),
+        );
     }
     let options = serde_json::from_str(&newest.options)?;
     let mut devices = Vec::new();
@@ -244,7 +244,7 @@ fn refuse_busy(devices: &[DeviceRow], store: &Store) -> Result<(), Failure> {
 fn host(device: &DeviceRow, store: &Store) -> Result<Host, Failure> {
     let login = store.login(&device.id)?.ok_or_else(|| {
         Failure::misuse(format!("{} was not deployed over SSH from here", device.name)).hint(format!(
-            "`regatta device deploy {} USER@HOST` does both",
+            "deploy it once: `regatta device deploy {} USER@HOST`",
             device.name
         ))
     })?;

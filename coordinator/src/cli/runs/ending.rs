@@ -152,7 +152,7 @@ fn note_of_abort(
         (Some(since), _) => format!("the coordinator lost the broker {}", wording::ago(&since, now)),
         (None, Some(known)) if known.online && is_forced => {
             return Ok(format!(
-                "{device} is online and has not ended the run: the coordinator asks it to abort the run, and the record does not wait for that."
+                "{device} is online and has not ended the run: the coordinator requests an abort, and records the run without waiting for it."
             ));
         }
         (None, Some(known)) if known.online && row.abort.is_none() => {

@@ -269,7 +269,7 @@ fn kept_by_device(row: &RunRow) -> Option<String> {
     let reason = if row.has_undelivered_files() {
         "not all of its files arrived, and its device may still have them"
     } else {
-        "its evidence has no valid signature, so that its device keeps its copy"
+        "its evidence has no valid signature, so its device keeps the copy"
     };
     row.stays_on_device().then(|| reason.to_owned())
 }

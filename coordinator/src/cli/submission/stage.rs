@@ -192,7 +192,7 @@ fn prompt_for_answers(findings: &[StagingFinding], answers: &mut Answers) -> Res
     else {
         return Ok(false);
     };
-    notify("The runs do not have these values. An empty line leaves one open.");
+    notify("The runs do not contain these values. Press Enter to skip one.");
     let mut lines = io::stdin().lock().lines();
     let mut new_answers = Vec::new();
     for question in questions {

@@ -94,7 +94,7 @@ fn places(args: &Args) -> Result<(Destination, &Path, &Path), Failure> {
         (Some(output), None) => Ok((Destination::Output(output.clone()), output, &args.input)),
         (None, Some(backup)) => Ok((Destination::Backup(backup.clone()), &args.input, backup)),
         _ => Err(Failure::misuse(
-            "name either --output or --backup: where the originals stay",
+            "name either --output or --backup, the directory for the originals",
         )),
     }
 }
@@ -161,7 +161,7 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
     }
     let _ = write!(
         text,
-        "{} accuracy log{} cut, {} left alone with a problem",
+        "{} accuracy log{} cut, {} skipped",
         report.cut(),
         if report.cut() == 1 { "" } else { "s" },
         report.problems().count()
@@ -170,7 +170,7 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
         for reason in &proof.findings {
             let _ = write!(
                 text,
-                "\nDOUBT {}: {}",
+                "\nUNVERIFIED {}: {}",
                 Escaped(proof.directory.display()),
                 Escaped(reason)
             );
@@ -178,7 +178,11 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
     }
     if let Some(proofs) = proofs {
         let proven = proofs.iter().filter(|proof| proof.holds()).count();
-        let _ = write!(text, "\n{proven} of {} proven from their originals", proofs.len());
+        let _ = write!(
+            text,
+            "\n{proven} of {} truncated logs match their originals",
+            proofs.len()
+        );
     }
     text
 }

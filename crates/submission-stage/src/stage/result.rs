@@ -122,11 +122,11 @@ impl<'a> Staging<'a> {
             return;
         }
         for reason in run.not_submittable() {
-            let fix = "it cannot be submitted in any division; stage it with --rehearsal to see the way";
+            let fix = "not submittable in any division; `--rehearsal` stages it for practice";
             self.findings.push(StagingFinding::new(run.called(), reason, fix));
         }
         for fault in run.faults() {
-            let fix = "repeat the run; staging takes the newest that is in order";
+            let fix = "repeat the run; staging uses the newest run without findings";
             self.findings.push(StagingFinding::new(run.called(), fault, fix));
         }
         if run.spec.round != self.request.round.name {

@@ -106,7 +106,7 @@ fn results(page: &mut String, rows: &[ResultRow], facts: &[Facts], found: &[Find
         let _ = writeln!(
             page,
             "<h3>{} <small>{} · {}</small></h3>\n<div class=scroll><table>\n<tr><th>Benchmark<th>Scenario\
-             <th class=n>Result<th>Unit{}<th>Accuracy<th class=n>Queries<th>LoadGen<th>In order",
+             <th class=n>Result<th>Unit{}<th>Accuracy<th class=n>Queries<th>LoadGen<th>Passes",
             escaped(system),
             escaped(submitter),
             escaped(division),
