@@ -408,7 +408,7 @@ fn a_host_that_no_board_can_reach_is_named_with_the_lab_and_with_each_token() {
 }
 
 #[test]
-fn no_workspace_is_wrong_use() {
+fn missing_workspace_exits_2() {
     let dir = tempfile::tempdir().unwrap();
     let there = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));

@@ -439,7 +439,7 @@ fn tokens_expire_and_are_revoked_at_once_and_are_nowhere_on_disk() {
 }
 
 #[test]
-fn guessing_slow_and_hostile_clients_keep_nobody_out() {
+fn guessing_slow_and_hostile_clients_do_not_block_others() {
     let coordinator = Coordinator::with_a_login();
     let page = coordinator.page();
     let token = coordinator.page_token("rita", "reader");

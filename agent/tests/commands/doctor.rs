@@ -130,7 +130,7 @@ fn this_machine_gets_an_answer_and_a_missing_root_is_wrong_use() {
 }
 
 #[test]
-fn garbage_in_every_file_gives_an_answer() {
+fn garbage_in_any_file_gives_a_verdict() {
     let root = lay_down("agx-orin-jetpack6");
     let mut pending = vec![root.path().to_owned()];
     while let Some(directory) = pending.pop() {

@@ -139,7 +139,7 @@ fn run_reports_its_phases_and_leaves_all_evidence() {
 
 /// Machines differ in what they allow; every machine reports it.
 #[test]
-fn how_the_timing_thread_ran_stands_in_the_attempt() {
+fn attempt_records_how_the_timing_thread_ran() {
     let fixture = Fixture::new();
     let mut spec = spec(&fixture, EngineKind::Null, Scenario::Offline, Mode::AccuracyOnly);
     let settings = [

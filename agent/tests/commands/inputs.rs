@@ -111,7 +111,7 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
 
 /// The settings find the forms that `regatta prep` makes beside each other.
 #[test]
-fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
+fn prepared_forms_have_separate_directories_and_describe_themselves() {
     let place = Place::new();
     let chw4 = ["input_dtype=int8", "input_format=chw4"];
     let directory = place.fixture.path("int8_chw4");

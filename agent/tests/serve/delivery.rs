@@ -54,7 +54,7 @@ fn files_of_every_size_arrive_exactly() {
 }
 
 #[test]
-fn doubled_acknowledgements_and_doubts_change_nothing() {
+fn repeated_acknowledgements_change_nothing() {
     let Some(broker) = Mosquitto::start() else { return };
     let mut agent = Agent::start(broker.port);
     agent.stop();

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_replace_single_words() {
+    fn flags_replace_single_values_of_a_plan() {
         let plan: GateWords = toml::from_str("max_temperature = '60C'\nwait = '5m'").unwrap();
         let flags: GateWords = toml::from_str("max_temperature = '50C'").unwrap();
         let gate = plan.overridden_by(&flags).resolve().unwrap();

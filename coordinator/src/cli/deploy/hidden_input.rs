@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_edit_the_line_that_nobody_sees() {
+    fn hidden_input_can_be_edited() {
         let line = |text: &str| Typed::Line(text.to_owned());
         assert_eq!(typed(b"secret\n"), line("secret"));
         assert_eq!(typed(b"secret\r"), line("secret"));
@@ -173,7 +173,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_keys_come_to_something(keys: Vec<u8>) {
+        fn arbitrary_keys_do_not_panic_in_hidden_input(keys: Vec<u8>) {
             let _ = typed(&keys);
         }
     }

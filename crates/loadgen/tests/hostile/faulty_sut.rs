@@ -46,7 +46,7 @@ fn sut_that_answers_twice_is_reported() {
 }
 
 #[test]
-fn answers_to_nothing_are_found_out() {
+fn responses_to_unknown_samples_are_reported() {
     for unknown in [0, 1 << 40, u64::MAX, u64::MAX >> 1, 1 << 63 | 1] {
         expect_sut_fault("never issued", |samples, completer| {
             answer(ResponseId(unknown), completer);

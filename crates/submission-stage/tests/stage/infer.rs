@@ -138,7 +138,7 @@ fn a_measured_multistream_is_the_better_base() {
 }
 
 #[test]
-fn the_stricter_variant_stands_for_the_other_with_its_inferred_results() {
+fn stricter_variant_is_used_for_the_other_with_its_inferred_results() {
     let round = round("v5.1");
     let dir = tree(
         &round,

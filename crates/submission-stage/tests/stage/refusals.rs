@@ -100,7 +100,7 @@ fn everything_that_is_missing_is_listed_at_once() {
 }
 
 #[test]
-fn runs_that_do_not_hold_are_refused_with_the_reason() {
+fn invalid_runs_are_refused_with_the_reason() {
     type Change = fn(&mut Parts);
     let cases: [(&str, Change); 9] = [
         ("INVALID (too slow)", |parts| {
@@ -184,7 +184,7 @@ fn a_file_that_changed_after_delivery_stops_it() {
 }
 
 #[test]
-fn ours_and_another_logs_never_stand_in_for_the_reference_scripts_output() {
+fn staging_needs_the_reference_scripts_output_for_this_log() {
     let fixture = StagingFixture::new("v6.1");
     let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
     let kept = runs[1].join("accuracy");
