@@ -158,7 +158,7 @@ fn attempt_records_how_the_timing_thread_ran() {
     let refused = timing
         .refused
         .iter()
-        .any(|output| output.contains("no real-time priority"));
+        .any(|output| output.contains("a real-time priority"));
     assert_eq!(timing.realtime_priority == Some(9), !refused, "{timing:?}");
     let detail = fs::read_to_string(file(&fixture, "mlperf_log_detail.txt")).unwrap();
     assert!(

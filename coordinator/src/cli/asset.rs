@@ -202,7 +202,7 @@ fn sources_of(
             benchmark.name
         ))
         .hint(format!(
-            "bring the model yourself; `{prep}` makes the samples (docs/assets.md)"
+            "provide the model yourself; `{prep}` prepares the samples (docs/assets.md)"
         )));
     }
     if let Some(problem) = model_problem(benchmark, &scratch) {

@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     if lab.authority.is_none() {
         return Err(
             Failure::misuse("this workspace has no keys: a board cannot enroll by itself")
-                .hint("`regatta init` makes a workspace with keys"),
+                .hint("`regatta init` creates a workspace with keys"),
         );
     }
     if let Some(host) = args.coordinator.as_deref().filter(|host| !is_host(host)) {
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         .out
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("image-{}", args.name)));
-    fs::create_dir_all(&out).with_context(|| format!("{} cannot be made", out.display()))?;
+    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
     let lifetime = SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX));
     let made = lab
         .token(&store, &args.name, &host, None, Some(lifetime))

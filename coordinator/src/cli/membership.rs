@@ -148,7 +148,7 @@ fn issue(
     };
     enrollment::issue(store, &requested).map_err(|error| match error {
         TokenError::Taken(_) => Failure::usage(error).hint(format!(
-            "`regatta device add {name} --again` makes a token for the same device with its key; `regatta device remove {name}` removes \
+            "`regatta device add {name} --again` creates a token for the same device with its key; `regatta device remove {name}` removes \
              the device or revokes the token, and then another device can have the name"
         )),
         TokenError::Name(_) => Failure::usage(error),
@@ -297,7 +297,7 @@ fn runs_at_stake(device: &DeviceId, store: &Store) -> Result<Vec<String>, Failur
 fn take_back(name: &str, context: &Context, store: &Store) -> Result<(), Failure> {
     if store.forget_unused_tokens(name)? == 0 {
         return Err(Failure::misuse(format!("unknown device `{name}`"))
-            .hint("`regatta device list` shows those that there are"));
+            .hint("`regatta device list` shows all of them"));
     }
     context.print(&serde_json::json!({ "name": name, "removed": true }), || {
         format!("token for {name} revoked")

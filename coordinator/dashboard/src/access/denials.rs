@@ -39,7 +39,7 @@ pub(super) fn only_reads() -> PageError {
     PageError {
         status: StatusCode::FORBIDDEN,
         message: "this token is a reader's; the action needs an operator's".to_owned(),
-        hint: "The owner of the workspace makes one: `regatta dashboard token add NAME --role operator`.",
+        hint: "The owner of the workspace creates one: `regatta dashboard token add NAME --role operator`.",
     }
 }
 

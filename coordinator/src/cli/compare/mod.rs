@@ -76,7 +76,7 @@ pub(super) fn run(args: Args, context: &Context) -> CommandResult {
     match (args.sides.len(), uses_file) {
         (1, false) => {
             return Err(Failure::misuse("compare needs at least two selections").hint(
-                "name a second selection, or compare with a file: `--baseline FILE`, which `--write-baseline FILE` makes",
+                "name a second selection, or compare with a file: `--baseline FILE`, which `--write-baseline FILE` writes",
             ));
         }
         (2, true) => {

@@ -45,7 +45,7 @@ pub(super) enum TransferError {
     Busy(PathBuf),
     /// The server sends more than the file's size.
     #[error(
-        "{url} is larger than {most} bytes, the published size of what is there; hint: see what is at that address"
+        "{url} is larger than {most} bytes, the published size of what is there; hint: see which file is at that address"
     )]
     TooLarge {
         /// The address.

@@ -158,7 +158,7 @@ fn free_addresses() -> anyhow::Result<[SocketAddr; 2]> {
 
 fn unusable(directory: &Path, error: io::Error) -> Failure {
     let error = anyhow::Error::new(error).context(format!("cannot use {}", directory.display()));
-    Failure::from(error).hint("name with --dir a directory that can be made and written")
+    Failure::from(error).hint("name with --dir a directory that can be created and written")
 }
 
 #[cfg(test)]

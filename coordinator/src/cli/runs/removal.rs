@@ -285,7 +285,7 @@ fn places(left: usize, runs: usize) -> String {
 
 /// Returns the failure of a run that changed between its selection and its removal.
 fn reopened(row: &RunRow, context: &Context) -> Failure {
-    Failure::could_not(format!("run {} was reopened meanwhile", row.id)).hint(format!(
+    Failure::could_not(format!("run {} was reopened in the meantime", row.id)).hint(format!(
         "this shows its state: {}",
         context.command(&format!("runs show {}", row.id))
     ))

@@ -148,7 +148,7 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
                 bytes, second_hash, ..
             } => {
                 let second = if *second_hash {
-                    "; accuracy.txt had the hash of another log already: remove it"
+                    "; accuracy.txt already had the hash of another log: remove it"
                 } else {
                     ""
                 };

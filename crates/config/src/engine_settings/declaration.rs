@@ -97,7 +97,7 @@ macro_rules! declare {
     };
 }
 
-/// What an entry has that does not say otherwise.
+/// Defaults for the optional keys of a declaration.
 const UNDECLARED: Setting = Setting {
     name: "",
     value_type: Boolean,

@@ -19,7 +19,7 @@ pub enum ClientError {
     #[error("{} is not removed: this process works in it", .0.display())]
     NotRemoved(PathBuf),
     /// A session is there already.
-    #[error("{} is there already, perhaps of a session before", .0.display())]
+    #[error("{} already exists, perhaps from an earlier session", .0.display())]
     Exists(PathBuf),
     /// No connection.
     #[error("cannot connect to the power server {address}")]

@@ -60,7 +60,7 @@ impl Ini {
             if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.rsplit_once(']')) {
                 let name = name.0.to_owned();
                 if name != DEFAULT && ini.sections.contains_key(&name) {
-                    return Err(fault(format!("section [{name}] is there twice")));
+                    return Err(fault(format!("duplicate section [{name}]")));
                 }
                 ini.sections.entry(name.clone()).or_default();
                 section = Some(name);
@@ -80,7 +80,7 @@ impl Ini {
             let entry = Entry { value, line: number };
             let keys = ini.sections.entry(name.clone()).or_default();
             if keys.insert(key.clone(), entry).is_some() {
-                return Err(fault(format!("`{key}` is there twice in [{name}]")));
+                return Err(fault(format!("duplicate key `{key}` in [{name}]")));
             }
             open = Some((key, indent));
         }

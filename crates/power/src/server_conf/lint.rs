@@ -234,7 +234,7 @@ fn ports(conf: &ServerConf, findings: &mut Vec<ConfFinding>) {
         if let Some(other) = taken.insert(analyzer.port(), name.clone()) {
             findings.push(error(
                 None,
-                format!("{other} and {name} both want port {}", analyzer.port()),
+                format!("{other} and {name} both use port {}", analyzer.port()),
                 "give each analyzer a different networkPort",
             ));
         }

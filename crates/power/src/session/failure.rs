@@ -16,7 +16,7 @@ pub enum SessionError {
     #[error(transparent)]
     Failed(#[from] SessionFailure),
     /// Its configuration cannot be written.
-    #[error("the session's server.conf cannot be made")]
+    #[error("cannot create the session's server.conf")]
     Conf(#[from] ConfError),
     /// A machine of the session failed in something.
     #[error("{doing} on {machine}: {reason}")]
@@ -143,7 +143,7 @@ const SERVER: Reasons = &[
         "check the meter's cable and power, and repeat the session",
     ),
     (
-        "got no reply from PTDaemon",
+        "received no reply from PTDaemon",
         "PTDaemon has ended",
         "check the meter's cable and power, and repeat the session",
     ),

@@ -286,7 +286,7 @@ impl<'a> Staging<'a> {
         self.findings.push(StagingFinding::new(
             key,
             what,
-            "see that it is there; paths are relative to the directory of the answers",
+            "check that it exists; paths are relative to the directory of the answers",
         ));
     }
 

@@ -170,7 +170,7 @@ fn session(case: &Case<'_>, base: &str, known: SessionLogs<'_>, findings: &mut F
         } else {
             rules::POWER
         };
-        let fix = "repeat the power measurement; the official checker does not look at this";
+        let fix = "repeat the power measurement; the official checker does not check this";
         findings.error(rule, (fault.path.as_str(), fault.line), fault.text, fix);
     }
 }
