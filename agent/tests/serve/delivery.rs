@@ -32,7 +32,7 @@ fn files_of_every_size_arrive_exactly() {
     let report = coordinator.wait_for(run, RunPhase::Failed, 20);
     assert_eq!(
         report.state.reason.as_deref(),
-        Some("interrupted: the agent or the device stopped while the run was running")
+        Some("interrupted: the agent died or the device restarted while the run was running")
     );
     let streams = coordinator.wait_for_streams(run, 20);
     for (name, bytes) in &files {

@@ -73,12 +73,12 @@ impl FromStr for EndCause {
 pub mod end_reason {
     /// The agent was stopped, such as for an update.
     pub const AGENT_STOPPED: &str = "interrupted: the agent was stopped";
-    /// The agent went down without notice. The device did not reboot.
-    pub const AGENT_DOWN: &str = "interrupted: the agent stopped";
+    /// The agent ended without notice. The device did not reboot.
+    pub const AGENT_DOWN: &str = "interrupted: the agent died";
     /// The device rebooted without notice, as after a power cut.
-    pub const DEVICE_DOWN: &str = "interrupted: the device shut down";
-    /// One of the two went down without notice.
-    pub const WENT_DOWN: &str = "interrupted: the agent or the device stopped";
+    pub const DEVICE_DOWN: &str = "interrupted: the device restarted";
+    /// One of the two ended without notice.
+    pub const WENT_DOWN: &str = "interrupted: the agent died or the device restarted";
     /// The gate of the run did not open in time.
     pub const GATE_CLOSED: &str = "the device did not become ready";
     /// The coordinator aborted a run that did not end within its limit.

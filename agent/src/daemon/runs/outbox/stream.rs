@@ -252,7 +252,7 @@ impl Stream {
             }
             StreamVerdict::Equal => {
                 tracing::warn!(
-                    "the coordinator reports {stream} complete at {} bytes, but it is longer",
+                    "the coordinator reports {stream} complete at {} bytes; it is not",
                     ack.committed
                 );
                 None
