@@ -23,7 +23,7 @@ const STYLE: &str = include_str!("style.css");
 #[must_use]
 pub fn strict_html(report: &Report, round: &str) -> String {
     let passes = report.passes();
-    let title = if passes { "in order" } else { "not in order" };
+    let title = if passes { "passes" } else { "does not pass" };
     let mut page = begun(
         &format!("Submission to {round}: {title}"),
         passes,
@@ -78,7 +78,7 @@ fn begun(title: &str, passes: bool, rows: &[ResultRow], found: &[Finding], how: 
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
-         <header class=\"{class}\"><h1>{title}</h1>\n<p>{accepted} of {} results in order · \
+         <header class=\"{class}\"><h1>{title}</h1>\n<p>{accepted} of {} results pass · \
          {} · {} · {}</p>\n\
          <p><small>{how}</small></p></header>\n",
         measured.count(),
