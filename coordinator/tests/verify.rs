@@ -49,7 +49,7 @@ fn flip(path: &Path) {
 }
 
 #[test]
-fn what_is_changed_after_the_fact_is_found_and_named() {
+fn verify_names_files_changed_after_delivery() {
     let (coordinator, run) = with_a_run();
     let place = coordinator.path(&format!("runs/{run}"));
     let (code, found) = verify(&coordinator, &run);
@@ -80,7 +80,7 @@ fn what_is_changed_after_the_fact_is_found_and_named() {
             format!("files/{log}"),
             flip_it,
             log.as_str(),
-            "of the same length",
+            "changed: same length",
         ),
         (
             "a log's end",

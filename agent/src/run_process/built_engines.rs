@@ -69,7 +69,7 @@ pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     }
     if descriptions.is_empty() {
         return Err(Failure::could_not(anyhow!(
-            "no engine of {} is in {}; hint: `regatta engine build` makes them",
+            "no engine of {} is in {}; hint: `regatta engine build` builds them",
             plan.benchmark.model.file,
             cache.display()
         )));

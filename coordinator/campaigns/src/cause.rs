@@ -69,7 +69,7 @@ fn of_audit(audit: &AuditResult) -> String {
         let [audited, reference] = [scores.audited, scores.reference].map(|score| significant(score, 4));
         let (unit, percent) = (&scores.unit, scores.tolerance_percent);
         facts.push(format!(
-            "score {audited} {unit}, audited run {reference} {unit}, {percent} % are accepted"
+            "{reference} {unit} in the submission's run and {audited} {unit} in the audit; {percent} % allowed"
         ));
     }
     if let Some(responses) = audit

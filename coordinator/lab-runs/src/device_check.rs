@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_speed_is_compared_with_three_earlier_checks_or_more() {
+    fn check_compares_speed_with_at_least_three_earlier_checks() {
         assert!(compare_speed(1.0, &[100.0, 101.0]).is_ok());
         let earlier = [100.0, 101.0, 99.0];
         for (speed, is_good) in [(100.0, true), (81.0, true), (79.0, false), (300.0, true)] {

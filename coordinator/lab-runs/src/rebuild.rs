@@ -23,7 +23,9 @@ use regatta_lab_store::{
 
 /// The store has no run, but the workspace has recorded runs.
 #[derive(Debug, thiserror::Error)]
-#[error("the store {database} is new or empty, and {runs} holds {count} recorded runs that it does not know")]
+#[error(
+    "the database {database} is new or empty, but {runs} contains {count} recorded runs that are not in it"
+)]
 pub struct RunsNotInStore {
     database: String,
     runs: String,
@@ -95,7 +97,9 @@ pub fn rebuild(workspace: &Workspace, store: &Store) -> anyhow::Result<Rebuilt> 
         match take(run, workspace, store, &mut find) {
             Ok(TakenRun::Recorded) => {
                 if let Err(error) = staged::restore(run, &workspace.run(run), store) {
-                    find(format!("which submission trees hold it is unknown: {error:#}"));
+                    find(format!(
+                        "cannot determine which submission trees contain it: {error:#}"
+                    ));
                 }
                 rebuilt.recorded.push(run);
             }

@@ -72,7 +72,7 @@ mod tests {
     use regatta_lab_store::examples::example_draft;
 
     #[test]
-    fn a_rate_is_another_from_ten_percent_on() {
+    fn rate_differs_from_ten_percent_on() {
         assert!(!differs(Some(100.0), Some(109.9)) && !differs(Some(100.0), Some(90.1)));
         assert!(differs(Some(100.0), Some(110.1)) && differs(Some(100.0), Some(40.0)));
         assert!(differs(None, Some(1.0)) && !differs(None, None));

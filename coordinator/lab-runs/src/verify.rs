@@ -198,7 +198,7 @@ fn check_files(files: &Path, evidence: &Evidence, verification: &mut Verificatio
                 let length = hash.length;
                 verification.find(
                     name,
-                    format!("changed: other bytes than the device's, of the same length {length}"),
+                    format!("changed: same length {length}, but not the bytes that the device delivered"),
                 );
             }
             Ok(hash) => {

@@ -190,7 +190,7 @@ fn the_quickstarts_table() {
 }
 
 #[test]
-fn a_list_of_runs_and_why_some_are_no_good() {
+fn run_list_shows_why_runs_are_not_usable() {
     let rows = some_runs();
     let reasons: Vec<_> = rows[2..4].iter().map(why_not).collect();
     insta::assert_snapshot!(format!(

@@ -203,10 +203,10 @@ fn the_pairs_that_a_verdict_requests_mostly_decide() {
     for effect in [0.0, 0.02, 0.03, 0.05] {
         for _ in 0..EXPERIMENTS {
             let mut log_ratios = experiment(8, effect, QUIET, &mut normal);
-            if let Verdict::CannotTell(MorePairs::Enough(more)) = verdict(&log_ratios) {
+            if let Verdict::Undecided(MorePairs::Enough(more)) = verdict(&log_ratios) {
                 requested += 1;
                 log_ratios.extend(experiment(more, effect, QUIET, &mut normal));
-                decided += usize::from(!matches!(verdict(&log_ratios), Verdict::CannotTell(_)));
+                decided += usize::from(!matches!(verdict(&log_ratios), Verdict::Undecided(_)));
             }
         }
     }

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_behind_the_head_is_left_to_the_reader() {
+    fn reader_is_left_at_the_first_byte_after_the_header() {
         for version in [1, 2, 3] {
             let mut file = npy("<f4", &[2, 3], b"data");
             if version > 1 {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_head_is_refused() {
+    fn invalid_npy_headers_are_refused() {
         let message = |file: &[u8]| read(file).unwrap_err().to_string();
         assert_eq!(message(b""), "it does not begin with numpy's magic bytes");
         assert_eq!(

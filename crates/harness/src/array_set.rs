@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_is_its_rows_behind_each_other() {
+    fn sample_rows_are_contiguous() {
         let fixture = Fixture::new();
         let mut model = fixture.benchmark().model;
         model.input_shape = vec![2];

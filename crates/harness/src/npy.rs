@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_sample_is_refused_with_what_was_expected() {
+    fn mismatched_npy_samples_are_refused_with_the_expected_form() {
         let data = fixture::pixels(5);
         let faults: Vec<String> = [
             npy("<f4", &[8, 8], &data),

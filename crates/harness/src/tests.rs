@@ -308,7 +308,7 @@ fn a_multistream_query_is_one_contiguous_batch_also_where_it_runs_into_the_paddi
 }
 
 #[test]
-fn a_warm_up_reads_where_loaded_samples_will_lie() {
+fn warm_up_uses_the_addresses_of_loaded_samples() {
     let fixture = Fixture::new();
     let mut subjects = regatta_engines::subjects::subjects();
     subjects.retain(|subject| subject.kind == EngineKind::Tensorrt);

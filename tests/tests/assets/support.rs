@@ -39,7 +39,7 @@ pub(crate) fn lab_of_a_bare_device() -> Lab {
 pub(crate) fn edit(path: &Path, changes: &[(&str, &str)]) {
     let mut text = fs::read_to_string(path).expect("a configuration");
     for (from, to) in changes {
-        assert!(text.contains(from), "{} lacks {from}", path.display());
+        assert!(text.contains(from), "{} has no {from}", path.display());
         text = text.replace(from, to);
     }
     fs::write(path, text).expect("a configuration");

@@ -53,8 +53,7 @@ fn what(row: &RunRow, latencies: &LatencyDistribution) -> String {
         ),
     };
     format!(
-        "Latencies of {of}. LoadGen logs these points; the lines between them are only drawn. Each further nine of the left axis is \
-         equally long. {judged}."
+        "Latencies of {of}. LoadGen logs these points; the lines between them are only drawn. The left axis shows percentiles, logarithmic towards 100 %. {judged}."
     )
 }
 

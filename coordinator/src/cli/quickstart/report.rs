@@ -158,8 +158,8 @@ fn good((row, comparison): &(RunRow, Comparison)) -> bool {
 fn tell_rehearsal(text: &mut String, rehearsal: &Rehearsal) {
     let _ = write!(
         text,
-        "The same runs as a submission, rehearsed: {} results staged, {} of {} cut logs proven from their originals.\n\
-         What the rules say of them:\n\n{}\n\n\
+        "The same runs as a submission, rehearsed: {} results staged, {} of {} truncated logs match their originals.\n\
+         By the rules:\n\n{}\n\n\
          official checker   {} would {} it\n\
          tree               {}\n\
          originals          {}\n",

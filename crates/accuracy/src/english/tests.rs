@@ -166,7 +166,7 @@ fn words_are_those_of_the_package() {
 }
 
 #[test]
-fn what_has_no_spellings_is_refused() {
+fn spelling_files_without_spellings_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("english.json");
     let refused = || EnglishNormalizer::read(&file).err().unwrap().to_string();

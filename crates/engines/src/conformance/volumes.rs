@@ -92,7 +92,7 @@ fn classes_of_volumes_are_those_of_the_reference() {
 }
 
 #[test]
-fn what_is_no_network_or_sample_for_windows_is_refused() {
+fn invalid_window_networks_and_samples_are_refused() {
     let text = include_str!("../../../../configs/benchmarks/3d-unet-99.toml");
     let (fixture, mut benchmark) = (Fixture::new(), Benchmark::from_toml(text).unwrap());
     benchmark.model.input_shape = vec![1, 8, 8, 8];

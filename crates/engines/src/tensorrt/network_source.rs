@@ -30,7 +30,7 @@ enum UnfitRequest {
     )]
     Dla,
     #[error(
-        "{} has no {name}, and each network needs scales of its own; hint: `calibration` names the directory with them", directory.display()
+        "{} has no {name}, and each network needs its scales; hint: `calibration` names the directory with them", directory.display()
     )]
     NoScales { directory: PathBuf, name: String },
 }

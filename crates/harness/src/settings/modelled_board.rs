@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_set_changes_nothing() {
+    fn default_settings_leave_the_modelled_board_unchanged() {
         assert_eq!(configured(&orin(), &EngineSettings::default()), orin());
     }
 

@@ -236,7 +236,7 @@ fn a_cut_package_with_a_matching_checksum_does_not_open() {
 }
 
 #[test]
-fn nothing_is_overwritten() {
+fn pack_refuses_existing_packages() {
     let (there, output) = packed();
     put(&output.join("file"), "mine");
     let error = unpack(there.path(), "ACME", &output, &secret()).unwrap_err();
