@@ -149,7 +149,6 @@ fn spin_until(ready: Instant) {
 mod tests {
     use std::thread;
 
-    use regatta_loadgen::sut::{QuerySample, ResponseId};
     use regatta_schedule::{board_model::BoardModel, policy::FirstFree, virtual_time};
 
     use super::*;
@@ -163,12 +162,8 @@ mod tests {
             chip: Mutex::new(BoardSimulator::new(board.clone(), 0)),
             changed: Condvar::new(),
         });
-        let sample = QuerySample {
-            id: ResponseId(1),
-            index: 0,
-        };
         let batch = Batch {
-            samples: &[sample],
+            samples: &[0],
             input: Input::Absent,
         };
         thread::scope(|scope| {

@@ -176,18 +176,18 @@ impl Engine for Tract {
         let outputs = state.run(batch)?;
         let rows = state.batch_size;
         if let Some(decoder) = &mut self.decoder {
-            for (place, sample) in batch.samples.iter().enumerate() {
+            for (place, &sample) in batch.samples.iter().enumerate() {
                 let row = |output: usize| row_of(&outputs[output], rows, place);
-                decoder.push(sample.index, row, answers);
+                decoder.push(sample, row, answers);
             }
             return Ok(());
         }
         if self.sequences.are_several() {
-            for (place, sample) in batch.samples.iter().enumerate() {
+            for (place, &sample) in batch.samples.iter().enumerate() {
                 let rows = outputs
                     .iter()
                     .map(|output| (row_of(output, rows, place), output.datum_type().size_of()));
-                let tokens = self.sequences.tokens(sample.index, self.full);
+                let tokens = self.sequences.tokens(sample, self.full);
                 answers.push_stacked_sequence(rows, tokens, self.full);
             }
             return Ok(());
