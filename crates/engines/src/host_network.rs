@@ -9,12 +9,12 @@ use super::{
 };
 
 /// Loads networks whose inputs are in host memory.
-pub(super) struct HostNetworks<F> {
+pub(super) struct HostNetworks<'a> {
     /// Loads the engines of one network.
-    pub(super) load: F,
+    pub(super) load: &'a dyn Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>,
 }
 
-impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkSource for HostNetworks<F> {
+impl NetworkSource for HostNetworks<'_> {
     type Network = HostNetwork;
 
     fn load(

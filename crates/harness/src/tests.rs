@@ -10,6 +10,8 @@ use std::{
 
 use proptest::prelude::*;
 use regatta_conf::TestSettings;
+use regatta_config::engine_settings::EngineSettings;
+use regatta_engines::EngineError;
 use regatta_loadgen::sut::{
     Completer, CompletionSink, Query, QuerySample, QuerySampleResponse, QuerySequence, ResponseId, SutError,
 };
@@ -115,15 +117,16 @@ fn set_up(
             .iter()
             .map(|&(name, value)| (name.to_owned(), value.to_owned())),
     );
-    let settings = HarnessSettings::try_from(&spec).unwrap();
-    let test = TestSettings::new(scenario, Mode::PerformanceOnly);
-    Harness::set_up(
-        &fixture.benchmark(),
-        kind,
-        &settings,
-        &test,
-        Some(fixture.scratch()),
-    )
+    let settings = EngineSettings::try_from(&spec).unwrap();
+    let request = HarnessRequest {
+        benchmark: &fixture.benchmark(),
+        engine: kind,
+        settings: &settings,
+        test: &TestSettings::new(scenario, Mode::PerformanceOnly),
+        scratch: Some(fixture.scratch()),
+        learn: false,
+    };
+    Harness::set_up(&request, None)
 }
 
 fn expected(kind: EngineKind, samples: &[QuerySample]) -> BTreeMap<u64, Vec<u8>> {
