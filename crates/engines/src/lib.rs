@@ -21,7 +21,6 @@ mod model_file;
 mod network;
 mod network_loader;
 mod network_loop;
-pub mod npy_header;
 mod null;
 mod numbers;
 pub mod panics;
