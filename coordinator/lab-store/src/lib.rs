@@ -23,6 +23,7 @@ mod examinations;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod examples;
 mod health;
+mod heard_sessions;
 pub mod lab_error;
 mod labels;
 mod leased_devices;
@@ -69,6 +70,7 @@ pub use devices::{DeviceActivity, DeviceRow};
 pub use error::{Result, StoreError};
 pub use examinations::Examination;
 pub use health::{DeviceHealth, HealthChange, HealthLogEntry, HealthRow};
+pub use heard_sessions::{HeardSession, MAX_HEARD_SESSIONS};
 pub use labels::DeviceLabel;
 pub use members::{Entry, NewCertificate, Renaming};
 pub use meters::{Lease, LeaseState, Leased, LeasedDevice, MeterRow, MeterSettings};

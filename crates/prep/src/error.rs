@@ -2,13 +2,14 @@
 
 use std::{io, path::PathBuf};
 
+use regatta_datasets::{
+    annotations::AnnotationError, speech::SpeechError, squad::SquadError, val_map::ValMapError,
+    volumes::VolumeError,
+};
 use regatta_jpeg::JpegError;
 use regatta_types::samples::{Form, FormError, NotWhole};
 
-use crate::{
-    detection_images::AnnotationError, npy::NpyError, published::PublishedError, quantisation::ScaleError,
-    speech::SpeechError, squad::SquadError, val_map::ValMapError, volumes::VolumeError,
-};
+use crate::{npy::NpyError, published::PublishedError, quantisation::ScaleError};
 
 /// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.
 /// `samples.json` exists only when all samples do.

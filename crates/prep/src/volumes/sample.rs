@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use regatta_datasets::volumes::{NiftiFile, NiftiHeader, VolumeError};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, SlidingWindows, Volumes},
     layout::Layout,
@@ -9,10 +10,7 @@ use regatta_types::{
 };
 
 use super::{
-    error::VolumeError,
     geometry::Volume,
-    header::NiftiHeader,
-    nifti::NiftiFile,
     zoom::{zoom_linear, zoom_nearest, zoomed_size},
 };
 use crate::{conversion::push_element, error::PrepError};
