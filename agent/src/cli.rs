@@ -1,6 +1,8 @@
 //! The agent's command line: words, flags and their help. Checks single words; what needs two of them, or a file, is
 //! checked by the commands.
 
+mod build_command;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -14,6 +16,7 @@ use regatta_types::{
 
 use regatta_text::HumanDuration;
 
+pub(crate) use self::build_command::BuildCommand;
 use crate::config_file::ConfigFlag;
 
 /// Runs MLPerf Inference on this device.

@@ -18,7 +18,7 @@ pub(super) trait NetworkSource {
     /// model, which this one must serve too; `None` for the first network.
     ///
     /// # Errors
-    /// [`EngineError`] as that of [`super::load`].
+    /// [`EngineError`] as that of [`super::load()`].
     fn load(
         &self,
         request: &LoadRequest<'_>,

@@ -8,9 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_engines::npy_header::NpyHeader;
 use regatta_fsutil::regular_file;
-use regatta_types::benchmark::{Model, ModelInput};
+use regatta_types::{
+    benchmark::{Model, ModelInput},
+    npy::NpyHeader,
+};
 
 use super::npy::SampleError;
 

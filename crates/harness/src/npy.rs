@@ -5,9 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_engines::npy_header::{NpyHeader, NpyHeaderError};
 use regatta_fsutil::regular_file;
-use regatta_types::benchmark::Dtype;
+use regatta_types::{
+    benchmark::Dtype,
+    npy::{NpyHeader, NpyHeaderError},
+};
 
 /// Why a sample file is not valid.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use regatta_lab_store::{AttemptRow, RunOutcome};
 
 /// Returns a simulated run's end by its cell and the number of the cell's earlier ends on devices: the same with and without kills.
 pub(super) fn ending(cell: u64, earlier: u64) -> (RunState, RunOutcome) {
-    let mut dice = Dice(cell * 1_000 + earlier);
+    let mut dice = Dice::new(cell * 1_000 + earlier);
     let good = RunOutcome {
         judgement: Judgement {
             valid: Some(true),

@@ -9,7 +9,6 @@ use regatta_test_support::{
 };
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
-use super::samples;
 use crate::subjects::Subject;
 use crate::{Answers, Batch, Input};
 
@@ -69,7 +68,7 @@ fn classes_of_volumes_are_those_of_the_reference() {
             let theirs = fs::read(array.with_extension("classes")).unwrap();
             let (data, mut answers) = (values(volume), Answers::default());
             let batch = Batch {
-                samples: &samples(&[index]),
+                samples: &[index],
                 input: Input::Contiguous(&data),
             };
             engine.infer(&batch, &mut answers).unwrap();
@@ -116,9 +115,8 @@ fn invalid_window_networks_and_samples_are_refused() {
     let mut loaded = load(&benchmark).unwrap();
     let data = values([8, 12, 8]);
     let mut infer = |index: usize, data: &[u8]| {
-        let samples = samples(&[index]);
         let batch = Batch {
-            samples: &samples,
+            samples: &[index],
             input: Input::Contiguous(data),
         };
         loaded.engines[0].infer(&batch, &mut Answers::default())

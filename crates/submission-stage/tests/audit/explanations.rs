@@ -31,7 +31,7 @@ fn explained_with(reference: &Log, audited: &Log, dtype: Dtype, units: Option<&[
 
 /// Returns responses of one float between 1 and 2, and seven that identify the sample.
 fn floats(samples: usize) -> Log {
-    let mut numbers = Numbers(7);
+    let mut numbers = Numbers::new(7);
     (0..samples)
         .map(|index| {
             let first = 1.0 + numbers.below(1 << 20) as f32 / (1 << 20) as f32;
