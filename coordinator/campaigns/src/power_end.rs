@@ -62,7 +62,7 @@ fn cause_without_verdict(row: &PowerSessionRow, store: &Store) -> store::Result<
             return Ok((cause, format!("its {part} run: {reason}")));
         }
     }
-    let reason = row.reason.clone();
+    let reason = row.reason().map(str::to_owned);
     let reason = reason.unwrap_or_else(|| "the power session ended without a result".to_owned());
     Ok((EndCause::Infrastructure, reason))
 }
@@ -105,7 +105,8 @@ mod tests {
 
     use super::*;
     use regatta_lab_power::command_output::FAILURE;
-    use regatta_lab_store::{NewPowerSession, PowerSessionEnd, PowerVerdict};
+    use regatta_lab_store::{NewPowerSession, PowerSessionEnd};
+    use regatta_types::documents::{PowerVerdict, RecordedFailure};
 
     #[test]
     fn a_session_is_good_or_has_one_cause() {
@@ -161,9 +162,13 @@ mod tests {
                 scenario: "Offline",
             };
             store.power_session_begins(new).unwrap();
+            let failure = reason.map(|reason| RecordedFailure {
+                cause: EndCause::Infrastructure,
+                reason: reason.to_owned(),
+            });
             let ended = PowerSessionEnd {
                 verdict,
-                reason,
+                failure: failure.as_ref(),
                 ..PowerSessionEnd::default()
             };
             store.power_session_ends(id, &ended).unwrap();

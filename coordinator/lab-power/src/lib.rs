@@ -38,7 +38,9 @@ pub use ptd_program::write_ptd_program;
 pub use rails_power::RailsPower;
 pub use run_workload::{HandOver, RunOrder, RunWorkload, copy_logs, upload_logs};
 pub use session_check::{checker_copy, run_length, words};
-pub use session_record::{SessionFacts, SessionRecord, UnjudgedSession};
+pub use session_record::{
+    SessionFacts, SessionRecordError, read_session_record, record_late_transfer, write_session_record,
+};
 pub use session_times::SessionTimes;
 pub use session_verdict::SessionVerdict;
 pub use session_watch::SessionWatch;

@@ -1,12 +1,12 @@
 //! The lines about a meter before a session: PTDaemon's version, the meter's identity, and the idle load.
 
 use regatta_config::round::{PowerRules, SIMULATION_MARK};
+use regatta_types::documents::MeterSettings;
 
 use super::{
     machine::{IdleLoad, MeterReading},
     preflight_line::PreflightLine,
 };
-use regatta_lab_store::MeterSettings;
 
 /// Amperes below which users of power-dev report that ranging is unreliable (power-dev issues 253 and 280).
 const LOW_AMPS: f64 = 0.2;

@@ -1,7 +1,10 @@
-//! The lease of a meter and of the device that it measures, for one session. It ends when it is dropped, or when this process ends in any
+//! The lease of a meter and of the device that it measures, for one session. It ends when it is dropped, or when this thread ends in any
 //! other way.
 
-use regatta_types::{DeviceId, RunId};
+use regatta_types::{
+    DeviceId, RunId,
+    documents::{EndCause, RecordedFailure},
+};
 
 use regatta_lab_store::{Lease, LeaseState, Leased, LeasedDevice, Store, StoreError};
 
@@ -103,7 +106,11 @@ impl<'a> MeterLease<'a> {
             ended,
         };
         if let Some(ended) = &lease.ended {
-            store.fail_power_session(&ended.session, "the process of this session ended in the middle")?;
+            let failure = RecordedFailure {
+                cause: EndCause::Infrastructure,
+                reason: "the process of this session ended in the middle".to_owned(),
+            };
+            store.fail_power_session(&ended.session, &failure)?;
         }
         Ok(lease)
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use regatta_config::round::PowerRules;
-use regatta_types::documents::{DeviceFacts, RunSpec};
+use regatta_types::documents::{DeviceFacts, MeterSettings, RunSpec};
 
 use super::{
     machine::{Machine, MeterReading, Probe, ProbeRequest, Programs},
@@ -13,7 +13,6 @@ use super::{
     preflight_line::PreflightLine,
     session_check,
 };
-use regatta_lab_store::MeterSettings;
 
 /// The input of the checks.
 pub struct Preflight<'a> {

@@ -16,13 +16,10 @@ use regatta_power::session::{Part, Workload};
 use regatta_text::ErrorChain;
 use regatta_types::{
     RunId,
-    documents::{Attempt, Document as _, Evidence, RunSpec, document_name},
+    documents::{Attempt, Document as _, Evidence, RunSpec, SessionObservation, SessionRuns, document_name},
 };
 
-use super::{
-    machine::Link,
-    session_watch::{Observation, SessionWatch},
-};
+use super::{machine::Link, session_watch::SessionWatch};
 use regatta_lab_runs::{least_seconds, repetitions};
 use regatta_lab_store::{RunDraft, RunRow, Store, workspace::Workspace};
 
@@ -102,7 +99,7 @@ pub struct RunWorkload<'a> {
     running: Option<RunningPart>,
     /// The time that the ranging run took, from its request to its record.
     ranging_time: Option<Duration>,
-    requested: Vec<(&'static str, RunId)>,
+    requested: SessionRuns,
     done: Vec<RunId>,
     /// Ranging runs that were INVALID by a guessed rate, and were repeated.
     repeated: Vec<RunId>,
@@ -118,7 +115,7 @@ impl<'a> RunWorkload<'a> {
             order,
             running: None,
             ranging_time: None,
-            requested: Vec::new(),
+            requested: SessionRuns::default(),
             done: Vec::new(),
             repeated: Vec::new(),
             offline_since: None,
@@ -126,9 +123,9 @@ impl<'a> RunWorkload<'a> {
         }
     }
 
-    /// Returns the runs that were requested: `ranging` and `testing`.
-    pub fn runs(&self) -> Vec<(&'static str, RunId)> {
-        self.requested.clone()
+    /// Returns the runs that were requested.
+    pub const fn runs(&self) -> SessionRuns {
+        self.requested
     }
 
     /// Returns the ranging runs that were repeated.
@@ -137,7 +134,7 @@ impl<'a> RunWorkload<'a> {
     }
 
     /// Returns the observations beside the session.
-    pub fn observations(&self) -> Vec<Observation> {
+    pub fn observations(&self) -> Vec<SessionObservation> {
         self.order.watch.observations()
     }
 
@@ -201,11 +198,10 @@ impl<'a> RunWorkload<'a> {
             .store
             .request_session_run(self.order.session, is_ranging, &draft)
             .map_err(|error| ErrorChain(&error).to_string())?;
-        let name = match part {
-            Part::Ranging => "ranging",
-            Part::Testing => "testing",
-        };
-        self.requested.push((name, run));
+        match part {
+            Part::Ranging => self.requested.ranging = Some(run),
+            Part::Testing => self.requested.testing = Some(run),
+        }
         self.running = Some(RunningPart {
             part,
             run,
@@ -229,7 +225,6 @@ impl<'a> RunWorkload<'a> {
         );
         self.order.watch.observe(text);
         self.repeated.push(run);
-        self.requested.clear();
         self.request(Part::Ranging)
     }
 

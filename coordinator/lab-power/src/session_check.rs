@@ -7,14 +7,13 @@ use std::{
 
 use regatta_config::round::PowerRules;
 use regatta_power::{ntp::MAX_OFFSET, power_dev::PowerDev, session::OFFICIAL_WAITS};
-use regatta_types::documents::RunSpec;
+use regatta_types::documents::{MeterSettings, RunSpec};
 
 use super::{
     machine::{Machine, Probe},
     preflight_line::PreflightLine,
 };
 use regatta_lab_runs::min_duration_ms;
-use regatta_lab_store::MeterSettings;
 
 /// Free space for a session's files in MiB: logs of a day, with a line per second from two programs.
 pub(super) const FREE_MIB: u64 = 200;

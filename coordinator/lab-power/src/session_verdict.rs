@@ -4,16 +4,21 @@
 use std::path::Path;
 
 use regatta_config::round::{PowerRules, SIMULATION_MARK};
+use regatta_fsutil::regular_file;
 use regatta_power::session::arrange_for_submission;
 use regatta_submission_check::{
-    check::power::{self as check, Outcome, SessionEnergy},
+    check::power::{self as check, Outcome},
     tree::Tree,
 };
+use regatta_types::documents::SessionEnergy;
 
 use super::official_verdict::OfficialVerdict;
 
 /// The mark of PTDaemon's answer to `Identify` in the server's output. No other line contains it.
 const IDENTITY: &str = ",version=";
+
+/// The largest output of the server in which that mark is looked for. A day's output is smaller.
+const MAX_OUTPUT: u64 = 64 << 20;
 
 /// A verdict.
 pub struct SessionVerdict {
@@ -84,7 +89,7 @@ fn findings(tree: &Tree, rules: &PowerRules) -> Vec<String> {
 /// reported what it is.
 pub(crate) fn is_simulated(directory: &Path) -> Option<bool> {
     let texts = ["session/power/server.json", "server-output.txt"]
-        .map(|name| std::fs::read(directory.join(name)).unwrap_or_default());
+        .map(|name| regular_file::read(&directory.join(name), MAX_OUTPUT).unwrap_or_default());
     let has = |mark: &str| {
         texts
             .iter()

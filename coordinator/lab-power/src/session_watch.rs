@@ -12,8 +12,7 @@ use regatta_power::{
     ntp::MAX_OFFSET,
     session::{Program, SessionError},
 };
-use serde::Serialize;
-use serde_json::Value;
+use regatta_types::documents::SessionObservation;
 
 use super::machine::{Machine, NtpAnswer, WatchReport, WatchRequest};
 
@@ -26,21 +25,12 @@ const LOW_MIB: u64 = 50;
 /// The interval for looking at this machine's clock.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// An observation during a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Observation {
-    /// The time in UTC.
-    pub time: String,
-    /// The observation, a sentence.
-    pub text: String,
-}
-
 /// The machines of a session, watched.
 pub struct SessionWatch<'a> {
     machines: Vec<WatchedMachine>,
     own: OwnClock,
     disk: OwnDisk,
-    found: Vec<Observation>,
+    found: Vec<SessionObservation>,
     tell: Box<dyn Fn(&str) + 'a>,
 }
 
@@ -105,11 +95,11 @@ impl<'a> SessionWatch<'a> {
     pub fn observe(&mut self, text: String) {
         (self.tell)(&text);
         let time = jiff::Timestamp::now().to_string();
-        self.found.push(Observation { time, text });
+        self.found.push(SessionObservation { time, text });
     }
 
     /// Returns the observations.
-    pub fn observations(&self) -> Vec<Observation> {
+    pub fn observations(&self) -> Vec<SessionObservation> {
         self.found.clone()
     }
 }
@@ -285,11 +275,6 @@ impl OwnDisk {
 fn seconds() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs_f64()
-}
-
-/// Observations as a document.
-pub(super) fn document(observations: &[Observation]) -> Value {
-    serde_json::to_value(observations).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use regatta_types::documents::EndCause;
+use regatta_types::documents::{EndCause, RecordedFailure};
 
 use super::{ABORTED, Now, Scheduler};
 use crate::{power_end::session_result, power_jobs::JobState, progress::Progress};
@@ -55,8 +55,11 @@ impl Scheduler {
         if lease.is_some_and(|lease| lease.session == session && lease.state() != LeaseState::Stale) {
             return Ok(true);
         }
-        self.store
-            .fail_power_session(session, "the session's command ended early")?;
+        let failure = RecordedFailure {
+            cause: EndCause::Infrastructure,
+            reason: "the session's command ended early".to_owned(),
+        };
+        self.store.fail_power_session(session, &failure)?;
         Ok(false)
     }
 

@@ -4,12 +4,12 @@ use std::{path::PathBuf, rc::Rc};
 
 use regatta_config::round::PowerRules;
 use regatta_ssh::{AccessOptions, Destination, SshConfig};
-use regatta_types::DeviceId;
+use regatta_types::{DeviceId, documents::MeterSettings};
 
 use super::super::deploy::{Show, TerminalPrompt};
 use crate::{cli::ssh_hint::ssh_hint, exit::Failure};
 use regatta_lab_power::{Link, LinkError, Machine, PreflightLine, Programs, client_fitness};
-use regatta_lab_store::{MeterSettings, Store};
+use regatta_lab_store::Store;
 
 /// Flags about the machines of a session.
 #[derive(Debug, clap::Args)]

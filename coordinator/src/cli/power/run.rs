@@ -10,8 +10,8 @@ use std::{
 };
 
 use regatta_config::catalogue::Catalogue;
-use regatta_types::{DeviceId, RunId};
-use serde_json::{Value, json};
+use regatta_types::{DeviceId, RunId, documents::PowerSessionRecord};
+use serde_json::json;
 
 use super::{
     super::{
@@ -26,7 +26,6 @@ use crate::{
     tables,
 };
 use regatta_campaigns::PowerJob;
-use regatta_lab_power::SessionRecord;
 use regatta_lab_runs::{RunFiles, StateWords, Words};
 use regatta_lab_store::{MeterRow, RunDraft, Store, workspace::Workspace};
 
@@ -163,9 +162,8 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
             drafts.len()
         ));
     }
-    let passed = left == 0 && records.iter().all(SessionRecord::passes);
-    let documents: Vec<&Value> = records.iter().map(SessionRecord::document).collect();
-    context.print(&json!({ "sessions": documents }), || {
+    let passed = left == 0 && records.iter().all(PowerSessionRecord::passes);
+    context.print(&json!({ "sessions": records }), || {
         records
             .iter()
             .map(tables::power_session)

@@ -22,7 +22,10 @@ use regatta_power::{
     },
 };
 use regatta_text::ErrorChain;
-use regatta_types::{DeviceId, RunId};
+use regatta_types::{
+    DeviceId, RunId,
+    documents::{EndCause, MeterSettings, PowerSessionRecord, RecordedFailure, SessionRuns},
+};
 
 use super::{
     super::context::{notify, tell},
@@ -32,13 +35,12 @@ use super::{
 use crate::{exit::Failure, tables};
 use regatta_lab_power::{
     HandOver, Machine, MeterLease, Preflight, PreflightResult, Programs, RailsPower, RemoteDirector,
-    RemoteSystem, RunOrder, RunWorkload, SessionFacts, SessionRecord, SessionVerdict, SessionWatch,
-    UnjudgedSession, checker_copy, command_output::FAILURE, copy_logs, run_length, server_conf, upload_logs,
+    RemoteSystem, RunOrder, RunWorkload, SessionFacts, SessionVerdict, SessionWatch, checker_copy, copy_logs,
+    read_session_record, run_length, server_conf, upload_logs, write_session_record,
 };
 use regatta_lab_runs::marker_reasons;
 use regatta_lab_store::{
-    MeterRow, MeterSettings, NewPowerSession, PowerSessionChange, PowerSessionEnd, RunDraft, Store,
-    workspace::Workspace,
+    MeterRow, NewPowerSession, PowerSessionChange, PowerSessionEnd, RunDraft, Store, workspace::Workspace,
 };
 use regatta_lab_views::lookup;
 
@@ -95,7 +97,7 @@ impl Sessions<'_> {
         id: String,
         draft: &RunDraft,
         interrupted: &Arc<AtomicBool>,
-    ) -> Result<SessionRecord, Failure> {
+    ) -> Result<PowerSessionRecord, Failure> {
         let lease = MeterLease::take(self.store, &self.meter.name, &id, &draft.spec.device)?;
         if let Some(ended) = lease.ended() {
             tell(&format!(
@@ -123,10 +125,7 @@ impl Sessions<'_> {
         let made = self.make_begun(&id, draft, boot_id, interrupted);
         if let Err(failure) = &made {
             // A session without a record has ended, too. The failure itself is reported.
-            let reason = failure.to_string();
-            let _ = self
-                .store
-                .fail_power_session(&id, reason.trim_start_matches(FAILURE));
+            let _ = self.store.fail_power_session(&id, &recorded(failure));
         }
         made
     }
@@ -175,9 +174,11 @@ impl Sessions<'_> {
 
     fn is_over_and_fetched(&self, id: &str) -> bool {
         let row = self.store.power_session(id).ok().flatten();
-        let record = SessionRecord::read(&self.workspace.power_session(id));
-        row.is_some_and(|row| row.ended.is_some())
-            && record.is_some_and(|record| record.unfetched().is_none())
+        // Files of a session whose record cannot be read stay.
+        let record = read_session_record(&self.workspace.power_session(id))
+            .ok()
+            .flatten();
+        row.is_some_and(|row| row.ended.is_some()) && record.is_some_and(|record| record.unfetched.is_none())
     }
 
     fn make_begun(
@@ -186,7 +187,7 @@ impl Sessions<'_> {
         draft: &RunDraft,
         boot_id: String,
         interrupted: &Arc<AtomicBool>,
-    ) -> Result<SessionRecord, Failure> {
+    ) -> Result<PowerSessionRecord, Failure> {
         let directory = self.workspace.power_session(id);
         std::fs::create_dir_all(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
@@ -209,7 +210,7 @@ impl Sessions<'_> {
             "session {id}: {} {}",
             draft.spec.benchmark.name, draft.spec.scenario
         ));
-        let (mut requested, mut observations) = (Vec::new(), Vec::new());
+        let (mut requested, mut observations) = (SessionRuns::default(), Vec::new());
         let (mut unfetched, mut repeated) = (None, Vec::new());
         let made = self
             .hosts(id, &plan.directory)
@@ -255,33 +256,31 @@ impl Sessions<'_> {
             Ok(session) => judge(&self.meter.settings, self.rules, &session).map_err(Failure::from),
             Err(error) => Err(failure(error)),
         };
-        let judged = judged.map_err(|failure| UnjudgedSession {
-            reason: failure.reason(),
-        });
+        let judged = judged.map_err(|failure| recorded(&failure));
         let facts = SessionFacts {
             id,
             meter: self.meter,
             machine: system.name(),
             draft,
             obstacles: self
-                .obstacles(requested.iter().map(|(_, run)| *run))
+                .obstacles([requested.ranging, requested.testing].into_iter().flatten())
                 // The session is complete, and its record is written in any case.
                 .unwrap_or_else(|error| vec![format!("the markers of its runs cannot be read: {error}")]),
             observations,
             times: reporter.end(),
-            rails: self.rails(&requested),
+            rails: self.rails(requested),
             informative: self.is_informative(),
             unfetched,
             runs: requested,
             repeated,
         };
-        let record = SessionRecord::write(&plan.directory, &facts, judged)?;
+        let record = write_session_record(&plan.directory, facts, judged)?;
         let end = PowerSessionEnd {
-            verdict: record.verdict(),
-            reason: record.reason(),
-            simulated: record.simulated(),
-            obstacles: &facts.obstacles,
-            mean_watts: record.energy().map(|energy| energy.watts),
+            verdict: record.verdict,
+            failure: record.failure.as_ref(),
+            simulated: record.simulated,
+            obstacles: &record.obstacles,
+            mean_watts: record.energy.map(|energy| energy.watts),
         };
         self.store.power_session_ends(id, &end)?;
         Ok(record)
@@ -294,9 +293,8 @@ impl Sessions<'_> {
 
     /// Returns the power of the board's rails in the testing run. An error is printed: the session is complete, and its record is written
     /// in any case.
-    fn rails(&self, runs: &[(&str, RunId)]) -> Option<RailsPower> {
-        let (_, run) = runs.iter().find(|(part, _)| *part == "testing")?;
-        let row = self.store.run(*run).unwrap_or_else(|error| {
+    fn rails(&self, runs: SessionRuns) -> Option<RailsPower> {
+        let row = self.store.run(runs.testing?).unwrap_or_else(|error| {
             notify(&format!("the rails' power is not known: {}", ErrorChain(&error)));
             None
         });
@@ -394,6 +392,14 @@ fn may_be_fetched(made: &Result<PathBuf, SessionError>, workload: &RunWorkload<'
         Err(SessionError::Uncollected { .. }) => true,
         Err(SessionError::Failed(failure)) => failure.is_system_lost && workload.has_ended(),
         _ => false,
+    }
+}
+
+/// Returns a failure as it is recorded.
+fn recorded(failure: &Failure) -> RecordedFailure {
+    RecordedFailure {
+        cause: EndCause::Infrastructure,
+        reason: failure.reason(),
     }
 }
 

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use regatta_text::escape;
+use regatta_types::documents::PowerVerdict;
 
 use super::super::Context;
 use crate::exit::Failure;
-use regatta_lab_store::{PowerSessionRow, PowerVerdict, workspace::Workspace};
+use regatta_lab_store::{PowerSessionRow, workspace::Workspace};
 
 /// Returns the directory of each session.
 pub(super) fn directories(
@@ -48,7 +49,7 @@ fn directory(word: &str, workspace: Option<&Workspace>, context: &Context) -> Re
 
 /// Returns the reason why a session cannot be staged. Only one that both checkers accept can be, also as a rehearsal.
 fn refusal(row: &PowerSessionRow) -> Option<String> {
-    match (row.verdict, &row.reason) {
+    match (row.verdict, row.reason()) {
         (Some(verdict), None) if verdict.is_accepted() => None,
         (Some(PowerVerdict::Informative), None) => {
             Some("is informative: Regatta's own programs made it".to_owned())
@@ -73,6 +74,8 @@ fn id_of(directory: &Path, workspace: &Workspace) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use regatta_types::documents::{EndCause, RecordedFailure};
+
     use super::*;
 
     #[test]
@@ -88,7 +91,10 @@ mod tests {
             ranging: None,
             testing: None,
             verdict,
-            reason: reason.map(str::to_owned),
+            failure: reason.map(|reason| RecordedFailure {
+                cause: EndCause::Infrastructure,
+                reason: reason.to_owned(),
+            }),
             simulated: None,
             obstacles: Vec::new(),
             step: None,
