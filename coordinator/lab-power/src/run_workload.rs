@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_fsutil::regular_file::{self, MAX_TEXT};
+use regatta_fsutil::regular_file::{self, MAX_DOCUMENT, MAX_TEXT};
 use regatta_power::session::{Part, Workload};
 use regatta_text::ErrorChain;
 use regatta_types::{
@@ -169,25 +169,17 @@ impl<'a> RunWorkload<'a> {
         Ok(())
     }
 
-    /// Requests a run. The testing run has exactly the settings of the ranging run, also those that were estimated for it.
+    /// Requests a run. The testing run has exactly the conf files of the ranging run, with the rates that were estimated for it.
     fn request(&mut self, part: Part) -> Result<(), String> {
         let mut draft = self.order.draft.clone();
         if let Some(ranging) = self.done.first() {
             let path = self.order.workspace.run(*ranging).spec();
             let unreadable =
                 |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
-            let bytes = fs::read(&path).map_err(|error| unreadable(&error))?;
+            let bytes = regular_file::read(&path, MAX_DOCUMENT).map_err(|error| unreadable(&error))?;
             let spec = RunSpec::from_json(&bytes).map_err(|error| unreadable(&error))?;
-            let lines = spec
-                .conf
-                .user_conf
-                .lines()
-                .filter(|line| !line.trim_start().starts_with('#'));
-            let pairs = lines.filter_map(|line| line.split_once('='));
-            draft.user_settings = pairs
-                .map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
-                .collect();
-            draft.guesses.clear();
+            draft.spec.conf = spec.conf;
+            draft.is_conf_fixed = true;
         }
         let limit = run_limit(&draft, self.ranging_time);
         draft.limit_s = Some(limit.as_secs());
