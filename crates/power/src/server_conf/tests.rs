@@ -160,7 +160,7 @@ fn findings_name_their_line() {
             ConfSeverity::Warning,
             "`netport` is ignored",
         ),
-        ("[server]", "[server", ConfSeverity::Error, "before the first"),
+        ("[server]", "[server", ConfSeverity::Error, "before any"),
     ] {
         assert!(good.contains(from), "{from}");
         let (_, findings) = lint(&good.replace(from, to), None);
