@@ -30,7 +30,7 @@ use regatta_lab_store::{MeterRow, RunDraft};
 #[derive(Debug, thiserror::Error)]
 pub enum SessionRecordError {
     /// The bytes are not such a record.
-    #[error("{} is not the record of a power session", .path.display())]
+    #[error("{}", .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -57,7 +57,7 @@ impl SessionRecordError {
 }
 
 /// The facts of a session that its record contains.
-pub struct SessionFacts<'a> {
+pub(crate) struct SessionFacts<'a> {
     /// Its id.
     pub id: &'a str,
     /// Its meter.
@@ -88,7 +88,7 @@ pub struct SessionFacts<'a> {
 ///
 /// # Errors
 /// Returns an error when a file of the session cannot be read, or the document cannot be written.
-pub fn write_session_record(
+pub(crate) fn write_session_record(
     directory: &Path,
     facts: SessionFacts<'_>,
     judged: Result<SessionVerdict, RecordedFailure>,
@@ -307,7 +307,7 @@ mod tests {
         let path = directory.path().join(document_name::POWER_SESSION_RECORD);
         let text = serde_json::to_string_pretty(&record).unwrap();
         for (bytes, part) in [
-            (text.replace("\"Offline\"", "\"Online\""), "line 34 column"),
+            (text.replace("\"Offline\"", "\"Online\""), "line 22 column"),
             (text.replace("\"schema\": 1", "\"schema\": 9"), "has schema 9"),
             ("{\"schema\": 1}".to_owned(), "missing field `session`"),
             (text[..text.len() / 2].to_owned(), "EOF while parsing"),

@@ -10,15 +10,14 @@ use regatta_ssh::Destination;
 
 use super::{
     super::{Context, deploy::Show},
-    machines::LoginArgs,
-    sessions::judge,
+    machines::{LoginArgs, machines_failure},
     show::session,
 };
 use crate::{
     exit::{self, CommandResult, Failure},
     tables,
 };
-use regatta_lab_power::{Link, RailsPower, read_session_record, record_late_transfer};
+use regatta_lab_power::{Link, RailsPower, judge, read_session_record, record_late_transfer};
 use regatta_lab_store::PowerSessionEnd;
 
 /// Flags of `power fetch`.
@@ -60,7 +59,9 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
             .map_err(Failure::usage)?,
     };
     let show = Show::new(false, true);
-    let (link, _) = args.logins.connect(&login, &args.logins.prompt(&show)?)?;
+    let prompt = args.logins.prompt(&show)?;
+    let connected = args.logins.logins(&prompt).connect(&login);
+    let (link, _) = connected.map_err(machines_failure)?;
     let files = directory.join("session");
     link.fetch(&place, &files, workspace.min_free_bytes())
         .map_err(|error| anyhow::Error::new(error).context(format!("cannot fetch {place} from {login}")))?;
