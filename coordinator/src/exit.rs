@@ -7,7 +7,6 @@ use std::fmt;
 use regatta_text::{ErrorChain, escape_lines};
 
 use crate::suggested_commands::complete;
-use regatta_lab_power::command_output::FAILURE;
 use regatta_lab_store::lab_error::{LabError, LabErrorKind};
 
 /// Success.
@@ -136,7 +135,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 impl fmt::Display for Failure {
     /// Prints the error chain as one sentence, and the hint on its own line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("{FAILURE}{}", self.reason());
+        let text = format!("regatta: {}", self.reason());
         match &self.workspace_option {
             None => f.write_str(&text),
             Some(option) => f.write_str(&complete(&text, option)),

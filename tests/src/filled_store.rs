@@ -151,6 +151,34 @@ impl FilledStore {
     }
 }
 
+/// Returns the complete record of a rehearsal with other values of some fields.
+///
+/// # Panics
+/// Panics when `fields` is not an object.
+#[must_use]
+pub fn session_record(fields: &Value) -> Value {
+    let mut record = json!({
+        "schema": 1, "session": "", "meter": meter_of_session("/dev/usbtmc0"), "device": "ab".repeat(16), "machine": "me@boat",
+        "benchmark": "digits", "scenario": "SingleStream", "round": "v6.1", "state": null, "simulated": true, "informative": false,
+        "obstacles": [], "steps": [], "observations": [], "runs": {}, "repeated": [], "directory": "power", "unfetched": null,
+        "fetched": null, "sha256": {}, "verdict": "rehearsal", "official_checks": [], "official_summary": "", "findings": [],
+        "energy": { "watts": 21.0, "seconds": 120.0, "joules": 2520.0 }, "failure": null, "seconds_beside_window": null, "rails": null,
+    });
+    for (key, value) in fields.as_object().expect("an object") {
+        record[key] = value.clone();
+    }
+    record
+}
+
+/// Returns a meter in the record of a session, with a text in its settings.
+#[must_use]
+pub fn meter_of_session(device_port: &str) -> Value {
+    json!({ "name": "wt310", "settings": {
+        "ptd": "/opt/ptd", "python": "python3", "device_type": 49, "interface": "", "device_port": device_port, "channel": [],
+        "gpib_board": null, "port": 4950, "ptd_port": 8888, "ntp": "ntp",
+    } })
+}
+
 /// The hour of the sessions, 2026-11-22 10:00 UTC, in seconds since 1970.
 const SESSIONS_HOUR: f64 = 1_795_341_600.0;
 

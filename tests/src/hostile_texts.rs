@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     Lab,
-    filled_store::{FilledStore, PowerSessionTexts},
+    filled_store::{FilledStore, PowerSessionTexts, meter_of_session, session_record},
 };
 
 /// Encodes a text for a URL.
@@ -78,11 +78,15 @@ pub fn fill(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
             .expect("the reason");
         paths.push(format!("/run/{run}"));
         let id = format!("01a1fd91-2a94-7230-9870-0000000000{number:02}");
-        let record = json!({
-            "meter": { "settings": { text.as_str(): text } }, "machine": text, "round": text, "verdict": text, "official_summary": text,
+        let mut record = session_record(&json!({
+            "meter": meter_of_session(&text), "machine": text, "round": text, "official_summary": text,
             "official_checks": [{ "name": text, "passed": true }], "findings": [text], "sha256": { text.as_str(): text },
             "obstacles": [text], "directory": text,
-        });
+        }));
+        if number == 0 {
+            // The page then shows why the record cannot be read.
+            record["verdict"] = json!(text);
+        }
         let texts = PowerSessionTexts {
             meter: &text,
             benchmark: &text,

@@ -11,7 +11,7 @@ use regatta_tests::{
     Broker, Lab, Process, agent,
     chromium::Chromium,
     eventually,
-    filled_store::{FilledStore, PowerSessionTexts},
+    filled_store::{FilledStore, PowerSessionTexts, session_record},
     hostile_texts, succeed_output,
 };
 use serde_json::{Value, json};
@@ -205,13 +205,12 @@ fn fill_with_past_runs(lab: &Lab) {
         let noise = f64::from(number % 7) * 0.002;
         filled.add(if number < 22 { "4" } else { "8" }, LATENCY * (effect + noise));
     }
-    let record = json!({
-        "meter": { "name": "wt310", "settings": { "device_type": 49, "device_port": "/dev/usbtmc0" } }, "machine": "me@boat", "round": "v6.1",
-        "verdict": "rehearsal", "official_summary": "10 of 11 checks passed", "findings": ["Check power: the runs took 3 min"],
+    let record = session_record(&json!({
+        "official_summary": "10 of 11 checks passed", "findings": ["Check power: the runs took 3 min"],
         "official_checks": [{ "name": "Check client sources checksum", "passed": true }, { "name": "Check power", "passed": false }],
         "energy": { "watts": 21.0, "seconds": 120.0, "joules": 2520.0, "millijoules_per_query": 25.2, "samples_per_joule": 39.683 },
-        "sha256": { "run_1/spl.txt": "5d41402abc4b2a76b9719d911017c592ae2fd4a3b1f1c5e4a0a3d2e1b6d9c8f7" }, "simulated": true,
-    });
+        "sha256": { "run_1/spl.txt": "5d41402abc4b2a76b9719d911017c592ae2fd4a3b1f1c5e4a0a3d2e1b6d9c8f7" },
+    }));
     filled.add_power_session(SESSION, &PowerSessionTexts::rehearsal(), &record);
 }
 

@@ -9,7 +9,7 @@ use regatta_test_support::recorded_runs::LATENCY;
 use regatta_tests::{
     Broker, Lab,
     browser_client::{PageEvents, get_page},
-    filled_store::{FilledStore, PowerSessionTexts},
+    filled_store::{FilledStore, PowerSessionTexts, session_record},
     hostile_texts,
     html_check::read_page,
     succeed_output,
@@ -204,15 +204,12 @@ fn histories(lab: &Lab, filled: &mut FilledStore, url: &str) {
 fn a_power_session_shows_watts_phases_verdicts_and_files() {
     let (lab, filled, url) = filled_lab();
     assert!(get_page(&url, "/power").body.contains("No session yet"));
-    let record = json!({
-        "schema": 1, "session": SESSION, "meter": { "name": "wt310", "settings": { "device_type": 49 } }, "device": filled.device(),
-        "machine": "me@boat", "benchmark": "digits", "scenario": "SingleStream", "round": "v6.1", "state": null, "simulated": true,
-        "obstacles": ["short: it took 3 min"], "runs": {}, "directory": "power", "verdict": "rehearsal",
+    let record = session_record(&json!({
+        "session": SESSION, "device": filled.device(), "obstacles": ["short: it took 3 min"],
         "sha256": { "run_1/spl.txt": "aa11", "power/missing.json": "bb22" },
         "official_checks": [{ "name": "Check UUID", "passed": true }, { "name": "Check power", "passed": false }],
         "official_summary": "1 of 11 checks passed", "findings": ["Check power: too much"],
-        "energy": { "watts": 21.0, "seconds": 120.0, "joules": 2520.0 },
-    });
+    }));
     filled.add_power_session(SESSION, &PowerSessionTexts::rehearsal(), &record);
     let list = get_page(&url, "/power").body;
     assert!(
@@ -276,6 +273,31 @@ fn a_power_session_shows_watts_phases_verdicts_and_files() {
     }
     for path in ["/power/none", "/power/..", "/api/v1/power-sessions/none"] {
         assert_eq!(get_page(&url, path).status, 404, "{path}");
+    }
+}
+
+#[test]
+fn a_foreign_session_record_is_named_with_the_place_of_its_error() {
+    let (lab, filled, url) = filled_lab();
+    let record = session_record(&json!({ "session": SESSION, "verdict": "splendid" }));
+    filled.add_power_session(SESSION, &PowerSessionTexts::rehearsal(), &record);
+    let shown = lab
+        .regatta()
+        .args(["power", "show", SESSION])
+        .output()
+        .expect("regatta starts");
+    let words = String::from_utf8_lossy(&shown.stderr);
+    let page = get_page(&url, &format!("/power/{SESSION}"));
+    let document = get_page(&url, &format!("/api/v1/power-sessions/{SESSION}"));
+    assert_eq!(
+        (shown.status.code(), page.status, document.status),
+        (Some(3), 200, 500),
+        "{words}"
+    );
+    for text in [&*words, &read_page(&page.body).text, &document.body] {
+        for part in ["session.json", "unknown variant `splendid`", "line 1 column"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 }
 

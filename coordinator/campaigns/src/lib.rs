@@ -3,19 +3,19 @@
 //! `plan_file` reads a plan, whose `cell_table`s have `choices` and a `device_selection`. `expansion` makes cells of them, in the
 //! `order` that the seed fixes. `scheduler` begins attempts on
 //! idle devices, as `placement` decides, which spreads
-//! `heat`, and ends them. `cause` determines why an attempt failed, and `retry` whether another follows.
+//! `heat`, and ends them. [`regatta_lab_runs`] determines why a run failed, and `retry` whether another attempt follows.
 //! `deadline` is when the last attempt begins, and `clock_steps` whether the clock that says so can be trusted.
 //! `run_limit` is how long a device may have a run. `absences` has how long devices have been lost. [`estimate`] is how long it takes.
 //!
 //! `audits` adds the audits of a plan's cells, and `audit_draft` drafts their runs.
 //!
-//! An attempt is an ordinary run, which [`regatta_lab_runs`] sends and judges, or one of the `power_sessions`: `power_jobs` starts it and
-//! `power_end` judges it.
+//! An attempt is an ordinary run, which [`regatta_lab_runs`] sends and judges, or one of the `power_sessions`: a `campaign_session` in one of
+//! the `session_threads`, whose result `power_end` takes.
 
 mod absences;
 mod audit_draft;
 mod audits;
-mod cause;
+mod campaign_session;
 mod cell_table;
 mod choices;
 mod clock_steps;
@@ -30,12 +30,12 @@ mod placement;
 mod plan_file;
 mod plan_problem;
 mod power_end;
-mod power_jobs;
 mod power_sessions;
 mod progress;
 mod retry;
 mod run_limit;
 mod scheduler;
+mod session_threads;
 #[cfg(test)]
 mod simulation;
 mod software;
@@ -45,5 +45,4 @@ pub use estimate::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft, estimate, tim
 pub use expansion::{ExpandedPlan, Lab, expand};
 pub use plan_file::CampaignPlan;
 pub use plan_problem::PlanProblem;
-pub use power_jobs::PowerJob;
 pub use scheduler::start as start_scheduler;

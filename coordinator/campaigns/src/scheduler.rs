@@ -23,8 +23,8 @@ use super::{
     eligibility::is_eligible,
     order,
     placement::{FleetView, next_attempts},
-    power_jobs::PowerJobs,
     progress::Progress,
+    session_threads::SessionThreads,
 };
 use regatta_lab_store::{
     CampaignRow, CampaignState, DeviceRow, Store, change_notifier::ChangeNotifier, workspace::Workspace,
@@ -56,8 +56,8 @@ pub(super) struct Scheduler {
     clock_steps: ClockSteps,
     /// The progress of campaigns, by name, as of their revision.
     progress: BTreeMap<String, Progress>,
-    /// The commands of power sessions. Without them, after a restart, sessions end by themselves.
-    power: PowerJobs,
+    /// The threads of power sessions, which end with the scheduler.
+    power: SessionThreads,
 }
 
 impl Scheduler {
@@ -68,7 +68,7 @@ impl Scheduler {
             absences: Absences::new(),
             clock_steps: ClockSteps::new(),
             progress: BTreeMap::new(),
-            power: PowerJobs::new(),
+            power: SessionThreads::new(),
         }
     }
 
@@ -100,6 +100,7 @@ impl Scheduler {
                 Err(error) => tracing::error!("campaigns: {error:#}"),
             }
         }
+        self.power.stop();
     }
 
     /// Performs the due steps. Returns whether it requested a run or the end of a run.

@@ -5,8 +5,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use maud::html;
+use regatta_text::ErrorChain;
 
 use super::{layout, outside_text::shown};
+use regatta_lab_power::SessionRecordError;
 use regatta_lab_store::{
     StoreError,
     lab_error::{LabError, LabErrorKind},
@@ -135,6 +137,15 @@ impl From<&LabError> for PageError {
 impl From<StoreError> for PageError {
     fn from(error: StoreError) -> Self {
         anyhow::Error::from(error).into()
+    }
+}
+
+impl From<SessionRecordError> for PageError {
+    fn from(error: SessionRecordError) -> Self {
+        Self {
+            message: ErrorChain(&error).to_string(),
+            ..Self::internal()
+        }
     }
 }
 

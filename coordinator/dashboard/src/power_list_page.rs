@@ -1,12 +1,13 @@
 //! The page of power sessions: every session, also those that failed, the newest first.
 
 use maud::{Markup, html};
+use regatta_types::documents::PowerVerdict;
 
 use super::{
     layout::{self, Page},
     outside_text::{NAME, SENTENCE, shown},
 };
-use regatta_lab_store::{PowerSessionRow, PowerVerdict};
+use regatta_lab_store::PowerSessionRow;
 use regatta_lab_views::wording;
 
 /// The number of sessions that are listed.
@@ -32,11 +33,8 @@ pub(super) fn page(rows: &[PowerSessionRow]) -> Page {
 }
 
 fn session(row: &PowerSessionRow) -> Markup {
-    let reason = row
-        .reason
-        .as_ref()
-        .and_then(|reason| reason.lines().next())
-        .unwrap_or_default();
+    let reason = row.reason().and_then(|reason| reason.lines().next());
+    let reason = reason.unwrap_or_default();
     html! {
         tr role="row" {
             th role="rowheader" scope="row" data-title="Session" { a .name href={ "/power/" (row.id) } { code { (row.id) } } }

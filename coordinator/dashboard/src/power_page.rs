@@ -9,7 +9,8 @@ use regatta_submission_check::{
     check::power::{PowerTimeline, timelines},
     tree::Tree,
 };
-use regatta_types::RunId;
+use regatta_text::ErrorChain;
+use regatta_types::{RunId, documents::PowerSessionRecord};
 use serde_json::Value;
 
 pub(super) use self::files::file;
@@ -18,7 +19,7 @@ use super::{
     outside_text::{NAME, SENTENCE, UNKNOWN, shown},
     power_list_page::badge,
 };
-use regatta_lab_power::SessionRecord;
+use regatta_lab_power::read_session_record;
 use regatta_lab_store::{PowerSessionRow, Store, workspace::Workspace};
 use regatta_lab_views::wording;
 
@@ -28,7 +29,9 @@ const MAX_TEXTS: usize = 100;
 /// A session with the contents of its directory.
 pub(super) struct SessionView {
     row: PowerSessionRow,
-    record: Option<SessionRecord>,
+    record: Option<PowerSessionRecord>,
+    /// Why there is a record that cannot be shown.
+    unreadable: Option<String>,
     device: String,
     timelines: Vec<PowerTimeline>,
 }
@@ -42,8 +45,13 @@ impl SessionView {
         let directory = workspace.power_session(&row.id);
         let names = store.device_names()?;
         let name = names.iter().find(|(known, _)| known.as_str() == row.device);
+        let (record, unreadable) = match read_session_record(&directory) {
+            Ok(record) => (record, None),
+            Err(error) => (None, Some(ErrorChain(&error).to_string())),
+        };
         Ok(Some(Self {
-            record: SessionRecord::read(&directory),
+            record,
+            unreadable,
             device: name.map_or_else(|| row.device.clone(), |(_, name)| name.clone()),
             // A session that has just begun has no directory.
             timelines: Tree::scan(&directory.join("session"))
@@ -70,8 +78,8 @@ pub(super) fn page(view: &SessionView) -> Page {
         (facts(view))
         section { h2 { "Power over time" } (watts_chart::render(&view.timelines)) }
         @if let Some(record) = &view.record {
-            @if !record.is_informative() { section { h2 { "Official checks" } (official_checks(record)) } }
-            section { h2 { "Findings of Regatta's check" } (texts(&record.findings(), if record.verdict().is_some() { "None." } else { "Not checked." })) }
+            @if !record.informative { section { h2 { "Official checks" } (official_checks(record)) } }
+            section { h2 { "Findings of Regatta's check" } (texts(&record.findings, if record.verdict.is_some() { "None." } else { "Not checked." })) }
             section { h2 { "Files" } (files::list(&row.id, record)) }
         }
         p .note {
@@ -84,16 +92,17 @@ pub(super) fn page(view: &SessionView) -> Page {
 
 fn verdict(view: &SessionView) -> Markup {
     let row = &view.row;
-    let energy = view.record.as_ref().and_then(SessionRecord::energy);
+    let energy = view.record.as_ref().and_then(|record| record.energy.as_ref());
     html! {
         p .headline { (badge(row)) @if let Some(energy) = energy { " " strong { (wording::energy(energy)) } } }
         @if row.simulated == Some(true) {
             p .alarm { "Rehearsal: PTDaemon is simulated (FAKEPTD). Nothing here is a measurement." }
         }
-        @if view.record.as_ref().is_some_and(SessionRecord::is_informative) {
+        @if view.record.as_ref().is_some_and(|record| record.informative) {
             p .alarm { "Informative: Regatta's own power programs made it. It can never be submitted." }
         }
-        @if let Some(reason) = &row.reason {
+        @if let Some(sentence) = &view.unreadable { p .alarm { (shown(sentence, SENTENCE)) } }
+        @if let Some(reason) = row.reason() {
             h2 { "Why it has no result" }
             @for line in reason.lines().take(MAX_TEXTS) { p { (shown(line, SENTENCE)) } }
         }
@@ -106,13 +115,17 @@ fn verdict(view: &SessionView) -> Markup {
 
 fn facts(view: &SessionView) -> Markup {
     let row = &view.row;
-    let text = |path: &str| {
-        let found = view
-            .record
-            .as_ref()
-            .and_then(|record| record.document().pointer(path));
-        found.and_then(Value::as_str).map(|text| shown(text, NAME))
-    };
+    let record = view.record.as_ref();
+    let texts = [
+        ("Machine of the client", record.map(|record| &record.machine)),
+        ("Round", record.map(|record| &record.round)),
+        (
+            "Device state",
+            record
+                .and_then(|record| record.state.as_ref())
+                .map(|state| &state.name),
+        ),
+    ];
     let run = |run: Option<RunId>| {
         html! {
             @match run { Some(run) => { a href={ "/run/" (run) } { (wording::short_id(run)) } } None => { (UNKNOWN) } }
@@ -122,8 +135,8 @@ fn facts(view: &SessionView) -> Markup {
         dl .facts {
             dt { "Meter" } dd { (shown(&row.meter, NAME)) (meter_settings(view)) }
             dt { "Device" } dd { (shown(&view.device, NAME)) " " code { (shown(&row.device, NAME)) } }
-            @for (name, path) in [("Machine of the client", "/machine"), ("Round", "/round"), ("Device state", "/state/name")] {
-                @if let Some(text) = text(path) { dt { (name) } dd { (text) } }
+            @for (name, text) in texts {
+                @if let Some(text) = text { dt { (name) } dd { (shown(text, NAME)) } }
             }
             dt { "Began" } dd { (wording::time(&row.begun)) }
             @if let Some(ended) = &row.ended { dt { "Ended" } dd { (wording::time(ended)) } }
@@ -134,19 +147,17 @@ fn facts(view: &SessionView) -> Markup {
 
 /// Returns the settings of the meter that the session used.
 fn meter_settings(view: &SessionView) -> Markup {
-    let settings = view
-        .record
-        .as_ref()
-        .and_then(|record| record.document().pointer("/meter/settings")?.as_object());
-    let settings: Vec<(String, String)> = settings
+    let settings = view.record.as_ref().map(|record| &record.meter.settings);
+    let fields = match serde_json::to_value(settings) {
+        Ok(Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let settings: Vec<(String, String)> = fields
         .into_iter()
-        .flatten()
         .filter(|(_, value)| !value.is_null())
         .map(|(key, value)| {
-            (
-                key.clone(),
-                value.as_str().map_or_else(|| value.to_string(), str::to_owned),
-            )
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (key, text)
         })
         .collect();
     html! {
@@ -156,16 +167,15 @@ fn meter_settings(view: &SessionView) -> Markup {
     }
 }
 
-fn official_checks(record: &SessionRecord) -> Markup {
-    let checks = record.document().get("official_checks").and_then(Value::as_array);
-    let Some(checks) = checks.filter(|checks| !checks.is_empty()) else {
+fn official_checks(record: &PowerSessionRecord) -> Markup {
+    let Some(checks) = record
+        .official_checks
+        .as_ref()
+        .filter(|checks| !checks.is_empty())
+    else {
         return html! { p { "The official checker reported nothing." } };
     };
-    let summary = record
-        .document()
-        .get("official_summary")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let summary = record.official_summary.as_deref().unwrap_or_default();
     html! {
         p { (shown(summary, SENTENCE)) "." }
         table .small role="table" aria-label="Official checks" {
@@ -175,11 +185,10 @@ fn official_checks(record: &SessionRecord) -> Markup {
             } }
             tbody role="rowgroup" {
                 @for check in checks.iter().take(MAX_TEXTS) {
-                    @let is_passed = check.get("passed").and_then(Value::as_bool) == Some(true);
                     tr role="row" {
-                        th role="rowheader" scope="row" data-title="Check" { (shown(check.get("name").and_then(Value::as_str).unwrap_or_default(), SENTENCE)) }
+                        th role="rowheader" scope="row" data-title="Check" { (shown(&check.name, SENTENCE)) }
                         td role="cell" data-title="Result" {
-                            @if is_passed { span .badge .v-good { "passed" } } @else { span .badge .v-bad { "failed" } }
+                            @if check.passed { span .badge .v-good { "passed" } } @else { span .badge .v-bad { "failed" } }
                         }
                     }
                 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_power::session::{Part, Workload};
+use regatta_power::session::{Part, Workload, WorkloadError};
 use regatta_text::quote_for_shell;
 
 /// A steady load that any machine holds, with enough queries in two seconds for early stopping.
@@ -51,7 +51,7 @@ impl Workload for AgentBench {
         self.command.clone()
     }
 
-    fn follow(&mut self, _part: Part) -> Result<Option<String>, String> {
+    fn follow(&mut self, _part: Part) -> Result<Option<String>, WorkloadError> {
         Ok(None)
     }
 }

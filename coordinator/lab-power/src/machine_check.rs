@@ -4,13 +4,13 @@ use std::path::Path;
 
 use regatta_config::round::PowerRules;
 use regatta_power::{ntp::MAX_OFFSET, power_dev::PowerDev};
+use regatta_types::documents::MeterSettings;
 
 use super::{
     machine::{Machine, NtpAnswer, Probe, Programs},
     preflight_line::PreflightLine,
     session_check::FREE_MIB,
 };
-use regatta_lab_store::MeterSettings;
 
 /// The official programs' oldest Python.
 const OLDEST_PYTHON: (u32, u32) = (3, 7);

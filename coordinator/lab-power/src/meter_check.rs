@@ -1,19 +1,20 @@
 //! The lines about a meter before a session: PTDaemon's version, the meter's identity, and the idle load.
 
 use regatta_config::round::{PowerRules, SIMULATION_MARK};
+use regatta_text::ErrorChain;
+use regatta_types::documents::MeterSettings;
 
 use super::{
-    machine::{IdleLoad, MeterReading},
+    machine::{IdleLoad, MachineError, MeterReading},
     preflight_line::PreflightLine,
 };
-use regatta_lab_store::MeterSettings;
 
 /// Amperes below which users of power-dev report that ranging is unreliable (power-dev issues 253 and 280).
 const LOW_AMPS: f64 = 0.2;
 
 /// Judges PTDaemon's report, by a round's rules if there are any.
 pub(super) fn lines(
-    reading: &Result<MeterReading, String>,
+    reading: &Result<MeterReading, MachineError>,
     settings: &MeterSettings,
     rules: Option<&PowerRules>,
 ) -> Vec<PreflightLine> {
@@ -22,7 +23,7 @@ pub(super) fn lines(
     match reading {
         Err(error) => vec![PreflightLine::failed(
             subject,
-            error,
+            ErrorChain(error).to_string(),
             "check the director's Python",
         )],
         Ok(MeterReading::Failed { error }) => vec![PreflightLine::failed(subject, error, off)],

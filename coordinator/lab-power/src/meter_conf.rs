@@ -6,8 +6,7 @@ use regatta_power::{
     ptd,
     server_conf::{AnalyzerConf, ServerConf},
 };
-
-use regatta_lab_store::MeterSettings;
+use regatta_types::documents::MeterSettings;
 
 /// The address of a director that only its own machine reaches.
 const LOOPBACK: &str = "127.0.0.1";

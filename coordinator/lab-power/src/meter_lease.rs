@@ -1,4 +1,4 @@
-//! The lease of a meter and of the device that it measures, for one session. It ends when it is dropped, or when this process ends in any
+//! The lease of a meter and of the device that it measures, for one session. It ends when it is dropped, or when this thread ends in any
 //! other way.
 
 use regatta_types::{DeviceId, RunId};
@@ -76,7 +76,7 @@ fn list(runs: &[RunId]) -> String {
 }
 
 /// A leased meter and a leased device.
-pub struct MeterLease<'a> {
+pub(crate) struct MeterLease<'a> {
     store: &'a Store,
     meter: String,
     session: String,
@@ -88,7 +88,12 @@ impl<'a> MeterLease<'a> {
     ///
     /// # Errors
     /// [`LeaseError`]
-    pub fn take(store: &'a Store, meter: &str, session: &str, device: &DeviceId) -> Result<Self, LeaseError> {
+    pub(crate) fn take(
+        store: &'a Store,
+        meter: &str,
+        session: &str,
+        device: &DeviceId,
+    ) -> Result<Self, LeaseError> {
         let ended = match store.lease_meter(meter, session, device)? {
             Leased::MeterBusy(lease) => return Err(LeaseError::of(meter, &lease)),
             Leased::DeviceBusy(device) => return Err(LeaseError::DeviceBusy(device)),
@@ -105,7 +110,7 @@ impl<'a> MeterLease<'a> {
     }
 
     /// Returns the stale lease that it replaced.
-    pub fn ended(&self) -> Option<&Lease> {
+    pub(crate) fn ended(&self) -> Option<&Lease> {
         self.ended.as_ref()
     }
 }

@@ -1,7 +1,7 @@
 //! The official checker's verdict on a session: power-dev's `check.py`, started and read.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::Path,
@@ -10,22 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Serialize;
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
+use regatta_types::documents::OfficialCheck;
 
 /// The number of checks that the official program makes.
 const CHECKS: usize = 11;
 /// The longest time for them. A day's session takes seconds.
 const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// One line of the official checker.
-#[derive(Debug, Serialize)]
-pub struct OfficialCheck {
-    /// The checker's name for it.
-    pub name: String,
-    /// Whether the session passed.
-    pub passed: bool,
-}
 
 /// The official checker's result.
 #[derive(Debug)]
@@ -78,12 +70,12 @@ impl OfficialVerdict {
             )));
         }
         Ok(Self::read(
-            &String::from_utf8_lossy(&fs::read(output)?),
+            &String::from_utf8_lossy(&regular_file::read(output, MAX_TEXT)?),
             status.success(),
         ))
     }
 
-    fn read(text: &str, accepts: bool) -> Self {
+    pub(crate) fn read(text: &str, accepts: bool) -> Self {
         let check = |line: &str| {
             let (mark, name) = line.split_once("] ")?;
             let passed = match mark.trim_start().rsplit('[').next()? {
@@ -123,6 +115,8 @@ impl OfficialVerdict {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

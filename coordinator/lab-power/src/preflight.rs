@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use regatta_config::round::PowerRules;
-use regatta_types::documents::{DeviceFacts, RunSpec};
+use regatta_text::ErrorChain;
+use regatta_types::documents::{DeviceFacts, MeterSettings, RunSpec};
 
 use super::{
-    machine::{Machine, MeterReading, Probe, ProbeRequest, Programs},
+    machine::{Machine, MachineError, MeterReading, Probe, ProbeRequest, Programs},
     machine_check::MachineCheck,
     meter_check,
     meter_conf::server_conf,
     preflight_line::PreflightLine,
     session_check,
 };
-use regatta_lab_store::MeterSettings;
 
 /// The input of the checks.
 pub struct Preflight<'a> {
@@ -84,11 +84,11 @@ pub fn client_fitness(machine: &Machine, ntp: &str, rules: &PowerRules) -> Vec<P
     }
 }
 
-fn no_python(role: &str, machine: &Machine, error: &str) -> PreflightLine {
+fn no_python(role: &str, machine: &Machine, error: &MachineError) -> PreflightLine {
     let place = machine.name();
     PreflightLine::failed(
         format!("{role}Python"),
-        error,
+        ErrorChain(error).to_string(),
         format!("install Python 3.7 or later on {place}, or name another interpreter"),
     )
 }
@@ -104,11 +104,8 @@ impl Preflight<'_> {
         };
         let mut lines = Vec::new();
         let director = self.probe(self.director, true, is_one);
-        let system = if is_one {
-            director.clone()
-        } else {
-            self.probe(self.system, false, true)
-        };
+        let apart = (!is_one).then(|| self.probe(self.system, false, true));
+        let system = apart.as_ref().unwrap_or(&director);
         let is_informative = self.is_informative();
         let (name, facts, online) = &self.device;
         let reported = facts.as_ref().and_then(|facts| facts.boot_id.as_deref());
@@ -125,7 +122,7 @@ impl Preflight<'_> {
         lines.push(session_check::other_work(name, self.other_work.as_deref()));
         for (role, machine, probe, is_director) in [
             (director_role, self.director, &director, true),
-            (system_role, self.system, &system, false),
+            (system_role, self.system, system, false),
         ] {
             if is_one && !is_director {
                 continue;
@@ -133,7 +130,7 @@ impl Preflight<'_> {
             match probe {
                 Err(error) if machine.is_lost() => lines.push(PreflightLine::failed(
                     format!("{role}connection"),
-                    error,
+                    ErrorChain(error).to_string(),
                     "check the network, and run the same command again",
                 )),
                 Err(error) => lines.push(no_python(role, machine, error)),
@@ -153,7 +150,7 @@ impl Preflight<'_> {
             }
         }
         if !is_one {
-            if let (Ok(director), Ok(system)) = (&director, &system) {
+            if let (Ok(director), Ok(system)) = (&director, system) {
                 lines.push(session_check::reach(
                     self.address,
                     self.settings.port,
@@ -182,7 +179,7 @@ impl Preflight<'_> {
         self.director.programs == Programs::Own
     }
 
-    fn read_meter(&self) -> Result<MeterReading, String> {
+    fn read_meter(&self) -> Result<MeterReading, MachineError> {
         let conf = server_conf(self.settings, true);
         let arguments = conf.analyzers.first().map(|analyzer| analyzer.arguments("LOG"));
         let arguments = arguments.unwrap_or_default();
@@ -190,7 +187,7 @@ impl Preflight<'_> {
             .read_meter(&self.settings.ptd, &arguments, self.settings.ptd_port)
     }
 
-    fn probe(&self, machine: &Machine, is_director: bool, is_system: bool) -> Result<Probe, String> {
+    fn probe(&self, machine: &Machine, is_director: bool, is_system: bool) -> Result<Probe, MachineError> {
         let settings = self.settings;
         let directory = match &machine.link {
             None => self.directory.display().to_string(),

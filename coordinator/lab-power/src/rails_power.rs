@@ -1,6 +1,6 @@
 //! The power of a board's own rails in the window in which the meter measured, beside the meter's. Informative.
 
-use serde_json::{Value, json};
+use regatta_types::documents::SessionRails;
 
 use regatta_lab_store::RunRow;
 
@@ -22,8 +22,12 @@ impl RailsPower {
         })
     }
 
-    /// Returns the document, beside the meter's mean in watts.
-    pub(super) fn beside(&self, meter: f64) -> Value {
-        json!({ "watts": self.watts, "rails": self.rails, "meter_over_rails": meter / self.watts })
+    /// Returns the figure beside the meter's mean in watts.
+    pub(super) fn beside(&self, meter: f64) -> SessionRails {
+        SessionRails {
+            watts: self.watts,
+            rails: self.rails.clone(),
+            meter_over_rails: meter / self.watts,
+        }
     }
 }

@@ -4,27 +4,21 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     time::{Duration, Instant},
 };
 
-use regatta_fsutil::regular_file::{self, MAX_TEXT};
-use regatta_power::session::{Part, Workload};
-use regatta_text::ErrorChain;
+use regatta_fsutil::regular_file::{self, MAX_DOCUMENT, MAX_TEXT};
+use regatta_power::session::{Part, Workload, WorkloadError};
 use regatta_types::{
     RunId,
-    documents::{Attempt, Document as _, Evidence, RunSpec, document_name},
+    documents::{Attempt, Document, Evidence, RunSpec, SessionObservation, SessionRuns, document_name},
 };
 
 use super::{
-    machine::Link,
-    session_watch::{Observation, SessionWatch},
+    cancel::Cancel, machine::Link, session_watch::SessionWatch, workload_error::RunWorkloadError as Error,
 };
-use regatta_lab_runs::{least_seconds, repetitions};
-use regatta_lab_store::{RunDraft, RunRow, Store, workspace::Workspace};
+use regatta_lab_runs::{least_seconds, repetitions, run_failure};
+use regatta_lab_store::{RunDraft, RunRow, Store, StoreError, workspace::Workspace};
 
 /// The command of the official client: it ends with the code that it reads.
 const GATE: &str = "read -r code && exit \"$code\"";
@@ -65,10 +59,10 @@ fn run_limit(draft: &RunDraft, ranging_time: Option<Duration>) -> Duration {
 const MAX_REPETITIONS: usize = 2;
 
 /// Gives the official client the logs of a part's run, which are in a directory of this machine.
-pub type HandOver<'a> = Box<dyn Fn(Part, &Path) -> io::Result<()> + 'a>;
+pub(crate) type HandOver<'a> = Box<dyn Fn(Part, &Path) -> io::Result<()> + 'a>;
 
 /// The inputs of a session's workload.
-pub struct RunOrder<'a> {
+pub(crate) struct RunOrder<'a> {
     /// The store.
     pub store: &'a Store,
     /// The workspace.
@@ -83,8 +77,8 @@ pub struct RunOrder<'a> {
     pub hand_over: HandOver<'a>,
     /// The machines, watched.
     pub watch: SessionWatch<'a>,
-    /// Whether the user interrupted it.
-    pub interrupted: Arc<AtomicBool>,
+    /// The request to end it.
+    pub cancel: Cancel,
 }
 
 /// The run of the present part.
@@ -97,12 +91,12 @@ struct RunningPart {
 }
 
 /// The workload of a session.
-pub struct RunWorkload<'a> {
+pub(crate) struct RunWorkload<'a> {
     order: RunOrder<'a>,
     running: Option<RunningPart>,
     /// The time that the ranging run took, from its request to its record.
     ranging_time: Option<Duration>,
-    requested: Vec<(&'static str, RunId)>,
+    requested: SessionRuns,
     done: Vec<RunId>,
     /// Ranging runs that were INVALID by a guessed rate, and were repeated.
     repeated: Vec<RunId>,
@@ -113,12 +107,12 @@ pub struct RunWorkload<'a> {
 
 impl<'a> RunWorkload<'a> {
     /// Creates the workload.
-    pub fn new(order: RunOrder<'a>) -> Self {
+    pub(crate) fn new(order: RunOrder<'a>) -> Self {
         Self {
             order,
             running: None,
             ranging_time: None,
-            requested: Vec::new(),
+            requested: SessionRuns::default(),
             done: Vec::new(),
             repeated: Vec::new(),
             offline_since: None,
@@ -126,18 +120,18 @@ impl<'a> RunWorkload<'a> {
         }
     }
 
-    /// Returns the runs that were requested: `ranging` and `testing`.
-    pub fn runs(&self) -> Vec<(&'static str, RunId)> {
-        self.requested.clone()
+    /// Returns the runs that were requested.
+    pub(crate) const fn runs(&self) -> SessionRuns {
+        self.requested
     }
 
     /// Returns the ranging runs that were repeated.
-    pub fn repeated(&self) -> &[RunId] {
+    pub(crate) fn repeated(&self) -> &[RunId] {
         &self.repeated
     }
 
     /// Returns the observations beside the session.
-    pub fn observations(&self) -> Vec<Observation> {
+    pub(crate) fn observations(&self) -> Vec<SessionObservation> {
         self.order.watch.observations()
     }
 
@@ -145,25 +139,22 @@ impl<'a> RunWorkload<'a> {
     /// came past it, such as a run that the device had and reported late.
     ///
     /// # Errors
-    /// The reason why the session has failed, as a sentence.
-    pub fn expect_alone(&self) -> Result<(), String> {
-        let beside = self.order.store.runs_beside_session(self.order.session);
-        let beside = beside.map_err(|error| ErrorChain(&error).to_string())?;
-        match beside.iter().find(|run| !self.repeated.contains(run)) {
+    /// Returns an error when there was one, and the session has failed.
+    pub(super) fn expect_alone(&self) -> Result<(), Error> {
+        let beside = self.order.store.runs_beside_session(self.order.session)?;
+        match beside.into_iter().find(|run| !self.repeated.contains(run)) {
             None => Ok(()),
-            Some(run) => Err(format!(
-                "run {run} was on the device at the same time as the session, so the meter measured both"
-            )),
+            Some(run) => Err(Error::Beside(run)),
         }
     }
 
     /// Returns whether both runs have ended.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.done.len() == 2
     }
 
     /// Ends a run that is still under way, because the session has failed.
-    pub fn abort(&self) -> Result<(), regatta_lab_store::StoreError> {
+    pub(crate) fn abort(&self) -> Result<(), StoreError> {
         if let Some(running) = &self.running {
             self.order
                 .store
@@ -172,25 +163,13 @@ impl<'a> RunWorkload<'a> {
         Ok(())
     }
 
-    /// Requests a run. The testing run has exactly the settings of the ranging run, also those that were estimated for it.
-    fn request(&mut self, part: Part) -> Result<(), String> {
+    /// Requests a run. The testing run has exactly the conf files of the ranging run, with the rates that were estimated for it.
+    fn request(&mut self, part: Part) -> Result<(), Error> {
         let mut draft = self.order.draft.clone();
         if let Some(ranging) = self.done.first() {
-            let path = self.order.workspace.run(*ranging).spec();
-            let unreadable =
-                |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
-            let bytes = fs::read(&path).map_err(|error| unreadable(&error))?;
-            let spec = RunSpec::from_json(&bytes).map_err(|error| unreadable(&error))?;
-            let lines = spec
-                .conf
-                .user_conf
-                .lines()
-                .filter(|line| !line.trim_start().starts_with('#'));
-            let pairs = lines.filter_map(|line| line.split_once('='));
-            draft.user_settings = pairs
-                .map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
-                .collect();
-            draft.guesses.clear();
+            let spec: RunSpec = read_document(&self.order.workspace.run(*ranging).spec(), MAX_DOCUMENT)?;
+            draft.spec.conf = spec.conf;
+            draft.is_conf_fixed = true;
         }
         let limit = run_limit(&draft, self.ranging_time);
         draft.limit_s = Some(limit.as_secs());
@@ -199,13 +178,11 @@ impl<'a> RunWorkload<'a> {
         let is_ranging = part == Part::Ranging;
         self.order
             .store
-            .request_session_run(self.order.session, is_ranging, &draft)
-            .map_err(|error| ErrorChain(&error).to_string())?;
-        let name = match part {
-            Part::Ranging => "ranging",
-            Part::Testing => "testing",
-        };
-        self.requested.push((name, run));
+            .request_session_run(self.order.session, is_ranging, &draft)?;
+        match part {
+            Part::Ranging => self.requested.ranging = Some(run),
+            Part::Testing => self.requested.testing = Some(run),
+        }
         self.running = Some(RunningPart {
             part,
             run,
@@ -216,30 +193,28 @@ impl<'a> RunWorkload<'a> {
     }
 
     /// Returns whether an INVALID run would be sent with another rate now that the device's speed is known.
-    fn has_guessed_rate(&self, row: &RunRow) -> Result<bool, String> {
+    fn has_guessed_rate(&self, row: &RunRow) -> Result<bool, Error> {
         let found = repetitions(std::slice::from_ref(row), self.order.workspace, self.order.store);
-        let found = found.map_err(|error| format!("{error:#}"))?;
+        let found = found.map_err(|error| Error::Rate {
+            run: row.id,
+            source: error.into(),
+        })?;
         Ok(!found.is_empty())
     }
 
     /// Makes the ranging run again, which the meter ranges as well: it is longer than it had to be, and the session is not lost.
-    fn repeat_ranging(&mut self, run: RunId) -> Result<(), String> {
+    fn repeat_ranging(&mut self, run: RunId) -> Result<(), Error> {
         let text = format!(
             "ranging run {run} was INVALID because its rate was a guess; it is repeated with the measured one"
         );
         self.order.watch.observe(text);
         self.repeated.push(run);
-        self.requested.clear();
         self.request(Part::Ranging)
     }
 
     /// Checks in a run's evidence that LoadGen ran on the machine whose energy the meter measures.
-    fn expect_measured_machine(&self, part: Part, run: RunId) -> Result<(), String> {
-        let path = self.files(run).join(document_name::EVIDENCE);
-        let unreadable =
-            |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
-        let bytes = regular_file::read(&path, MAX_TEXT).map_err(|error| unreadable(&error))?;
-        let evidence = Evidence::from_json(&bytes).map_err(|error| unreadable(&error))?;
+    fn expect_measured_machine(&self, part: Part, run: RunId) -> Result<(), Error> {
+        let evidence: Evidence = read_document(&self.files(run).join(document_name::EVIDENCE), MAX_TEXT)?;
         let is_there = |attempt: &Attempt| {
             let clocks = [&attempt.started, &attempt.ended];
             clocks.iter().all(|clock| {
@@ -250,10 +225,7 @@ impl<'a> RunWorkload<'a> {
         };
         match !evidence.attempts.is_empty() && evidence.attempts.iter().all(is_there) {
             true => Ok(()),
-            false => Err(format!(
-                "the evidence of the {part} run {run} does not name the boot of the client's machine: the meter measured another \
-                 machine, or the device was restarted"
-            )),
+            false => Err(Error::AnotherMachine { part, run }),
         }
     }
 
@@ -262,31 +234,88 @@ impl<'a> RunWorkload<'a> {
     }
 
     /// Checks that the run can still end: the coordinator serves, and the device is online.
-    fn expect_progress(&mut self, part: Part, run: RunId) -> Result<(), String> {
+    fn expect_progress(&mut self, part: Part, run: RunId) -> Result<(), Error> {
         if !self.order.workspace.is_served() {
-            return Err("the coordinator has ended; start `regatta serve` again".to_owned());
+            return Err(Error::NotServed);
         }
-        let device = self.order.store.device(&self.order.draft.spec.device);
-        let device = device.map_err(|error| error.to_string())?;
+        let device = self.order.store.device(&self.order.draft.spec.device)?;
         if device.is_some_and(|device| device.online) {
             self.offline_since = None;
             return Ok(());
         }
         match self.offline_since.get_or_insert_with(Instant::now).elapsed() > MAX_ABSENCE {
             false => Ok(()),
-            true => Err(format!(
-                "the device's agent was offline for {} s during the {part} run {run}",
-                MAX_ABSENCE.as_secs()
-            )),
+            true => Err(Error::Offline {
+                part,
+                run,
+                time: MAX_ABSENCE,
+            }),
         }
     }
+
+    /// Follows the run of a part. Returns `true` once it has ended well and the client has its logs.
+    fn follow_run(&mut self, part: Part) -> Result<bool, Error> {
+        let (run, requested, limit) = match &self.running {
+            Some(running) if running.part == part => (running.run, running.requested, running.limit),
+            _ => {
+                self.request(part)?;
+                return Ok(false);
+            }
+        };
+        if self.done.contains(&run) {
+            return Ok(false);
+        }
+        let row = self.order.store.run(run)?.ok_or(Error::Gone(run))?;
+        if !row.is_over() {
+            if requested.elapsed() > limit + MAX_END_TIME {
+                return Err(Error::Limit {
+                    part,
+                    run,
+                    limit,
+                    waited: MAX_END_TIME,
+                });
+            }
+            self.expect_progress(part, run)?;
+            return Ok(false);
+        }
+        if part == Part::Ranging && self.repeated.len() < MAX_REPETITIONS && self.has_guessed_rate(&row)? {
+            self.repeat_ranging(run)?;
+            return Ok(false);
+        }
+        self.done.push(run);
+        self.ranging_time.get_or_insert(requested.elapsed());
+        if let Some((cause, reason)) = run_failure(&row) {
+            return Err(Error::NotGood {
+                part,
+                run,
+                cause,
+                reason,
+            });
+        }
+        self.expect_measured_machine(part, run)?;
+        let handed = (self.order.hand_over)(part, &self.files(run));
+        handed.map_err(|source| Error::HandOver { run, source })?;
+        Ok(true)
+    }
+}
+
+/// Reads a document of a run.
+fn read_document<T: Document>(path: &Path, limit: u64) -> Result<T, Error> {
+    let bytes = regular_file::read(path, limit).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    T::from_json(&bytes).map_err(|source| Error::Document {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Copies the logs of a run, as they were delivered, into a directory of this machine.
 ///
 /// # Errors
 /// Returns the system's error.
-pub fn copy_logs(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy_logs(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for name in LOGS {
         fs::copy(from.join(name), to.join(name))?;
@@ -298,7 +327,7 @@ pub fn copy_logs(from: &Path, to: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Returns the error of either side.
-pub fn upload_logs(link: &Link, from: &Path, to: &str) -> io::Result<()> {
+pub(crate) fn upload_logs(link: &Link, from: &Path, to: &str) -> io::Result<()> {
     link.files().make_directories(to)?;
     for name in LOGS {
         link.files()
@@ -312,61 +341,20 @@ impl Workload for RunWorkload<'_> {
         GATE.to_owned()
     }
 
-    fn is_interrupted(&self) -> bool {
-        self.order.interrupted.load(Ordering::Relaxed)
-    }
-
-    fn watch(&mut self) -> Result<(), String> {
+    fn watch(&mut self) -> Result<(), WorkloadError> {
+        if let Some(reason) = self.order.cancel.requested() {
+            return Err(Error::Cancelled(reason).into());
+        }
         if self.examined.elapsed() >= EXAMINATION_INTERVAL {
             self.examined = Instant::now();
             self.expect_alone()?;
         }
-        self.order.watch.look()
+        Ok(self.order.watch.look().map_err(Error::Clock)?)
     }
 
-    fn follow(&mut self, part: Part) -> Result<Option<String>, String> {
-        let (run, requested, limit) = match &self.running {
-            Some(running) if running.part == part => (running.run, running.requested, running.limit),
-            _ => {
-                self.request(part)?;
-                return Ok(None);
-            }
-        };
-        if self.done.contains(&run) {
-            return Ok(None);
-        }
-        let row = self.order.store.run(run).map_err(|error| error.to_string())?;
-        let row = row.ok_or_else(|| format!("run {run} is gone from the store"))?;
-        if !row.is_over() {
-            if requested.elapsed() > limit + MAX_END_TIME {
-                return Err(format!(
-                    "the {part} run {run} has not ended {} s after its limit of {} s",
-                    MAX_END_TIME.as_secs(),
-                    limit.as_secs()
-                ));
-            }
-            self.expect_progress(part, run)?;
-            return Ok(None);
-        }
-        if part == Part::Ranging && self.repeated.len() < MAX_REPETITIONS && self.has_guessed_rate(&row)? {
-            self.repeat_ranging(run)?;
-            return Ok(None);
-        }
-        self.done.push(run);
-        self.ranging_time.get_or_insert(requested.elapsed());
-        if !row.is_good() {
-            let why = row
-                .state
-                .reason
-                .map_or_else(String::new, |reason| format!(" ({reason})"));
-            return Err(format!(
-                "the {part} run {run} has no valid result{why}; see `regatta runs show {run}`"
-            ));
-        }
-        self.expect_measured_machine(part, run)?;
-        let handed = (self.order.hand_over)(part, &self.files(run));
-        handed.map_err(|error| format!("cannot pass the logs of run {run} to the client: {error}"))?;
-        Ok(Some("0".to_owned()))
+    fn follow(&mut self, part: Part) -> Result<Option<String>, WorkloadError> {
+        let has_ended = self.follow_run(part)?;
+        Ok(has_ended.then(|| "0".to_owned()))
     }
 }
 

@@ -7,14 +7,14 @@ use std::{
 
 use regatta_config::round::PowerRules;
 use regatta_power::{ntp::MAX_OFFSET, power_dev::PowerDev, session::OFFICIAL_WAITS};
-use regatta_types::documents::RunSpec;
+use regatta_text::ErrorChain;
+use regatta_types::documents::{MeterSettings, RunSpec};
 
 use super::{
     machine::{Machine, Probe},
     preflight_line::PreflightLine,
 };
 use regatta_lab_runs::min_duration_ms;
-use regatta_lab_store::MeterSettings;
 
 /// Free space for a session's files in MiB: logs of a day, with a line per second from two programs.
 pub(super) const FREE_MIB: u64 = 200;
@@ -71,7 +71,8 @@ pub(super) fn clocks(director: &Machine, system: &Machine) -> PreflightLine {
             }
         }
         (Err(error), _) | (_, Err(error)) => {
-            PreflightLine::failed(subject, error, "check the machine and its Python")
+            let found = ErrorChain(&error).to_string();
+            PreflightLine::failed(subject, found, "check the machine and its Python")
         }
     }
 }
@@ -180,7 +181,7 @@ pub(super) fn device(
 }
 
 /// Returns the least length of a run.
-pub fn run_length(spec: &RunSpec) -> Duration {
+pub(crate) fn run_length(spec: &RunSpec) -> Duration {
     Duration::from_millis(min_duration_ms(spec).unwrap_or_default())
 }
 
@@ -193,7 +194,7 @@ pub fn words(time: Duration) -> String {
 }
 
 /// Returns the copy of power-dev on this machine whose checker judges.
-pub fn checker_copy(settings: &MeterSettings) -> PathBuf {
+pub(crate) fn checker_copy(settings: &MeterSettings) -> PathBuf {
     let copy = settings.checker.as_ref().or(settings.power_dev.as_ref());
     copy.map(PathBuf::from).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use regatta_power::session::{Part, SessionPhase};
-use serde_json::{Value, json};
+use regatta_types::documents::SessionStep;
 
 /// The steps of a session so far.
 #[derive(Debug, Default)]
@@ -47,13 +47,13 @@ impl SessionTimes {
         Some(whole.as_secs_f64() - window_s)
     }
 
-    /// Returns the steps as a document.
-    pub fn document(&self) -> Value {
-        let step = |(phase, _): &(SessionPhase, Instant)| {
-            let seconds = self
+    /// Returns the steps with their lengths.
+    pub fn steps(&self) -> Vec<SessionStep> {
+        let step = |(phase, _): &(SessionPhase, Instant)| SessionStep {
+            step: phase.to_string(),
+            seconds: self
                 .length(*phase)
-                .map(|length| (length.as_secs_f64() * 1e3).round() / 1e3);
-            json!({ "step": phase.to_string(), "seconds": seconds })
+                .map(|length| (length.as_secs_f64() * 1e3).round() / 1e3),
         };
         self.steps.iter().map(step).collect()
     }
@@ -78,6 +78,6 @@ mod tests {
         assert_eq!(times.beside(0.0), None, "it has not ended");
         times.end();
         assert!(times.beside(0.0).is_some_and(|seconds| seconds < 1.0));
-        assert_eq!(times.document().as_array().map(Vec::len), Some(4));
+        assert_eq!(times.steps().len(), 4);
     }
 }

@@ -12,8 +12,7 @@ use regatta_power::{
     ntp::MAX_OFFSET,
     session::{Program, SessionError},
 };
-use serde::Serialize;
-use serde_json::Value;
+use regatta_types::documents::SessionObservation;
 
 use super::machine::{Machine, NtpAnswer, WatchReport, WatchRequest};
 
@@ -26,21 +25,12 @@ const LOW_MIB: u64 = 50;
 /// The interval for looking at this machine's clock.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// An observation during a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Observation {
-    /// The time in UTC.
-    pub time: String,
-    /// The observation, a sentence.
-    pub text: String,
-}
-
 /// The machines of a session, watched.
-pub struct SessionWatch<'a> {
+pub(crate) struct SessionWatch<'a> {
     machines: Vec<WatchedMachine>,
     own: OwnClock,
     disk: OwnDisk,
-    found: Vec<Observation>,
+    found: Vec<SessionObservation>,
     tell: Box<dyn Fn(&str) + 'a>,
 }
 
@@ -49,7 +39,7 @@ impl<'a> SessionWatch<'a> {
     ///
     /// # Errors
     /// [`SessionError`]
-    pub fn start(
+    pub(crate) fn start(
         machines: &[(&'static str, &Machine)],
         session: &str,
         ntp: &str,
@@ -85,8 +75,8 @@ impl<'a> SessionWatch<'a> {
     /// Takes the machines' reports.
     ///
     /// # Errors
-    /// Why the session cannot succeed any more, as a sentence.
-    pub fn look(&mut self) -> Result<(), String> {
+    /// [`ClockStep`], after which the session cannot succeed any more.
+    pub(super) fn look(&mut self) -> Result<(), ClockStep> {
         let mut texts: Vec<String> = self.own.look().into_iter().chain(self.disk.look()).collect();
         let mut fatal = None;
         for machine in &mut self.machines {
@@ -102,16 +92,24 @@ impl<'a> SessionWatch<'a> {
     }
 
     /// Reports and keeps an observation.
-    pub fn observe(&mut self, text: String) {
+    pub(crate) fn observe(&mut self, text: String) {
         (self.tell)(&text);
         let time = jiff::Timestamp::now().to_string();
-        self.found.push(Observation { time, text });
+        self.found.push(SessionObservation { time, text });
     }
 
     /// Returns the observations.
-    pub fn observations(&self) -> Vec<Observation> {
+    pub(crate) fn observations(&self) -> Vec<SessionObservation> {
         self.found.clone()
     }
+}
+
+/// A step of a clock that the official programs do not accept.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("the {role}'s clock was stepped by {seconds:+.3} s; the official programs accept less than 0.4 s")]
+pub(super) struct ClockStep {
+    role: &'static str,
+    seconds: f64,
 }
 
 /// A machine with the program that watches it.
@@ -151,8 +149,8 @@ impl WatchedMachine {
         Some(format!("the {} is no longer watched: {end}", self.role))
     }
 
-    /// Takes a line of the program. Returns what is new, and why the session cannot succeed any more.
-    fn take(&mut self, line: &str) -> (Vec<String>, Option<String>) {
+    /// Takes a line of the program. Returns what is new, and a step after which the session cannot succeed any more.
+    fn take(&mut self, line: &str) -> (Vec<String>, Option<ClockStep>) {
         match serde_json::from_str::<WatchReport>(line) {
             Ok(report) => self.compare(&report),
             // Python's own messages; the end of the process is reported as well.
@@ -160,17 +158,16 @@ impl WatchedMachine {
         }
     }
 
-    fn compare(&mut self, report: &WatchReport) -> (Vec<String>, Option<String>) {
+    fn compare(&mut self, report: &WatchReport) -> (Vec<String>, Option<ClockStep>) {
         let role = self.role;
         let (mut found, mut fatal) = (Vec::new(), None);
         let step = report.step - self.stepped;
         if step.abs() >= MIN_STEP {
             self.stepped = report.step;
-            let text = format!("the {role}'s clock was stepped by {step:+.3} s");
+            found.push(format!("the {role}'s clock was stepped by {step:+.3} s"));
             if self.stepped.abs() >= MAX_OFFSET.as_secs_f64() {
-                fatal = Some(format!("{text}; the official programs accept less than 0.4 s"));
+                fatal = Some(ClockStep { role, seconds: step });
             }
-            found.push(text);
         }
         match &report.ntp {
             None => {}
@@ -287,11 +284,6 @@ fn seconds() -> f64 {
     since.unwrap_or_default().as_secs_f64()
 }
 
-/// Observations as a document.
-pub(super) fn document(observations: &[Observation]) -> Value {
-    serde_json::to_value(observations).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,7 +299,7 @@ mod tests {
         assert_eq!(machine.take(&line(0.25)), (Vec::new(), None));
         let (found, fatal) = machine.take(&line(1.25));
         assert_eq!(found, ["the device's clock was stepped by +1.000 s"]);
-        assert!(fatal.is_some_and(|text| text.contains("+1.000 s")));
+        assert!(fatal.is_some_and(|step| step.to_string().contains("+1.000 s")));
         assert_eq!(machine.take("Traceback"), (Vec::new(), None));
     }
 

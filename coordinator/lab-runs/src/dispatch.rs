@@ -384,8 +384,7 @@ impl Dispatcher {
     /// Returns the bytes of a run's spec. `None` ends a run that no message can carry.
     fn spec_of(&self, run: &RunRow) -> anyhow::Result<Option<Vec<u8>>> {
         let mut spec = run.draft.spec.clone();
-        // An audit repeats a run's spec exactly.
-        if spec.audit.is_none() {
+        if !run.draft.is_conf_fixed {
             let past = self.store.recorded_runs_like(&run.draft)?;
             spec.conf.user_conf = run.draft.user_conf(&estimate(&spec, &past));
         }

@@ -152,6 +152,7 @@ fn take(
         spec,
         guesses: Default::default(),
         user_settings: Default::default(),
+        is_conf_fixed: false,
         forced: false,
         limit_s: None,
     };

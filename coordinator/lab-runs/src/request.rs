@@ -123,6 +123,7 @@ impl Request<'_> {
             spec,
             guesses: guesses.map(|(key, value)| (key.clone(), value.clone())).collect(),
             user_settings,
+            is_conf_fixed: false,
             forced: false,
             limit_s: None,
         };

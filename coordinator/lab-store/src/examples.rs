@@ -48,6 +48,7 @@ pub fn example_draft(device: DeviceId) -> RunDraft {
         },
         guesses: Default::default(),
         user_settings: Default::default(),
+        is_conf_fixed: false,
         forced: false,
         limit_s: None,
     };

@@ -1,53 +1,20 @@
 //! Power meters of the lab, and their leases: one session at a time per meter.
 //!
-//! A lease belongs to a process. When that process certainly no longer exists, the lease is stale, and the next session takes it over.
+//! A lease belongs to a thread of a process. When that thread certainly no longer exists, the lease is stale, and the next session takes it
+//! over.
 //! The lease of a meter is also the lease of the device that is measured: `leased_devices` has that part.
 
 use std::fs;
 
-use regatta_types::{DeviceId, RunId};
+use regatta_types::{
+    DeviceId, RunId,
+    documents::{EndCause, MeterSettings, RecordedFailure},
+};
 use rusqlite::{OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 
 use super::{Result, Store, now, values};
 use crate::boot_id;
-
-/// The connection and use of a meter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MeterSettings {
-    /// The SSH login of the director, `user@host[:port]`. `None` when the meter is connected to this machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub director: Option<String>,
-    /// The address at which devices reach the director, when it is another than the login's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<String>,
-    /// The copy of power-dev on this machine whose checker judges. `None` when `power_dev` is on this machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checker: Option<String>,
-    /// The copy of power-dev on the director. `None` where only Regatta's own programs are used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub power_dev: Option<String>,
-    /// PTDaemon's executable on the director.
-    pub ptd: String,
-    /// The Python interpreter of the official server.
-    pub python: String,
-    /// PTDaemon's number of the meter.
-    pub device_type: i64,
-    /// PTDaemon's flag of the interface, or nothing.
-    pub interface: String,
-    /// The port of the meter on its machine.
-    pub device_port: String,
-    /// The channels: their count, or the first and the count.
-    pub channel: Vec<i64>,
-    /// The GPIB board.
-    pub gpib_board: Option<i64>,
-    /// The official server's TCP port.
-    pub port: u16,
-    /// PTDaemon's TCP port.
-    pub ptd_port: u16,
-    /// The NTP server of the official programs.
-    pub ntp: String,
-}
 
 /// A meter of the lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,24 +41,26 @@ pub struct Lease {
     holder: Holder,
 }
 
-/// The state of the process that holds a lease.
+/// The state of the thread that holds a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseState {
-    /// The process runs.
+    /// The thread runs.
     Held,
-    /// The process is gone.
+    /// The thread is gone.
     Stale,
     /// The process is on another machine or in another container, where it may run. The lease is held.
     Unknown,
 }
 
 impl Lease {
-    /// Returns the state of the process that took it.
+    /// Returns the state of the thread that took it.
     pub fn state(&self) -> LeaseState {
-        let own = Holder::of(std::process::id());
+        let own = Holder::this_thread();
         match own.is_some_and(|own| self.holder.is_comparable_with(&own)) {
             false => LeaseState::Unknown,
-            true if Holder::of(self.holder.pid).as_ref() == Some(&self.holder) => LeaseState::Held,
+            true if Holder::of(self.holder.pid, self.holder.thread).as_ref() == Some(&self.holder) => {
+                LeaseState::Held
+            }
             true => LeaseState::Stale,
         }
     }
@@ -101,17 +70,24 @@ impl Lease {
         self.holder.pid
     }
 
-    /// Returns whether this process took it. One process makes its sessions one after the other.
+    /// Returns whether a campaign's session took it: the coordinator makes these in threads of its own.
+    pub const fn is_of_campaign(&self) -> bool {
+        self.holder.thread != self.holder.pid
+    }
+
+    /// Returns whether this thread took it. A thread makes its sessions one after the other.
     fn is_own(&self) -> bool {
-        Holder::of(std::process::id()).as_ref() == Some(&self.holder)
+        Holder::this_thread().as_ref() == Some(&self.holder)
     }
 }
 
-/// A process, so that another one with the same number is not taken for it.
+/// A thread of a process, so that another one with the same number is not taken for it. The coordinator makes each session of its campaigns
+/// in a thread: a session that panics leaves a stale lease, although its process goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Holder {
     pid: u32,
-    /// Clock ticks from the boot to the process's start.
+    thread: u32,
+    /// Clock ticks from the boot to the thread's start.
     started: u64,
     /// The boot.
     boot: String,
@@ -124,9 +100,15 @@ struct Holder {
 }
 
 impl Holder {
-    /// Returns the process with this number, if there is one.
-    fn of(pid: u32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    /// Returns the thread that calls this.
+    fn this_thread() -> Option<Self> {
+        let thread = rustix::thread::gettid().as_raw_pid();
+        Self::of(std::process::id(), u32::try_from(thread).ok()?)
+    }
+
+    /// Returns a thread of a process, if there is one.
+    fn of(pid: u32, thread: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
         // The name before the last `)` may contain spaces. The start is field 22; the state is field 3.
         let (_, fields) = stat.rsplit_once(") ")?;
         let mut fields = fields.split(' ');
@@ -139,6 +121,7 @@ impl Holder {
         let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
         Some(Self {
             pid,
+            thread,
             started,
             boot,
             namespace: namespace.to_string_lossy().into_owned(),
@@ -260,19 +243,19 @@ impl Store {
         Ok(statement.query_row([name], meter).optional()?)
     }
 
-    /// Leases a meter and the device that it measures to a session of this process, both or neither. The session of a stale lease fails in the
-    /// same transaction: nothing else would end it, because no lease names it any more.
+    /// Leases a meter and the device that it measures to a session of this thread, both or neither. The session of a stale lease fails in
+    /// the same transaction: nothing else would end it, because no lease names it any more.
     ///
     /// # Errors
     /// Returns an error when the store fails or this process cannot be identified.
     pub fn lease_meter(&self, name: &str, session: &str, device: &DeviceId) -> Result<Leased> {
-        let holder = Holder::of(std::process::id()).ok_or_else(|| {
+        let holder = Holder::this_thread().ok_or_else(|| {
             let sentence = "/proc does not describe this process, so its lease could not be recognised";
             rusqlite::Error::ToSqlConversionFailure(sentence.into())
         })?;
         self.all_or_nothing(|store| {
             let lease = store.meter(name)?.and_then(|row| row.lease);
-            // A lease of this process is left of a session whose end could not be stored.
+            // A lease of this thread is left of a session whose end could not be stored.
             if let Some(lease) = &lease
                 && lease.state() != LeaseState::Stale
                 && !lease.is_own()
@@ -294,8 +277,11 @@ impl Store {
                 return Ok(Leased::Gone);
             }
             if let Some(ended) = &lease {
-                store
-                    .fail_power_session(&ended.session, "the process of this session ended in the middle")?;
+                let failure = RecordedFailure {
+                    cause: EndCause::Infrastructure,
+                    reason: "the process of this session ended in the middle".to_owned(),
+                };
+                store.fail_power_session(&ended.session, &failure)?;
             }
             Ok(Leased::Taken { ended: lease })
         })

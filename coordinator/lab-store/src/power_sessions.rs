@@ -1,9 +1,12 @@
 //! Power sessions: every attempt with its meter, its two runs and its end. Failed attempts stay.
 
-use regatta_types::RunId;
+use regatta_types::{
+    RunId,
+    documents::{EndCause, PowerVerdict, RecordedFailure},
+};
 use rusqlite::{OptionalExtension as _, Row, ToSql, params};
 
-use super::{PowerVerdict, Result, Store, now, values};
+use super::{Result, Store, now, values};
 
 /// A power session.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +31,8 @@ pub struct PowerSessionRow {
     pub testing: Option<RunId>,
     /// The verdict on a complete session.
     pub verdict: Option<PowerVerdict>,
-    /// The reason why it is not complete.
-    pub reason: Option<String>,
+    /// Why it is not complete.
+    pub failure: Option<RecordedFailure>,
     /// Whether PTDaemon was a simulated one. `None` when it did not report what it is.
     pub simulated: Option<bool>,
     /// The reasons why its runs cannot be submitted, one sentence each.
@@ -58,8 +61,8 @@ pub enum PowerSessionChange<'a> {
 pub struct PowerSessionEnd<'a> {
     /// The verdict on a complete session.
     pub verdict: Option<PowerVerdict>,
-    /// The reason why it is not complete.
-    pub reason: Option<&'a str>,
+    /// Why it is not complete.
+    pub failure: Option<&'a RecordedFailure>,
     /// Whether PTDaemon was a simulated one.
     pub simulated: Option<bool>,
     /// The reasons why its runs cannot be submitted.
@@ -83,6 +86,20 @@ pub struct NewPowerSession<'a> {
     pub scenario: &'a str,
 }
 
+impl PowerSessionRow {
+    /// Returns the reason why it is not complete.
+    pub fn reason(&self) -> Option<&str> {
+        self.failure.as_ref().map(|failure| failure.reason.as_str())
+    }
+}
+
+fn failure(row: &Row<'_>) -> rusqlite::Result<Option<RecordedFailure>> {
+    let reason: Option<String> = row.get("reason")?;
+    let Some(reason) = reason else { return Ok(None) };
+    let cause = values::optional_parsed(row, "cause")?.unwrap_or(EndCause::Infrastructure);
+    Ok(Some(RecordedFailure { cause, reason }))
+}
+
 fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
     Ok(PowerSessionRow {
         id: row.get("id")?,
@@ -95,7 +112,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
         ranging: values::optional_parsed(row, "ranging")?,
         testing: values::optional_parsed(row, "testing")?,
         verdict: values::optional_parsed(row, "verdict")?,
-        reason: row.get("reason")?,
+        failure: failure(row)?,
         simulated: row.get("simulated")?,
         obstacles: values::json(row, "obstacles")?,
         step: row.get("step")?,
@@ -155,9 +172,18 @@ impl Store {
         let obstacles = serde_json::to_string(end.obstacles)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         self.connection.execute(
-            "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4, simulated = ?5, obstacles = ?6, mean_watts = ?7
+            "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4, cause = ?5, simulated = ?6, obstacles = ?7, mean_watts = ?8
              WHERE id = ?1 AND ended IS NULL",
-            params![id, now(), end.verdict.map(PowerVerdict::as_str), end.reason, end.simulated, obstacles, end.mean_watts],
+            params![
+                id,
+                now(),
+                end.verdict.map(PowerVerdict::as_str),
+                end.failure.map(|failure| &failure.reason),
+                end.failure.map(|failure| failure.cause.as_str()),
+                end.simulated,
+                obstacles,
+                end.mean_watts
+            ],
         )?;
         Ok(())
     }
@@ -166,9 +192,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn fail_power_session(&self, id: &str, reason: &str) -> Result<()> {
+    pub fn fail_power_session(&self, id: &str, failure: &RecordedFailure) -> Result<()> {
         let end = PowerSessionEnd {
-            reason: Some(reason),
+            failure: Some(failure),
             ..PowerSessionEnd::default()
         };
         self.power_session_ends(id, &end)?;
@@ -186,7 +212,7 @@ impl Store {
     /// Returns an error when the store fails.
     pub fn power_session_is_fetched(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
         self.connection.execute(
-            "UPDATE power_sessions SET verdict = ?2, reason = NULL, simulated = ?3, mean_watts = ?4
+            "UPDATE power_sessions SET verdict = ?2, reason = NULL, cause = NULL, simulated = ?3, mean_watts = ?4
              WHERE id = ?1 AND ended IS NOT NULL AND verdict IS NULL",
             params![
                 id,

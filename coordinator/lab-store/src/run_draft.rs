@@ -22,6 +22,9 @@ pub struct RunDraft {
     pub guesses: BTreeMap<String, String>,
     /// The user's settings, from `model.scenario.key` to value. Nothing overrides them.
     pub user_settings: BTreeMap<String, String>,
+    /// Whether the spec's conf files are sent as they are: the run repeats another one, and no rate is estimated for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_conf_fixed: bool,
     /// Whether the run may start on a quarantined or drained device. Health checks and `--force` set it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,

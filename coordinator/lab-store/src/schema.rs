@@ -159,6 +159,7 @@ CREATE TABLE power_sessions (
     testing      TEXT,
     verdict      TEXT,  -- pass, fail or rehearsal of a complete session
     reason       TEXT,  -- why it is not complete
+    cause        TEXT,  -- whose failure that is
     simulated    INTEGER,  -- whether PTDaemon was a simulated one; NULL when it did not say what it is
     obstacles    TEXT NOT NULL DEFAULT '[]',  -- JSON list: why its runs cannot be submitted
     step         TEXT,  -- the newest step, in words

@@ -1,4 +1,4 @@
-//! The words that the store, the screen and JSON share: states of campaigns and cells, placements, and verdicts on power sessions.
+//! The words that the store, the screen and JSON share: states of campaigns and cells, and placements.
 
 use std::{fmt, str::FromStr};
 
@@ -87,27 +87,6 @@ words! {
         Each = "each",
         /// One of them, and the same for all repetitions.
         Same = "same",
-    }
-}
-
-words! {
-    /// The verdict on a complete power session.
-    PowerVerdict, "verdict on a power session" {
-        /// Both checkers accept it.
-        Pass = "pass",
-        /// Both checkers accept it, but it is no measurement, or its runs cannot be submitted.
-        Rehearsal = "rehearsal",
-        /// Regatta's own programs made it, and its checks passed.
-        Informative = "informative",
-        /// A checker refuses it.
-        Fail = "fail",
-    }
-}
-
-impl PowerVerdict {
-    /// Whether both checkers accept the session, so that it can be staged.
-    pub const fn is_accepted(self) -> bool {
-        matches!(self, Self::Pass | Self::Rehearsal)
     }
 }
 

@@ -77,7 +77,8 @@ mod tests {
     use rusqlite::params;
 
     use super::*;
-    use crate::{NewPowerSession, PowerSessionEnd, PowerVerdict};
+    use crate::{NewPowerSession, PowerSessionEnd};
+    use regatta_types::documents::PowerVerdict;
 
     #[test]
     fn only_accepted_sessions_with_a_real_ptdaemon_count() {

@@ -110,17 +110,27 @@ fn without_control_echo() -> Option<Termios> {
 /// Returns an error when the system refuses a signal.
 pub(super) fn end_requested(runtime: &Runtime) -> io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    on_end_request(runtime, move || set.store(true, Ordering::Relaxed))?;
+    Ok(flag)
+}
+
+/// Calls `act` when such a signal comes.
+///
+/// # Errors
+/// Returns an error when the system refuses a signal.
+pub(super) fn on_end_request(runtime: &Runtime, act: impl Fn() + Clone + Send + 'static) -> io::Result<()> {
     let _entered = runtime.enter();
     for kind in [
         SignalKind::interrupt(),
         SignalKind::terminate(),
         SignalKind::hangup(),
     ] {
-        let (flag, mut signal) = (Arc::clone(&flag), signal(kind)?);
+        let (act, mut signal) = (act.clone(), signal(kind)?);
         runtime.spawn(async move {
             signal.recv().await;
-            flag.store(true, Ordering::Relaxed);
+            act();
         });
     }
-    Ok(flag)
+    Ok(())
 }

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use regatta_power::{ptd, server_conf as conf};
 use regatta_ssh::Destination;
 use regatta_text::escape;
+use regatta_types::documents::{EndCause, MeterSettings, RecordedFailure};
 use serde_json::{Value, json};
 
 use super::{Context, context::notify, submission::inputs::rounds};
@@ -13,7 +14,7 @@ use crate::{
     tables,
 };
 use regatta_lab_power::{LeaseError, server_conf};
-use regatta_lab_store::{LeaseState, MeterRow, MeterSettings, Store};
+use regatta_lab_store::{LeaseState, MeterRow, Store};
 
 /// Commands about meters.
 #[derive(Debug, clap::Subcommand)]
@@ -219,7 +220,11 @@ fn free(name: &str, store: &Store, context: &Context) -> CommandResult {
             lease.pid(),
             lease.session
         );
-        return Err(Failure::misuse(sentence).hint(format!("interrupt it with `kill -INT {}`", lease.pid())));
+        let hint = match lease.is_of_campaign() {
+            true => "it belongs to a campaign: `regatta campaign abort` ends it".to_owned(),
+            false => format!("interrupt it with `kill -INT {}`", lease.pid()),
+        };
+        return Err(Failure::misuse(sentence).hint(hint));
     }
     end_lease(&row, "its lease was ended with `regatta meter free`", store)?;
     let session = row.lease.map(|lease| lease.session);
@@ -233,7 +238,11 @@ fn free(name: &str, store: &Store, context: &Context) -> CommandResult {
 /// Ends the lease of a session that is over, and the session.
 fn end_lease(row: &MeterRow, reason: &str, store: &Store) -> Result<(), Failure> {
     if let Some(lease) = &row.lease {
-        store.fail_power_session(&lease.session, reason)?;
+        let failure = RecordedFailure {
+            cause: EndCause::Infrastructure,
+            reason: reason.to_owned(),
+        };
+        store.fail_power_session(&lease.session, &failure)?;
         store.release_meter(&row.name, &lease.session)?;
     }
     Ok(())

@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use regatta_text::{escape, escape_lines};
-use serde_json::Value;
+use regatta_types::documents::PowerSessionRecord;
 
 use super::{cell, table};
-use regatta_lab_power::{PreflightLine, SessionRecord, command_output::FAILED_CHECK};
+use regatta_lab_power::PreflightLine;
 use regatta_lab_store::PowerSessionRow;
 use regatta_lab_views::wording::{self, power_result};
 
 /// Formats the checks before a session, one line each, with a hint below a failed one.
 pub(crate) fn preflight(lines: &[PreflightLine]) -> String {
     let line = |line: &PreflightLine| {
-        let mark = if line.passed { "ok  " } else { FAILED_CHECK };
+        let mark = if line.passed { "ok  " } else { "FAIL" };
         let hint = line
             .hint
             .as_ref()
@@ -29,18 +29,11 @@ pub(crate) fn preflight(lines: &[PreflightLine]) -> String {
 }
 
 /// Formats the record of a session.
-pub(crate) fn power_session(record: &SessionRecord) -> String {
-    let text_of = |key: &str| {
-        record
-            .document()
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+pub(crate) fn power_session(record: &PowerSessionRecord) -> String {
     let mut text = format!(
         "session {}: {}",
-        text_of("session"),
-        power_result(record.verdict(), record.simulated())
+        record.session,
+        power_result(record.verdict, record.simulated)
     );
     // Writing to a String cannot fail.
     let mut line = |words: String| {
@@ -49,33 +42,38 @@ pub(crate) fn power_session(record: &SessionRecord) -> String {
     if let Some(reason) = record.reason() {
         line(escape_lines(reason).replace('\n', "\n  "));
     }
-    if record.verdict().is_some() && !record.is_informative() {
-        line(format!("official checker: {}", text_of("official_summary")));
+    if let Some(summary) = &record.official_summary {
+        line(format!("official checker: {}", escape(summary)));
     }
-    for finding in record.findings() {
-        line(escape(&finding).into_owned());
+    for finding in &record.findings {
+        line(escape(finding).into_owned());
     }
-    if let Some(energy) = record.energy() {
+    if let Some(energy) = &record.energy {
         line(wording::energy(energy));
     }
-    if let Some((watts, ratio)) = record.rails() {
+    if let Some(rails) = &record.rails {
         line(format!(
-            "rails: {watts:.3} W in the same window; the meter shows {ratio:.3} times as much (informative)"
+            "rails: {:.3} W in the same window; the meter shows {:.3} times as much (informative)",
+            rails.watts, rails.meter_over_rails
         ));
     }
-    for observation in record.observations() {
-        line(format!("observed: {}", escape(&observation)));
+    for observation in &record.observations {
+        line(format!(
+            "observed: {}  {}",
+            escape(&observation.time),
+            escape(&observation.text)
+        ));
     }
-    for obstacle in record.obstacles() {
-        line(format!("cannot be submitted: {}", escape(&obstacle)));
+    for obstacle in &record.obstacles {
+        line(format!("cannot be submitted: {}", escape(obstacle)));
     }
-    if record.is_informative() {
+    if record.informative {
         line("INFORMATIVE: Regatta's own power programs made it; it can never be submitted".to_owned());
     }
-    if record.simulated() == Some(true) {
+    if record.simulated == Some(true) {
         line("REHEARSAL: PTDaemon is simulated (FAKEPTD); nothing here is a measurement".to_owned());
     }
-    line(format!("files: {}", text_of("directory")));
+    line(format!("files: {}", record.directory));
     text
 }
 
@@ -87,11 +85,11 @@ pub(crate) fn power_sessions(rows: &[PowerSessionRow]) -> String {
     let mut table = table(["session", "meter", "run", "result"]);
     super::keep_whole(&mut table, 0);
     for row in rows {
-        let result = match (&row.verdict, &row.reason, &row.ended) {
+        let result = match (row.verdict, row.reason(), &row.ended) {
             (None, None, None) => "not ended".to_owned(),
             (verdict, reason, _) => {
-                let word = power_result(*verdict, row.simulated);
-                match reason.as_ref().and_then(|reason| reason.lines().next()) {
+                let word = power_result(verdict, row.simulated);
+                match reason.and_then(|reason| reason.lines().next()) {
                     Some(reason) => format!("{word}: {}", escape(reason)),
                     None => word,
                 }

@@ -5,11 +5,10 @@ use regatta_types::{RunId, documents::EndCause};
 use super::{ABORTED, Now, Scheduler};
 use crate::{
     absences::why_not,
-    cause,
     eligibility::{is_eligible, is_present},
     retry::{self, Alternatives},
 };
-use regatta_lab_runs::repetitions;
+use regatta_lab_runs::{repetitions, run_failure};
 use regatta_lab_store::{AttemptEnd, AttemptRow, CampaignRow, CampaignState, DeviceRow, RunRow};
 
 impl Scheduler {
@@ -22,7 +21,7 @@ impl Scheduler {
             Some(row) => match (attempt.cause, &attempt.reason) {
                 // The scheduler itself requested the end.
                 (Some(cause), Some(reason)) => Some((cause, reason.clone())),
-                _ => cause::failure(row),
+                _ => run_failure(row),
             },
         };
         self.end_attempt(attempt, (failed, run.as_ref()), None, now)

@@ -7,8 +7,8 @@ use regatta_types::{RunId, documents::EndCause};
 use super::{Now, Scheduler};
 use crate::{
     audit_draft::audit_draft,
+    campaign_session::CampaignSession,
     placement::NextAttempt,
-    power_jobs::PowerJob,
     progress::Progress,
     retry::{self, Alternatives},
     run_limit::default_limit_s,
@@ -51,10 +51,13 @@ impl Scheduler {
                 now: &wall,
             };
             if let Some(meter) = &combination.meter {
-                // The session's command reports what is wrong with a draft.
-                let draft = draft(combination, device, &catalogue, &files).ok();
-                let limit_s = draft.map_or(Ok(None), |draft| self.session_limit(&draft))?;
-                sessions.push((new, meter.clone(), combination.words.clone(), limit_s));
+                match draft(combination, device, &catalogue, &files) {
+                    Ok(mut draft) => {
+                        draft.limit_s = Some(self.session_limit(&draft)?);
+                        sessions.push((new, meter.clone(), draft));
+                    }
+                    Err(reason) => self.refuse(campaign, progress, new, &reason)?,
+                }
                 continue;
             }
             let drafted = match &combination.audit {
@@ -78,20 +81,20 @@ impl Scheduler {
                 Err(reason) => self.refuse(campaign, progress, new, &reason)?,
             }
         }
-        for (new, meter, words, limit_s) in sessions {
-            self.begin_session(new, &meter, &words, limit_s, now)?;
+        for (new, meter, draft) in sessions {
+            self.begin_session(new, meter, draft, now)?;
         }
         Ok(has_begun)
     }
 
-    /// Returns the time limit of a session's runs, if the plan has none: a run that hangs would keep the meter.
-    fn session_limit(&self, draft: &RunDraft) -> anyhow::Result<Option<u64>> {
-        if draft.limit_s.is_some() {
-            return Ok(None);
+    /// Returns the time limit of a session's runs: a run that hangs would keep the meter.
+    fn session_limit(&self, draft: &RunDraft) -> anyhow::Result<u64> {
+        if let Some(limit_s) = draft.limit_s {
+            return Ok(limit_s);
         }
         let past = self.store.recorded_runs_like(draft)?;
         let least = least_seconds(&draft.spec).map_or(0, |seconds| seconds.saturating_add(1));
-        Ok(Some(default_limit_s(draft, &past).max(least)))
+        Ok(default_limit_s(draft, &past).max(least))
     }
 
     /// Stores a failed attempt whose run cannot be requested on its device.
@@ -119,40 +122,37 @@ impl Scheduler {
         Ok(self.store.refuse_attempt(new, end)?)
     }
 
-    /// Begins a power session, whose runs end at `limit_s` at the latest. A second one of the same meter waits.
+    /// Begins a power session. A second one of the same meter waits.
     fn begin_session(
         &mut self,
         new: NewAttempt<'_>,
-        meter: &str,
-        words: &str,
-        limit_s: Option<u64>,
+        meter: String,
+        draft: RunDraft,
         now: Now,
     ) -> anyhow::Result<()> {
-        if self.power.uses_meter(meter) {
+        if !self.power.can_begin(&meter) {
             return Ok(());
         }
-        let mut words: Words = serde_json::from_str(words)?;
-        words.device = Some(new.device.to_string());
-        words.limit = words
-            .limit
-            .or_else(|| limit_s.map(|seconds| format!("{seconds}s")));
-        let job = PowerJob {
-            session: RunId::now().to_string(),
-            words,
+        let session = RunId::now().to_string();
+        if !self.store.begin_attempt(new, AttemptWork::Session(&session))? {
+            return Ok(());
+        }
+        let made = CampaignSession {
+            workspace: self.workspace.clone(),
+            session: session.clone(),
+            meter: meter.clone(),
+            draft,
         };
-        if !self
-            .store
-            .begin_attempt(new, AttemptWork::Session(&job.session))?
-        {
-            return Ok(());
-        }
-        let Err(error) = self.power.begin(&job, meter, &self.workspace) else {
+        let begun = self
+            .power
+            .begin(&session, &meter, move |cancel| made.make(cancel));
+        let Err(error) = begun else {
             return Ok(());
         };
         // The attempt ends with the reason, and other sessions still begin.
         let reason = format!("the power session cannot be started: {}", ErrorChain(&error));
         let open = self.store.open_attempts()?;
-        match open.iter().find(|row| row.session.as_ref() == Some(&job.session)) {
+        match open.iter().find(|row| row.session.as_ref() == Some(&session)) {
             Some(attempt) => {
                 let failed = Some((EndCause::Infrastructure, reason));
                 self.end_attempt(attempt, (failed, None), None, now)

@@ -5,11 +5,16 @@ use std::collections::BTreeSet;
 use regatta_types::documents::EndCause;
 
 use super::{ABORTED, Now, Scheduler};
-use crate::{power_end::session_result, power_jobs::JobState, progress::Progress};
+use crate::{
+    power_end::{coordinator_ended, session_result},
+    progress::Progress,
+    session_threads::{SessionState, ThreadEnd},
+};
+use regatta_lab_power::CancelReason;
 use regatta_lab_store::{AttemptRow, CampaignRow, CampaignState, LeaseState};
 
 impl Scheduler {
-    /// Ends the attempt of a power session whose command has ended. Requests its end when its campaign was aborted.
+    /// Ends the attempt of a power session whose thread has ended. Requests its end when its campaign was aborted.
     pub(super) fn follow_session(
         &mut self,
         attempt: &AttemptRow,
@@ -22,52 +27,57 @@ impl Scheduler {
         let campaign = campaigns.iter().find(|row| row.name == attempt.campaign);
         let is_aborted = campaign.is_some_and(|row| row.state == CampaignState::Aborted);
         if is_aborted {
-            self.power.end(session);
+            self.power.cancel(session, CancelReason::CampaignAborted);
         }
-        match self.power.state(session)? {
-            JobState::Running => return Ok(()),
-            // A command that was killed leaves its session and its runs open.
-            JobState::Ended | JobState::Unknown => {
-                if self.is_session_ending(session)? {
-                    return Ok(());
-                }
-            }
+        let end = match self.power.state(session) {
+            SessionState::Running => return Ok(()),
+            SessionState::Ended(end) => end,
+            // A coordinator that was killed left its session and its runs open.
+            SessionState::Unknown => Ok(()),
+        };
+        if self.is_session_open(session, &end)? {
+            return Ok(());
         }
         let requested = is_aborted.then(|| (EndCause::Operator, ABORTED.to_owned()));
-        let log = self.workspace.power_log(session);
-        let result = session_result(session, &log, requested, &self.store)?;
-        self.end_attempt(attempt, (result.failure, None), result.run, now)
+        let result = session_result(session, end, requested, &self.store)?;
+        self.end_attempt(attempt, (result.failure, None), result.run, now)?;
+        self.power.forget(session);
+        Ok(())
     }
 
-    /// Returns whether a session whose command this process does not follow still has its meter. Such a command notices that the coordinator
-    /// is gone. When the command was killed, too, the session has failed.
-    fn is_session_ending(&self, session: &str) -> anyhow::Result<bool> {
-        let Some(row) = self.store.power_session(session)? else {
-            // It may still make its checks, with the lease of its meter.
-            let leases = self.store.meters()?.into_iter().filter_map(|meter| meter.lease);
-            let mut own = leases.filter(|lease| lease.session == session);
-            return Ok(own.any(|lease| lease.state() != LeaseState::Stale));
-        };
-        if row.ended.is_some() {
-            return Ok(false);
-        }
-        let lease = self.store.meter(&row.meter)?.and_then(|meter| meter.lease);
-        if lease.is_some_and(|lease| lease.session == session && lease.state() != LeaseState::Stale) {
+    /// Returns whether a thread that this process does not see may still make a session. If not, ends what is left of the session: after a
+    /// panic, a full disk or a killed coordinator its row is open, and its lease stale.
+    fn is_session_open(&self, session: &str, end: &ThreadEnd) -> anyhow::Result<bool> {
+        let row = self.store.power_session(session)?;
+        let meters = self.store.meters()?.into_iter();
+        let leased = meters.filter_map(|meter| Some((meter.name, meter.lease?)));
+        let own = leased.into_iter().find(|(_, lease)| lease.session == session);
+        let is_ended = row.as_ref().is_some_and(|row| row.ended.is_some());
+        if !is_ended
+            && own
+                .as_ref()
+                .is_some_and(|(_, lease)| lease.state() != LeaseState::Stale)
+        {
             return Ok(true);
         }
-        self.store
-            .fail_power_session(session, "the session's command ended early")?;
+        if row.is_some() && !is_ended {
+            let failure = end.as_ref().err().cloned().unwrap_or_else(coordinator_ended);
+            self.store.fail_power_session(session, &failure)?;
+        }
+        if let Some((meter, _)) = own.filter(|(_, lease)| lease.state() == LeaseState::Stale) {
+            self.store.release_meter(&meter, session)?;
+        }
         Ok(false)
     }
 
-    /// Returns the combinations of power sessions whose meter has another session.
+    /// Returns the combinations of power sessions that cannot begin now: their meter has another session.
     pub(super) fn combinations_without_meter(&self, progress: &Progress) -> anyhow::Result<BTreeSet<u64>> {
         let mut waiting = BTreeSet::new();
         for combination in progress.combinations() {
             let Some(meter) = &combination.meter else { continue };
             let lease = self.store.meter(meter)?.and_then(|row| row.lease);
             let is_leased = lease.is_some_and(|lease| lease.state() != LeaseState::Stale);
-            if is_leased || self.power.uses_meter(meter) {
+            if is_leased || !self.power.can_begin(meter) {
                 waiting.insert(combination.number);
             }
         }

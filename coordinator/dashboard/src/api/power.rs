@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::operation::{ApiRequest, DocumentReader, Operation};
 use crate::{page_error::PageError, view::Reader};
-use regatta_lab_power::SessionRecord;
+use regatta_lab_power::read_session_record;
 use regatta_lab_views::documents;
 
 /// The operations.
@@ -32,6 +32,6 @@ fn sessions(reader: &mut Reader, _: &ApiRequest) -> Result<Value, PageError> {
 fn session(reader: &mut Reader, request: &ApiRequest) -> Result<Value, PageError> {
     let row = reader.store().power_session(&request.name)?;
     let row = row.ok_or_else(|| PageError::not_found("there is no such power session"))?;
-    let record = SessionRecord::read(&reader.workspace().power_session(&row.id));
+    let record = read_session_record(&reader.workspace().power_session(&row.id))?;
     Ok(documents::shown_power_session(&row, record.as_ref()))
 }

@@ -3,29 +3,25 @@
 use std::path::{Component, Path};
 
 use maud::{Markup, html};
-use serde_json::{Map, Value};
+use regatta_types::documents::PowerSessionRecord;
 
 use crate::{
     download::Download,
     outside_text::{NAME, path_segment, shown},
     page_error::PageError,
 };
-use regatta_lab_power::SessionRecord;
+use regatta_lab_power::read_session_record;
 use regatta_lab_store::{Store, workspace::Workspace};
 
 /// The number of files that are listed.
 const MAX: usize = 200;
 
-/// Returns the files of a record: the path below the session, and the SHA-256.
-fn files(record: &SessionRecord) -> Option<&Map<String, Value>> {
-    record.document().get("sha256")?.as_object()
-}
-
 /// Renders the list of files.
-pub(super) fn list(session: &str, record: &SessionRecord) -> Markup {
-    let Some(files) = files(record).filter(|files| !files.is_empty()) else {
+pub(super) fn list(session: &str, record: &PowerSessionRecord) -> Markup {
+    let files = &record.sha256;
+    if files.is_empty() {
         return html! { p { "The session left no files." } };
-    };
+    }
     let link = |path: &str| {
         let segments: Vec<String> = path.split('/').map(path_segment).collect();
         format!("/power/{session}/file/{}", segments.join("/"))
@@ -45,7 +41,7 @@ pub(super) fn list(session: &str, record: &SessionRecord) -> Markup {
                                 // The official programs have short names; another one can be read on the disk.
                                 @if path.chars().count() <= NAME { a href=(link(path)) download { (shown(path, NAME)) } } @else { (shown(path, NAME)) }
                             }
-                            td role="cell" data-title="SHA-256" { code { (shown(sha256.as_str().unwrap_or_default(), NAME)) } }
+                            td role="cell" data-title="SHA-256" { code { (shown(sha256, NAME)) } }
                         }
                     }
                 }
@@ -68,11 +64,11 @@ pub(crate) fn file(
     let missing = || PageError::not_found("the session has no such file");
     let row = store.power_session(session)?.ok_or_else(missing)?;
     let directory = workspace.power_session(&row.id);
-    let record = SessionRecord::read(&directory).ok_or_else(missing)?;
+    let record = read_session_record(&directory)?.ok_or_else(missing)?;
     let is_below = Path::new(path)
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
-    if !is_below || !files(&record).is_some_and(|files| files.contains_key(path)) {
+    if !is_below || !record.sha256.contains_key(path) {
         return Err(missing());
     }
     let name = path.rsplit('/').next().unwrap_or(path);

@@ -15,7 +15,7 @@ use regatta_ssh::{
 
 use rustix::fs::statvfs;
 
-use super::login_shell::LoginShell;
+use super::{error::MachineError, login_shell::LoginShell};
 
 /// The longest wait for an answer. A network may stall for some seconds without losing a session.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -179,23 +179,17 @@ impl Link {
         fetched.inspect_err(|error| self.note(error))
     }
 
-    /// Runs a Python program with a line of input to its end. Returns its last line, which with an exit code other than 0 is an error.
+    /// Runs a Python program with a line of input to its end. Returns its last line.
     ///
     /// # Errors
-    /// [`LinkLost`], also when the program does not end.
-    pub fn run(
-        &self,
-        doing: &str,
-        python: &str,
-        program: &str,
-        input: &str,
-    ) -> Result<Result<String, String>, LinkLost> {
+    /// [`MachineError`], also when the program does not end.
+    pub fn run(&self, doing: &str, python: &str, program: &str, input: &str) -> Result<String, MachineError> {
         let lost = |why: String| LinkLost {
             doing: doing.to_owned(),
             why,
         };
         if let Some(why) = self.lost() {
-            return Err(lost(why));
+            return Err(lost(why).into());
         }
         let begun = Instant::now();
         let mut running = self.start(doing, python, program, &[])?;
@@ -205,20 +199,23 @@ impl Link {
             let lines = running.new_lines().into_iter();
             last = lines.rev().find(|line| !line.is_empty()).unwrap_or(last);
             match running.end() {
-                Some(RemoteEnd::Code(0)) => return Ok(Ok(last)),
+                Some(RemoteEnd::Code(0)) => return Ok(last),
                 Some(RemoteEnd::Code(_) | RemoteEnd::Signal(_)) => {
                     last.truncate(last.floor_char_boundary(MAX_ERROR));
-                    return Ok(Err(last));
+                    return Err(MachineError::Failed {
+                        python: python.to_owned(),
+                        last_line: last,
+                    });
                 }
-                Some(RemoteEnd::Lost(why)) => return Err(lost(why.clone())),
+                Some(RemoteEnd::Lost(why)) => return Err(lost(why.clone()).into()),
                 None => {}
             }
             if let Some(why) = self.lost() {
-                return Err(lost(why));
+                return Err(lost(why).into());
             }
             if begun.elapsed() > RUN_PATIENCE {
                 let seconds = RUN_PATIENCE.as_secs();
-                return Err(lost(format!("it has not ended within {seconds} s")));
+                return Err(lost(format!("it has not ended within {seconds} s")).into());
             }
             thread::sleep(PAUSE);
         }
@@ -227,32 +224,34 @@ impl Link {
     /// Returns the machine's clock minus this one, in seconds, with the round trip of the comparison.
     ///
     /// # Errors
-    /// Returns a sentence when the machine does not answer.
-    pub fn clock_offset(&self, python: &str) -> Result<(f64, f64), String> {
-        let doing = "comparing clocks";
-        let started = self.start(doing, python, CLOCK, &[]);
-        let mut clock = started.map_err(|error| error.to_string())?;
+    /// [`MachineError`] when the machine does not answer.
+    pub fn clock_offset(&self, python: &str) -> Result<(f64, f64), MachineError> {
+        let silent = |source| MachineError::NoTime {
+            machine: self.login.clone(),
+            source,
+        };
+        let mut clock = self.start("comparing clocks", python, CLOCK, &[])?;
         let mut best: Option<(f64, f64)> = None;
         for _ in 0..COMPARISONS {
             let sent = now();
-            clock.write_line("").map_err(|error| error.to_string())?;
+            clock.write_line("").map_err(|error| silent(Some(error)))?;
             let begun = Instant::now();
             let line = loop {
                 if let Some(line) = clock.new_lines().pop() {
                     break line;
                 }
                 if clock.end().is_some() || begun.elapsed() > PATIENCE {
-                    return Err(format!("{} does not report its time", self.login));
+                    return Err(silent(None));
                 }
                 thread::sleep(Duration::from_millis(1));
             };
             let (there, trip) = (line.trim().parse::<f64>(), now() - sent);
-            let there = there.map_err(|_| format!("{} reports no time", self.login))?;
+            let there = there.map_err(|_| silent(None))?;
             if best.is_none_or(|(_, shortest)| trip < shortest) {
                 best = Some((there - (sent + trip / 2.0), trip));
             }
         }
-        best.ok_or_else(|| format!("{} does not report its time", self.login))
+        best.ok_or_else(|| silent(None))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A machine of a session, this one or another one over SSH, and the official programs on it.
 
+mod error;
 mod link;
 mod login_shell;
 mod meter_reading;
@@ -19,12 +20,13 @@ use std::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
+pub use error::MachineError;
 pub use link::{Link, LinkError};
 pub(crate) use meter_reading::{IdleLoad, MeterReading};
 pub(crate) use probe::{NtpAnswer, Probe, ProbeRequest};
 pub use programs::Programs;
-pub use remote_director::RemoteDirector;
-pub use remote_system::RemoteSystem;
+pub(crate) use remote_director::RemoteDirector;
+pub(crate) use remote_system::RemoteSystem;
 pub(crate) use watch::{WatchReport, WatchRequest};
 
 /// The directory of the sessions below a login's own.
@@ -69,57 +71,72 @@ impl Machine {
     /// Probes the machine.
     ///
     /// # Errors
-    /// Returns a sentence when Python does not run there.
-    pub fn probe(&self, request: &ProbeRequest<'_>) -> Result<Probe, String> {
+    /// Returns an error when Python does not run there.
+    pub fn probe(&self, request: &ProbeRequest<'_>) -> Result<Probe, MachineError> {
         self.report(probe::PROBE, request)
     }
 
     /// Reads a meter through PTDaemon: its executable, its arguments with `LOG` for the log file, and its port.
     ///
     /// # Errors
-    /// Returns a sentence when Python does not run there.
-    pub fn read_meter(&self, ptd: &str, arguments: &[String], port: u16) -> Result<MeterReading, String> {
+    /// Returns an error when Python does not run there.
+    pub fn read_meter(
+        &self,
+        ptd: &str,
+        arguments: &[String],
+        port: u16,
+    ) -> Result<MeterReading, MachineError> {
         let request = json!({ "ptd": ptd, "arguments": arguments, "port": port });
         self.report(meter_reading::READ_METER, &request)
     }
 
     /// Runs a Python program with a request as a line of JSON, and reads its report as JSON.
-    fn report<T: DeserializeOwned>(&self, program: &str, request: &impl Serialize) -> Result<T, String> {
-        let request = serde_json::to_string(request).map_err(|error| error.to_string())?;
+    fn report<T: DeserializeOwned>(
+        &self,
+        program: &str,
+        request: &impl Serialize,
+    ) -> Result<T, MachineError> {
         let python = &self.python;
+        let not_json = |source| MachineError::NotJson {
+            python: python.clone(),
+            source,
+        };
+        let request = serde_json::to_string(request).map_err(not_json)?;
         let output = match &self.link {
-            Some(link) => link
-                .run("probing the machine", python, program, &request)
-                .map_err(|error| error.to_string())?
-                .map_err(|error| format!("{python} fails: {error}"))?,
+            Some(link) => link.run("probing the machine", python, program, &request)?,
             None => run_here(python, program, &request)?,
         };
-        serde_json::from_str(output.trim()).map_err(|error| format!("{python} reports no JSON: {error}"))
+        serde_json::from_str(output.trim()).map_err(not_json)
     }
 }
 
 /// Runs a Python program of this machine with a line of input.
-fn run_here(python: &str, program: &str, input: &str) -> Result<String, String> {
+fn run_here(python: &str, program: &str, input: &str) -> Result<String, MachineError> {
+    let refused = |source| MachineError::Python {
+        python: python.to_owned(),
+        source,
+    };
     let mut process = Command::new(python)
         .args(["-c", program])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("{python} does not start: {error}"))?;
+        .map_err(refused)?;
     if let Some(mut stdin) = process.stdin.take() {
         // A program that does not read has failed, which its end reports.
         let _ = writeln!(stdin, "{input}");
     }
-    let output = process
-        .wait_with_output()
-        .map_err(|error| format!("{python}: {error}"))?;
+    let output = process.wait_with_output().map_err(refused)?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
             let last = text.lines().last().unwrap_or_default();
-            Err(format!("{python} fails ({}): {last}", output.status))
+            Err(MachineError::Failed {
+                python: python.to_owned(),
+                last_line: format!("{last} ({})", output.status),
+            })
         }
     }
 }

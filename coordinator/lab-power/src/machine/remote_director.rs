@@ -14,7 +14,7 @@ use super::{Machine, link::Link, remote_program::SupervisedProgram};
 const INTERVAL: Duration = Duration::from_millis(900);
 
 /// A director over SSH. Its session's directory there is removed when this is dropped.
-pub struct RemoteDirector {
+pub(crate) struct RemoteDirector {
     link: Rc<Link>,
     python: String,
     server: String,
@@ -30,7 +30,12 @@ impl RemoteDirector {
     ///
     /// # Errors
     /// [`SessionError`]
-    pub fn new(machine: &Machine, link: &Rc<Link>, id: &str, here: &Path) -> Result<Self, SessionError> {
+    pub(crate) fn new(
+        machine: &Machine,
+        link: &Rc<Link>,
+        id: &str,
+        here: &Path,
+    ) -> Result<Self, SessionError> {
         let sessions = machine.sessions().unwrap_or_default();
         let power_dev = machine.programs.power_dev().unwrap_or_default();
         let directory = format!("{sessions}/{id}-director");
@@ -45,15 +50,15 @@ impl RemoteDirector {
             sampled: Instant::now(),
         };
         let made = link.files().make_directories(&director.temporary);
-        made.map_err(|error| director.failed("making the session's directory", &error))?;
+        made.map_err(|error| director.failed("making the session's directory", error))?;
         Ok(director)
     }
 
-    fn failed(&self, doing: &'static str, error: &std::io::Error) -> SessionError {
+    fn failed(&self, doing: &'static str, error: std::io::Error) -> SessionError {
         SessionError::Machine {
             machine: self.link.login().to_owned(),
             doing,
-            reason: error.to_string(),
+            source: error.into(),
         }
     }
 
@@ -75,7 +80,7 @@ impl Director for RemoteDirector {
     fn start_server(&mut self, conf: &str) -> Result<Box<dyn Program>, SessionError> {
         let file = format!("{}/server.conf", self.directory);
         let written = self.link.files().write(&file, conf.as_bytes());
-        written.map_err(|error| self.failed("writing server.conf", &error))?;
+        written.map_err(|error| self.failed("writing server.conf", error))?;
         SupervisedProgram::start(
             &self.link,
             "starting the official server",

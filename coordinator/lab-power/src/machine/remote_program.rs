@@ -59,18 +59,20 @@ impl SupervisedProgram {
         words: &[&str],
         output: &Path,
     ) -> Result<Box<dyn Program>, SessionError> {
-        let failed = |reason: String| SessionError::Machine {
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| SessionError::Machine {
             machine: link.login().to_owned(),
             doing,
-            reason,
+            source,
         };
         Ok(Box::new(Self {
             program: link
                 .start(doing, python, program, words)
-                .map_err(|error| failed(format!("the connection failed: {}", error.why)))?,
+                .map_err(|error| failed(error.into()))?,
             link: Rc::clone(link),
-            copy: File::create(output)
-                .map_err(|error| failed(format!("{} cannot be written: {error}", output.display())))?,
+            copy: File::create(output).map_err(|source| SessionError::Io {
+                path: output.to_owned(),
+                source,
+            })?,
             copied: 0,
             pending: Vec::new(),
             beat: Instant::now(),

@@ -12,7 +12,7 @@ use regatta_power::session::{Program, SessionError, SystemUnderTest};
 use super::{Machine, link::Link, remote_program::SupervisedProgram};
 
 /// A system under test over SSH. Its session's directory there is removed when this is dropped.
-pub struct RemoteSystem {
+pub(crate) struct RemoteSystem {
     link: Rc<Link>,
     python: String,
     client: String,
@@ -29,7 +29,7 @@ impl RemoteSystem {
     ///
     /// # Errors
     /// [`SessionError`]
-    pub fn new(
+    pub(crate) fn new(
         machine: &Machine,
         link: &Rc<Link>,
         id: &str,
@@ -48,15 +48,15 @@ impl RemoteSystem {
             uncollected: Cell::new(false),
         };
         let made = link.files().make_directories(&system.logs());
-        made.map_err(|error| system.failed("making the session's directory", &error))?;
+        made.map_err(|error| system.failed("making the session's directory", error))?;
         Ok(system)
     }
 
-    fn failed(&self, doing: &'static str, error: &io::Error) -> SessionError {
+    fn failed(&self, doing: &'static str, error: io::Error) -> SessionError {
         SessionError::Machine {
             machine: self.link.login().to_owned(),
             doing,
-            reason: error.to_string(),
+            source: error.into(),
         }
     }
 }

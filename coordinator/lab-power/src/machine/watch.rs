@@ -52,16 +52,16 @@ impl Machine {
     /// [`SessionError`]
     pub fn watch(&self, request: &WatchRequest<'_>, output: &Path) -> Result<Box<dyn Program>, SessionError> {
         let doing = "watching the machine";
-        let failed = |reason: String| SessionError::Machine {
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| SessionError::Machine {
             machine: self.name(),
             doing,
-            reason,
+            source,
         };
         let line = WatchLine {
             request,
             silence_s: self.link.is_some().then_some(REMOTE_SILENCE_S),
         };
-        let line = serde_json::to_string(&line).map_err(|error| failed(error.to_string()))?;
+        let line = serde_json::to_string(&line).map_err(|error| failed(error.into()))?;
         let mut program = match &self.link {
             Some(link) => {
                 let words = &[request.session];
@@ -70,7 +70,7 @@ impl Machine {
             None => {
                 let mut command = Command::new(&self.python);
                 command.args(["-c", WATCH, request.session]);
-                start_here(command, output).map_err(|error| failed(error.to_string()))?
+                start_here(command, output).map_err(|error| failed(error.into()))?
             }
         };
         program.write_line(&line);

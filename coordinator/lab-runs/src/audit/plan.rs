@@ -257,6 +257,7 @@ fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> R
         spec,
         guesses: Default::default(),
         user_settings: Default::default(),
+        is_conf_fixed: true,
         forced: false,
         limit_s: None,
     })

@@ -1,10 +1,10 @@
 //! Tests of the devices that power sessions lease.
 
-use regatta_types::documents::{RunPhase, RunState};
+use regatta_types::documents::{EndCause, MeterSettings, RecordedFailure, RunPhase, RunState};
 
 use super::*;
 use crate::{
-    Leased, MeterSettings, NewPowerSession, RunOutcome,
+    Leased, NewPowerSession, RunOutcome,
     examples::{example_draft, example_record},
 };
 
@@ -56,9 +56,16 @@ fn a_measured_device_takes_no_other_run_until_the_session_ends() {
     store.request_session_run("session", true, &draft).unwrap();
     let row = store.power_session("session").unwrap().unwrap();
     assert_eq!(row.ranging, Some(draft.spec.run));
-    store.fail_power_session("session", "it broke").unwrap();
+    store.fail_power_session("session", &it_broke()).unwrap();
     assert!(store.release_meter("one", "session").unwrap());
     store.request_run(&draft.repeated()).unwrap();
+}
+
+fn it_broke() -> RecordedFailure {
+    RecordedFailure {
+        cause: EndCause::Infrastructure,
+        reason: "it broke".to_owned(),
+    }
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! Tests of meters and their leases.
 
+use std::thread;
+
+use regatta_types::documents::{EndCause, RecordedFailure};
+
 use super::*;
 
 fn settings() -> MeterSettings {
@@ -16,7 +20,8 @@ fn device() -> DeviceId {
 
 /// Gives every lease to the process that started this one.
 fn belongs_to_another_process(store: &Store) {
-    let parent = Holder::of(std::os::unix::process::parent_id()).unwrap();
+    let parent = std::os::unix::process::parent_id();
+    let parent = Holder::of(parent, parent).unwrap();
     store
         .connection
         .execute(
@@ -70,8 +75,12 @@ fn a_session_whose_end_is_not_stored_keeps_its_lease() {
     store.power_session_begins(new).unwrap();
     // As after a full disk: the lease ends with the process, and the next session stores this one's end.
     assert!(!store.release_meter("lab", "one").unwrap());
+    let failure = RecordedFailure {
+        cause: EndCause::Infrastructure,
+        reason: "it broke".to_owned(),
+    };
     let end = PowerSessionEnd {
-        reason: Some("it broke"),
+        failure: Some(&failure),
         ..PowerSessionEnd::default()
     };
     store.power_session_ends("one", &end).unwrap();
@@ -80,7 +89,7 @@ fn a_session_whose_end_is_not_stored_keeps_its_lease() {
 
 #[test]
 fn a_process_that_cannot_be_seen_from_here_holds_its_lease() {
-    let own = Holder::of(std::process::id()).unwrap();
+    let own = Holder::this_thread().unwrap();
     let machine = "ebb0".to_owned();
     let state = |holder: Holder| {
         let own = Holder {
@@ -112,7 +121,7 @@ fn a_lease_ends_with_its_process() {
     store.keep_meter("lab", &settings(), false).unwrap();
     store.lease_meter("lab", "one", &device()).unwrap();
     // The same number, but another process.
-    let mut other = Holder::of(std::process::id()).unwrap();
+    let mut other = Holder::this_thread().unwrap();
     other.started += 1;
     let json = json(&other).unwrap();
     store
@@ -127,15 +136,46 @@ fn a_lease_ends_with_its_process() {
     assert!(store.drop_meter("lab").unwrap() && !store.drop_meter("lab").unwrap());
 }
 
-/// One process makes its sessions one after the other. A full disk may have kept the end of the last one from the store.
+/// The coordinator has a thread for each session of its campaigns.
 #[test]
-fn the_next_session_of_a_process_takes_over_the_lease_of_the_last_one() {
+fn a_lease_ends_with_its_thread_while_the_process_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("regatta.db");
+    let store = Store::open(&path).unwrap();
+    store.keep_meter("lab", &settings(), false).unwrap();
+    let state = || store.meter("lab").unwrap().unwrap().lease.unwrap().state();
+    let (begun, wait_for_begin) = std::sync::mpsc::channel();
+    let (end, wait_for_end) = std::sync::mpsc::channel::<()>();
+    let session = thread::spawn(move || {
+        let leased = Store::open(&path).unwrap().lease_meter("lab", "one", &device());
+        begun.send(leased.unwrap()).unwrap();
+        let _ = wait_for_end.recv();
+    });
+    assert_eq!(wait_for_begin.recv().unwrap(), Leased::Taken { ended: None });
+    assert_eq!(state(), LeaseState::Held);
+    let Leased::MeterBusy(lease) = store.lease_meter("lab", "two", &device()).unwrap() else {
+        panic!("two threads have the meter");
+    };
+    assert!(lease.is_of_campaign() && lease.pid() == std::process::id());
+    drop(end);
+    session.join().unwrap();
+    // The kernel may show the thread for a moment.
+    let begun = std::time::Instant::now();
+    while state() == LeaseState::Held && begun.elapsed().as_secs() < 10 {
+        thread::yield_now();
+    }
+    assert_eq!(state(), LeaseState::Stale);
+}
+
+/// One thread makes its sessions one after the other. A full disk may have kept the end of the last one from the store.
+#[test]
+fn the_next_session_of_a_thread_takes_over_the_lease_of_the_last_one() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
     store.keep_meter("lab", &settings(), false).unwrap();
     store.lease_meter("lab", "one", &device()).unwrap();
     let Leased::Taken { ended: Some(ended) } = store.lease_meter("lab", "two", &device()).unwrap() else {
-        panic!("the lease of this process holds");
+        panic!("the lease of this thread holds");
     };
     assert_eq!(ended.session, "one");
 }
@@ -165,7 +205,7 @@ fn a_stale_lease_is_replaced_only_together_with_the_end_of_its_session() {
     store.lease_meter("lab", "two", &device()).unwrap();
     let ended = store.power_session("one").unwrap().unwrap();
     assert_eq!(
-        ended.reason.as_deref(),
+        ended.reason(),
         Some("the process of this session ended in the middle")
     );
 }

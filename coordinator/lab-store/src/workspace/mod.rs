@@ -191,11 +191,6 @@ impl Workspace {
         self.root.join("power").join(id)
     }
 
-    /// Returns the path of a campaign's power session's output.
-    pub fn power_log(&self, id: &str) -> PathBuf {
-        self.root.join("power").join(format!("{id}.log"))
-    }
-
     /// Returns the free space that the workspace's disk keeps, in bytes.
     pub fn min_free_bytes(&self) -> u64 {
         // A file system that cannot report its size has no default.

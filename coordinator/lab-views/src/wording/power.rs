@@ -1,9 +1,9 @@
 //! A power session's energy and news in a line.
 
-use regatta_submission_check::check::power::SessionEnergy;
 use regatta_text::escape;
+use regatta_types::documents::{PowerVerdict, SessionEnergy};
 
-use regatta_lab_store::{PowerSessionRow, PowerVerdict};
+use regatta_lab_store::PowerSessionRow;
 
 /// Formats the energy of a session's testing run in one line.
 pub fn energy(energy: &SessionEnergy) -> String {
@@ -28,7 +28,7 @@ pub fn power_session_in_words(row: &PowerSessionRow) -> String {
     let mut text = format!("power session {} of {} {}: ", row.id, row.benchmark, row.scenario);
     if row.ended.is_some() {
         text.push_str(&power_result(row.verdict, row.simulated));
-        if let Some(reason) = row.reason.as_ref().and_then(|reason| reason.lines().next()) {
+        if let Some(reason) = row.reason().and_then(|reason| reason.lines().next()) {
             text.push_str(&format!(": {}", escape(reason)));
         }
         return text;

@@ -10,15 +10,14 @@ use regatta_ssh::Destination;
 
 use super::{
     super::{Context, deploy::Show},
-    machines::LoginArgs,
-    sessions::judge,
+    machines::{LoginArgs, machines_failure},
     show::session,
 };
 use crate::{
     exit::{self, CommandResult, Failure},
     tables,
 };
-use regatta_lab_power::{Link, RailsPower, SessionRecord};
+use regatta_lab_power::{Link, RailsPower, judge, read_session_record, record_late_transfer};
 use regatta_lab_store::PowerSessionEnd;
 
 /// Flags of `power fetch`.
@@ -37,53 +36,60 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let row = session(&store, &args.session)?;
     let directory = workspace.power_session(&row.id);
-    let record = SessionRecord::read(&directory);
+    let record = read_session_record(&directory)?;
     let nothing = || {
         Failure::misuse(format!("session {} has no files that wait on a device", row.id))
             .hint(format!("`regatta power show {}` shows how it ended", row.id))
     };
     let record = record.ok_or_else(nothing)?;
-    let (login, place) = record.unfetched().ok_or_else(nothing)?;
-    let (round, settings) = record.rules().ok_or_else(nothing)?;
+    let place = record.unfetched.clone().ok_or_else(nothing)?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-    let rules = &catalogue.round(Some(round)).map_err(Failure::usage)?.power;
+    let rules = &catalogue
+        .round(Some(&record.round))
+        .map_err(Failure::usage)?
+        .power;
     let rules = rules.as_ref().ok_or_else(nothing)?;
     let login = match &args.ssh {
         Some(login) => login.clone(),
         // The record has the login in words: user@host port N.
-        None => login.replace(" port ", ":").parse().map_err(Failure::usage)?,
+        None => record
+            .machine
+            .replace(" port ", ":")
+            .parse()
+            .map_err(Failure::usage)?,
     };
     let show = Show::new(false, true);
-    let (link, _) = args.logins.connect(&login, &args.logins.prompt(&show)?)?;
+    let prompt = args.logins.prompt(&show)?;
+    let connected = args.logins.logins(&prompt).connect(&login);
+    let (link, _) = connected.map_err(machines_failure)?;
     let files = directory.join("session");
-    link.fetch(place, &files, workspace.min_free_bytes())
+    link.fetch(&place, &files, workspace.min_free_bytes())
         .map_err(|error| anyhow::Error::new(error).context(format!("cannot fetch {place} from {login}")))?;
     if let Some(name) = missing_file(&files) {
         return Err(Failure::could_not(format!("{place} on {login} has no {name}"))
             .hint("the session was not complete there; make another one"));
     }
-    let place = place.to_owned();
     let beside = store.runs_beside_session(&row.id)?;
-    if let Some(run) = beside.iter().find(|run| !record.has_repeated(**run)) {
+    if let Some(run) = beside.iter().find(|run| !record.repeated.contains(run)) {
         return Err(Failure::could_not(format!(
             "run {run} was on the device at the same time as session {}, so the meter measured both",
             row.id
         ))
         .hint("make another session while nothing else uses the device"));
     }
-    let verdict = judge(&settings, rules, &files)?;
+    let verdict = judge(&record.meter.settings, rules, &files)?;
     let testing = row.testing.map(|run| store.run(run)).transpose()?.flatten();
     let rails = testing.as_ref().and_then(RailsPower::of);
-    let record = record.fetched(&directory, verdict, rails.as_ref())?;
+    let record = record_late_transfer(record, &directory, verdict, rails.as_ref())?;
     let end = PowerSessionEnd {
-        verdict: record.verdict(),
-        simulated: record.simulated(),
-        mean_watts: record.energy().map(|energy| energy.watts),
+        verdict: record.verdict,
+        simulated: record.simulated,
+        mean_watts: record.energy.map(|energy| energy.watts),
         ..PowerSessionEnd::default()
     };
     store.power_session_is_fetched(&row.id, &end)?;
     remove(&link, &row.id, &place);
-    context.print(record.document(), || tables::power_session(&record))?;
+    context.print(&record, || tables::power_session(&record))?;
     Ok(if record.passes() { exit::OK } else { exit::NO })
 }
 

@@ -1,15 +1,18 @@
 //! The machines of `power run`: director and device, each this machine or another one over SSH.
 
-use std::{path::PathBuf, rc::Rc};
+use std::path::PathBuf;
 
 use regatta_config::round::PowerRules;
-use regatta_ssh::{AccessOptions, Destination, SshConfig};
-use regatta_types::DeviceId;
+use regatta_ssh::{AccessOptions, Destination};
+use regatta_types::{DeviceId, documents::MeterSettings};
 
 use super::super::deploy::{Show, TerminalPrompt};
 use crate::{cli::ssh_hint::ssh_hint, exit::Failure};
-use regatta_lab_power::{Link, LinkError, Machine, PreflightLine, Programs, client_fitness};
-use regatta_lab_store::{MeterSettings, Store};
+use regatta_lab_power::{
+    DEVICE_PYTHON, DeviceAccess, LinkError, Logins, Machine, MachinesError, PreflightLine, Programs,
+    SessionMachines, client_fitness,
+};
+use regatta_lab_store::Store;
 
 /// Flags about the machines of a session.
 #[derive(Debug, clap::Args)]
@@ -21,7 +24,7 @@ pub(super) struct MachineArgs {
     #[arg(long, value_name = "DIR")]
     device_power_dev: Option<String>,
     /// The Python interpreter of the official client on the device
-    #[arg(long, value_name = "PROGRAM", default_value = "python3")]
+    #[arg(long, value_name = "PROGRAM", default_value = DEVICE_PYTHON)]
     device_python: String,
     #[command(flatten)]
     logins: LoginArgs,
@@ -84,7 +87,11 @@ impl ClientFitnessArgs {
         let show = Show::new(false, true);
         let prompt = self.logins.prompt(&show)?;
         let machine = Machine {
-            link: system_link(self.ssh.as_ref(), &self.logins, &prompt, device, store)?,
+            link: self
+                .logins
+                .logins(&prompt)
+                .connect_device(self.ssh.as_ref(), device, store)
+                .map_err(machines_failure)?,
             python: self.python.clone(),
             programs: Programs::Official(copy.clone()),
         };
@@ -92,106 +99,23 @@ impl ClientFitnessArgs {
     }
 }
 
-/// Connects to a device by its login, or that of its deployment. `None` when it is this machine.
-fn system_link(
-    ssh: Option<&Destination>,
-    logins: &LoginArgs,
-    prompt: &TerminalPrompt<'_>,
-    device: &DeviceId,
-    store: &Store,
-) -> Result<Option<Rc<Link>>, Failure> {
-    let login = match (ssh, store.login(device)?) {
-        (Some(login), _) => Some(login.clone()),
-        (None, Some(login)) if !is_here(store, device)? => Some(login.parse().map_err(Failure::usage)?),
-        (None, _) => None,
-    };
-    Ok(match &login {
-        None => None,
-        Some(login) => Some(logins.connect(login, prompt)?.0),
-    })
-}
-
-/// Director and device.
-pub(super) struct Machines {
-    pub(super) director: Machine,
-    pub(super) system: Machine,
-    /// The address at which the device reaches the director.
-    pub(super) address: String,
-}
-
-impl Machines {
-    /// This machine alone, with Regatta's own programs. Their client only waits for the device's runs, so it needs no login there.
-    pub(super) fn informative(meter: &MeterSettings) -> Result<Self, Failure> {
-        if meter.director.is_some() {
-            let sentence =
-                "an informative session needs a meter of this machine, and this one has a director";
-            return Err(Failure::misuse(sentence).hint("start it on the director, from a coordinator there"));
-        }
-        let here = Machine {
-            link: None,
-            python: meter.python.clone(),
-            programs: Programs::Own,
-        };
-        Ok(Self {
-            director: here.clone(),
-            system: here,
-            address: "127.0.0.1".to_owned(),
-        })
-    }
-
-    /// Connects to the machines of a session over SSH, except this one.
-    pub(super) fn reach(
-        args: &MachineArgs,
+impl MachineArgs {
+    /// Connects to the machines of a session with the official programs.
+    pub(super) fn connect(
+        &self,
         meter: &MeterSettings,
         device: &DeviceId,
         store: &Store,
-    ) -> Result<Self, Failure> {
-        let power_dev = meter.power_dev.clone().ok_or_else(|| {
-            Failure::misuse("the meter has no copy of power-dev").hint(
-                "name it with `regatta meter add --replace --power-dev`, or measure with `power run --informative`",
-            )
-        })?;
+    ) -> Result<SessionMachines, Failure> {
         let show = Show::new(false, true);
-        let prompt = args.logins.prompt(&show)?;
-        let connect = |to: &Destination| args.logins.connect(to, &prompt);
-        let (director_link, host) = match &meter.director {
-            None => (None, None),
-            Some(login) => {
-                let (link, host) = connect(&login.parse().map_err(Failure::usage)?)?;
-                (Some(link), Some(host))
-            }
+        let prompt = self.logins.prompt(&show)?;
+        let access = DeviceAccess {
+            login: self.ssh.clone(),
+            power_dev: self.device_power_dev.clone(),
+            python: self.device_python.clone(),
         };
-        let system_link = system_link(args.ssh.as_ref(), &args.logins, &prompt, device, store)?;
-        let address = match (&meter.address, host, &system_link) {
-            (Some(address), ..) => address.clone(),
-            (None, Some(host), _) => host,
-            (None, None, None) => "127.0.0.1".to_owned(),
-            (None, None, Some(link)) => match link.local_address() {
-                Some(address) => address.to_string(),
-                None => {
-                    let sentence =
-                        "the device is behind a jump host: at which address does it reach this machine?";
-                    let hint = "name the address with `regatta meter add --replace --address`";
-                    return Err(Failure::misuse(sentence).hint(hint));
-                }
-            },
-        };
-        Ok(Self {
-            director: Machine {
-                link: director_link,
-                python: meter.python.clone(),
-                programs: Programs::Official(power_dev.clone()),
-            },
-            system: Machine {
-                python: match &system_link {
-                    None if meter.director.is_none() => meter.python.clone(),
-                    _ => args.device_python.clone(),
-                },
-                link: system_link,
-                programs: Programs::Official(args.device_power_dev.clone().unwrap_or(power_dev)),
-            },
-            address,
-        })
+        let logins = self.logins.logins(&prompt);
+        SessionMachines::connect(&access, &logins, meter, device, store).map_err(machines_failure)
     }
 }
 
@@ -201,30 +125,26 @@ impl LoginArgs {
         TerminalPrompt::new(self.password_stdin, &self.accept_host_key, show)
     }
 
-    /// Connects to a machine. Returns the connection and the machine's address.
-    pub(super) fn connect(
-        &self,
-        to: &Destination,
-        prompt: &TerminalPrompt<'_>,
-    ) -> Result<(Rc<Link>, String), Failure> {
-        let options = AccessOptions {
-            identities: self.identity.clone(),
-            ..AccessOptions::default()
-        };
-        let access = SshConfig::of_user()?
-            .access(to, &options)
-            .map_err(Failure::usage)?;
-        let link = Link::open(&access, prompt).map_err(link_failure)?;
-        Ok((Rc::new(link), access.host))
+    /// Returns how logins are made.
+    pub(super) fn logins<'a>(&self, prompt: &'a TerminalPrompt<'_>) -> Logins<'a> {
+        Logins {
+            options: AccessOptions {
+                identities: self.identity.clone(),
+                ..AccessOptions::default()
+            },
+            prompt,
+        }
     }
 }
 
-/// Whether a device is this machine.
-fn is_here(store: &Store, device: &DeviceId) -> Result<bool, Failure> {
-    let row = store.device(device)?;
-    let facts = row.and_then(|row| row.reported_facts().ok());
-    let own = regatta_lab_store::boot_id::of_this_machine();
-    Ok(facts.is_some_and(|facts| facts.boot_id.is_some() && facts.boot_id == own))
+/// Returns the failure of a command whose machines cannot be reached.
+pub(super) fn machines_failure(error: MachinesError) -> Failure {
+    let hint = error.hint();
+    match error {
+        MachinesError::Link(error) => link_failure(error),
+        MachinesError::SshConfig(_) | MachinesError::Store(_) => Failure::from(error),
+        error => Failure::usage(error).optional_hint(hint),
+    }
 }
 
 fn link_failure(error: LinkError) -> Failure {

@@ -9,7 +9,6 @@ mod machines;
 mod run;
 mod server;
 mod session_report;
-mod sessions;
 mod show;
 mod simulate;
 mod simulate_ptd;

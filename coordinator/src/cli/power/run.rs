@@ -2,31 +2,23 @@
 //!
 //! A session that fails is recorded with its reason. Nothing of it is used for another one.
 
-use std::{
-    cell::Cell,
-    io,
-    sync::{Arc, atomic::Ordering},
-    thread,
-};
-
 use regatta_config::catalogue::Catalogue;
-use regatta_types::{DeviceId, RunId};
-use serde_json::{Value, json};
+use regatta_types::{DeviceId, RunId, documents::PowerSessionRecord};
+use serde_json::json;
 
 use super::{
     super::{
         Context, context::notify, device_availability::expect_available, interrupts, meter::unknown, resolve,
         resolve::unresolved, runtime, setting_flags::pair,
     },
-    machines::{MachineArgs, Machines},
-    sessions::Sessions,
+    machines::{MachineArgs, machines_failure},
+    session_report::{SessionPrinter, session_failure},
 };
 use crate::{
     exit::{self, CommandResult, Failure},
     tables,
 };
-use regatta_campaigns::PowerJob;
-use regatta_lab_power::SessionRecord;
+use regatta_lab_power::{Cancel, CancelReason, PowerSessionJob, PowerSessionRunner, SessionMachines};
 use regatta_lab_runs::{RunFiles, StateWords, Words};
 use regatta_lab_store::{MeterRow, RunDraft, Store, workspace::Workspace};
 
@@ -40,10 +32,10 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long)]
     meter: Option<String>,
     /// The benchmark
-    #[arg(long, required_unless_present = "job")]
-    benchmark: Option<String>,
+    #[arg(long)]
+    benchmark: String,
     /// Scenarios, comma separated; each is a session of its own
-    #[arg(long, value_delimiter = ',', required_unless_present = "job")]
+    #[arg(long, value_delimiter = ',', required = true)]
     scenario: Vec<String>,
     /// The round whose rules apply, such as v6.1 [default: the newest]
     #[arg(long)]
@@ -72,9 +64,6 @@ pub(in crate::cli) struct RunArgs {
     /// Only checks whether a session can succeed
     #[arg(long)]
     preflight: bool,
-    /// Make the one session that the first line of standard input describes, and end it when standard input closes
-    #[arg(long, hide = true)]
-    job: bool,
     #[command(flatten)]
     machines: MachineArgs,
 }
@@ -82,13 +71,8 @@ pub(in crate::cli) struct RunArgs {
 pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-    let job = args.job.then(PowerJob::receive).transpose()?;
-    let (words, mut id) = match job {
-        Some(job) => (job.words, Some(job.session)),
-        None => (words(args), None),
-    };
-    let drafts = drafts(&words, &catalogue, &store, &workspace)?;
-    let round = catalogue.round(words.round.as_deref()).map_err(Failure::usage)?;
+    let drafts = drafts(&words(args), &catalogue, &store, &workspace)?;
+    let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
     let rules = round.power.as_ref().ok_or_else(|| {
         Failure::misuse(format!("round {} has no rules for power", round.name))
             .hint("name another with --round")
@@ -98,16 +82,10 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         return Err(Failure::misuse("name a scenario with --scenario"));
     };
     let device = &first.spec.device;
-    let mut sessions = Sessions {
-        workspace: &workspace,
-        store: &store,
-        rules,
-        meter: &meter,
-        machines: args.reach(&meter, device, &store)?,
-        meter_was_read: Cell::new(false),
-    };
+    let connect = || args.connect(&meter, device, &store);
+    let mut runner = PowerSessionRunner::new(&workspace, &store, rules, &meter, connect()?);
     if args.preflight {
-        let result = sessions.preflight(first, None)?;
+        let result = runner.preflight(first, None).map_err(session_failure)?;
         let lines = &result.lines;
         context.print(&json!({ "preflight": lines }), || tables::preflight(lines))?;
         return Ok(if result.passed() { exit::OK } else { exit::NO });
@@ -122,72 +100,96 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         expect_available(&device)?;
     }
     let runtime = runtime()?;
-    let interrupted = interrupts::end_requested(&runtime)?;
-    if args.job {
-        let interrupted = Arc::clone(&interrupted);
-        thread::spawn(move || {
-            // Any end counts, also one with an error.
-            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-            interrupted.store(true, Ordering::Relaxed);
-        });
-    }
-    let mut records = Vec::new();
-    let mut failure = None;
-    for draft in &drafts {
-        if interrupted.load(Ordering::Relaxed) {
-            break;
-        }
-        if !records.is_empty() {
-            // A connection of the session before may be lost.
-            match args.reach(&meter, device, &store) {
-                Ok(machines) => sessions.machines = machines,
+    let cancel = Cancel::default();
+    let cancelled = cancel.clone();
+    interrupts::on_end_request(&runtime, move || cancelled.request(CancelReason::Interrupted))?;
+    let made = MadeSessions::make(&mut runner, &drafts, connect, &cancel);
+    made.report(drafts.len(), context, &cancel)
+}
+
+/// The sessions of a command.
+#[derive(Default)]
+struct MadeSessions {
+    records: Vec<PowerSessionRecord>,
+    /// Why the sessions after these were not made.
+    failure: Option<Failure>,
+}
+
+impl MadeSessions {
+    /// Makes a session for each draft, until one cannot be made or the user interrupts.
+    fn make(
+        runner: &mut PowerSessionRunner<'_>,
+        drafts: &[RunDraft],
+        connect: impl Fn() -> Result<SessionMachines, Failure>,
+        cancel: &Cancel,
+    ) -> Self {
+        let mut made = Self::default();
+        for draft in drafts {
+            if cancel.requested().is_some() {
+                break;
+            }
+            if !made.records.is_empty() {
+                match connect() {
+                    Ok(machines) => runner.reconnect(machines),
+                    Err(error) => {
+                        made.failure = Some(error);
+                        break;
+                    }
+                }
+            }
+            let session = RunId::now().to_string();
+            let job = PowerSessionJob {
+                session: &session,
+                draft,
+            };
+            match runner.run(&job, &mut SessionPrinter::new(""), cancel) {
+                Ok(record) => made.records.push(record),
                 Err(error) => {
-                    failure = Some(error);
+                    made.failure = Some(session_failure(error));
                     break;
                 }
             }
         }
-        let id = id.take().unwrap_or_else(|| RunId::now().to_string());
-        match sessions.make(id, draft, &interrupted) {
-            Ok(record) => records.push(record),
-            Err(error) => {
-                failure = Some(error);
-                break;
-            }
+        made
+    }
+
+    /// Prints the records.
+    fn report(self, requested: usize, context: &Context, cancel: &Cancel) -> CommandResult {
+        let Self { records, failure } = self;
+        let left = requested - records.len();
+        if left > 0 && failure.is_none() {
+            notify(&format!(
+                "interrupted: {left} of {requested} sessions did not start"
+            ));
         }
-    }
-    let left = drafts.len() - records.len();
-    if left > 0 && failure.is_none() {
-        notify(&format!(
-            "interrupted: {left} of {} sessions did not start",
-            drafts.len()
-        ));
-    }
-    let passed = left == 0 && records.iter().all(SessionRecord::passes);
-    let documents: Vec<&Value> = records.iter().map(SessionRecord::document).collect();
-    context.print(&json!({ "sessions": documents }), || {
-        records
-            .iter()
-            .map(tables::power_session)
-            .collect::<Vec<_>>()
-            .join("\n\n")
-    })?;
-    let is_interrupted = interrupted.load(Ordering::Relaxed);
-    match failure {
-        // The records of the sessions before are printed already.
-        Some(error) => Err(error),
-        None if passed => Ok(exit::OK),
-        None if is_interrupted => Ok(exit::INTERRUPTED),
-        None => Ok(exit::NO),
+        context.print(&json!({ "sessions": records }), || {
+            records
+                .iter()
+                .map(tables::power_session)
+                .collect::<Vec<_>>()
+                .join("\n\n")
+        })?;
+        match failure {
+            // The records of the sessions before are printed already.
+            Some(error) => Err(error),
+            None if left == 0 && records.iter().all(PowerSessionRecord::passes) => Ok(exit::OK),
+            None if cancel.requested().is_some() => Ok(exit::INTERRUPTED),
+            None => Ok(exit::NO),
+        }
     }
 }
 
 impl RunArgs {
     /// Connects to the machines of a session.
-    fn reach(&self, meter: &MeterRow, device: &DeviceId, store: &Store) -> Result<Machines, Failure> {
+    fn connect(
+        &self,
+        meter: &MeterRow,
+        device: &DeviceId,
+        store: &Store,
+    ) -> Result<SessionMachines, Failure> {
         match self.informative {
-            true => Machines::informative(&meter.settings),
-            false => Machines::reach(&self.machines, &meter.settings, device, store),
+            true => SessionMachines::informative(&meter.settings).map_err(machines_failure),
+            false => self.machines.connect(&meter.settings, device, store),
         }
     }
 }
@@ -196,7 +198,7 @@ impl RunArgs {
 fn words(args: &RunArgs) -> Words {
     Words {
         device: args.device.clone(),
-        benchmark: args.benchmark.clone().unwrap_or_default(),
+        benchmark: args.benchmark.clone(),
         scenario: args.scenario.clone(),
         round: args.round.clone(),
         engine: args.engine.clone(),

@@ -1,102 +1,31 @@
-//! Tells of a session while it goes on: its steps, and the mean power of every ten seconds.
+//! Tells of a session while it goes on, and of its failure: the words and exit codes of the command line.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use regatta_power::session::{SessionError, SessionEvent};
+use regatta_power::session::SessionError;
+use regatta_text::ErrorChain;
 
-use super::super::context::tell;
-use crate::exit::Failure;
-use regatta_lab_power::{SessionTimes, words};
-use regatta_lab_store::PowerSessionChange;
+use super::super::context::{notify, tell};
+use crate::{exit::Failure, tables};
+use regatta_lab_power::{PowerSessionError, SessionNews, SessionProgress, session_hint, words};
 
-/// The time whose samples are printed together.
-const INTERVAL: Duration = Duration::from_secs(10);
+/// The sentence at the beginning of a session of Regatta's own programs.
+const INFORMATIVE: &str =
+    "INFORMATIVE: Regatta's own power programs make this session. It can never be submitted.";
 
-/// What is new of a session.
-pub(super) enum ReportedChange {
-    /// It entered a step.
-    Step(String),
-    /// The mean of the newest samples.
-    Watts(f64),
-}
-
-impl ReportedChange {
-    /// The change as it is stored.
-    pub(super) fn as_stored(&self) -> PowerSessionChange<'_> {
-        match self {
-            Self::Step(step) => PowerSessionChange::Step(step),
-            Self::Watts(watts) => PowerSessionChange::Watts(*watts),
-        }
-    }
-}
-
-/// Prints a session's events on standard error.
-pub(super) struct SessionReporter {
+/// Prints a session's news on standard error.
+pub(super) struct SessionPrinter {
     begun: Instant,
-    reported: Instant,
-    watts: Vec<f64>,
     remark: &'static str,
-    run: Duration,
-    times: SessionTimes,
 }
 
-impl SessionReporter {
-    /// Creates one that puts a remark behind every figure. `run` is the least length of a run.
-    pub(super) fn new(remark: &'static str, run: Duration) -> Self {
+impl SessionPrinter {
+    /// Creates one that puts a remark behind every figure.
+    pub(super) fn new(remark: &'static str) -> Self {
         Self {
             begun: Instant::now(),
-            reported: Instant::now(),
-            watts: Vec::new(),
             remark,
-            run,
-            times: SessionTimes::default(),
         }
-    }
-
-    /// Ends the report, and returns the times of the steps.
-    pub(super) fn end(mut self) -> SessionTimes {
-        self.times.end();
-        self.times
-    }
-
-    /// Tells of an event. Returns what is new after it.
-    pub(super) fn report(&mut self, event: &SessionEvent) -> Option<ReportedChange> {
-        match event {
-            SessionEvent::Phase(phase) => {
-                self.report_watts();
-                let step = phase.to_string();
-                self.times.enter(*phase);
-                let left = self.times.left(self.run).unwrap_or_default();
-                self.print(&match left.is_zero() {
-                    true => step.clone(),
-                    false => format!("{step} (at least {} left)", words(left)),
-                });
-                Some(ReportedChange::Step(step))
-            }
-            SessionEvent::Watts(watts) => {
-                self.watts.push(*watts);
-                let is_due = self.reported.elapsed() >= INTERVAL;
-                is_due
-                    .then(|| self.report_watts())
-                    .flatten()
-                    .map(ReportedChange::Watts)
-            }
-        }
-    }
-
-    fn report_watts(&mut self) -> Option<f64> {
-        self.reported = Instant::now();
-        let count = self.watts.len();
-        if count == 0 {
-            return None;
-        }
-        let mean = self.watts.iter().sum::<f64>() / count as f64;
-        self.watts.clear();
-        self.print(&format!(
-            "  {mean:.2} W, the mean of {count} samples {}",
-            self.remark
-        ));
-        Some(mean)
     }
 
     fn print(&self, text: &str) {
@@ -105,22 +34,64 @@ impl SessionReporter {
     }
 }
 
-/// A session's failure with its hint.
+impl SessionProgress for SessionPrinter {
+    fn report(&mut self, news: &SessionNews<'_>) {
+        match news {
+            SessionNews::LeaseTakenOver { session, meter } => tell(&format!(
+                "session {session} ended without a result; its lease of {meter} has ended too"
+            )),
+            SessionNews::Preflight(result) => {
+                // The lines are the reason when one of them has failed.
+                let print = if result.passed() { tell } else { notify };
+                print(&tables::preflight(&result.lines));
+            }
+            SessionNews::Begins {
+                session,
+                draft,
+                informative,
+            } => {
+                self.begun = Instant::now();
+                if *informative {
+                    tell(INFORMATIVE);
+                }
+                let spec = &draft.spec;
+                tell(&format!(
+                    "session {session}: {} {}",
+                    spec.benchmark.name, spec.scenario
+                ));
+            }
+            SessionNews::Step { phase, left } if left.is_zero() => self.print(&phase.to_string()),
+            SessionNews::Step { phase, left } => {
+                self.print(&format!("{phase} (at least {} left)", words(*left)));
+            }
+            SessionNews::Mean { watts, samples } => self.print(&format!(
+                "  {watts:.2} W, the mean of {samples} samples {}",
+                self.remark
+            )),
+            SessionNews::Observation(text) => tell(text),
+            SessionNews::RailsUnknown(error) => {
+                notify(&format!("the rails' power is not known: {}", ErrorChain(*error)));
+            }
+        }
+    }
+}
+
+/// Returns the failure of a session of the official programs, with its hint.
 pub(super) fn failure(error: SessionError) -> Failure {
+    let hint = session_hint(&error);
+    Failure::from(error).optional_hint(hint)
+}
+
+/// Returns the failure of a session that could not begin or could not be recorded.
+pub(super) fn session_failure(error: PowerSessionError) -> Failure {
     match error {
-        SessionError::Failed(failed) => {
-            let hint = match failed.is_system_lost {
-                true => format!(
-                    "{}; if its client had only to finish, `regatta power fetch last` fetches the session once the machine answers",
-                    failed.hint
-                ),
-                false => failed.hint.to_owned(),
-            };
-            Failure::could_not(failed).hint(hint)
+        PowerSessionError::Preflight(_) => {
+            Failure::could_not("a session cannot succeed: see the lines above; nothing was started")
         }
-        error @ SessionError::Uncollected { .. } => {
-            Failure::from(error).hint("`regatta power fetch last` fetches them once the machine answers")
+        PowerSessionError::Cancelled(_) => Failure::interrupted("interrupted before the session began"),
+        error => {
+            let hint = error.hint();
+            Failure::from(error).optional_hint(hint)
         }
-        error => Failure::from(error),
     }
 }

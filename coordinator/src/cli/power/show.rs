@@ -5,7 +5,7 @@ use crate::{
     exit::{self, CommandResult, Failure},
     tables,
 };
-use regatta_lab_power::SessionRecord;
+use regatta_lab_power::read_session_record;
 use regatta_lab_store::{PowerSessionRow, Store};
 use regatta_lab_views::documents;
 
@@ -22,7 +22,7 @@ pub(in crate::cli) struct ShowArgs {
 pub(super) fn show(args: &ShowArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let row = session(&store, &args.session)?;
-    let record = SessionRecord::read(&workspace.power_session(&row.id));
+    let record = read_session_record(&workspace.power_session(&row.id))?;
     context.print(
         &documents::shown_power_session(&row, record.as_ref()),
         || match &record {

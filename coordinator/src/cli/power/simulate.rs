@@ -23,11 +23,14 @@ use serde_json::json;
 
 use super::{
     super::{Context, context::tell, quickstart, submission::inputs::rounds},
-    session_report::{SessionReporter, failure},
+    session_report::{SessionPrinter, failure},
     simulate_ptd::SimulationArgs,
 };
 use crate::exit::{self, CommandResult, Failure};
-use regatta_lab_power::{AgentBench, OfficialVerdict, free_port, network_namespace, write_ptd_program};
+use regatta_lab_power::{
+    AgentBench, OfficialVerdict, SessionProgress as _, SessionTracker, free_port, network_namespace,
+    write_ptd_program,
+};
 
 /// Flags of `power simulate`.
 #[derive(Debug, clap::Args)]
@@ -110,7 +113,8 @@ pub(super) fn simulate(args: &SimulateArgs, context: &Context) -> CommandResult 
     let mut workload =
         AgentBench::lay_out(&plan.directory, &agent, &mlperf_conf, &args.duration.to_string())?;
     tell("REHEARSAL: PTDaemon is simulated (FAKEPTD). Nothing here is a measurement.");
-    let mut reporter = SessionReporter::new("(simulated)", Duration::from_millis(args.duration.millis()));
+    let mut printer = SessionPrinter::new("(simulated)");
+    let mut tracker = SessionTracker::new(Duration::from_millis(args.duration.millis()));
     let here = &plan.directory;
     let server = command_of(
         args.own_server.then_some("server"),
@@ -131,7 +135,7 @@ pub(super) fn simulate(args: &SimulateArgs, context: &Context) -> CommandResult 
     };
     let session = plan
         .execute(&mut hosts, &mut workload, &mut |event| {
-            drop(reporter.report(event))
+            tracker.take(event, &mut |news| printer.report(news));
         })
         .map_err(failure)?;
     judge(args, context, &power_dev, rules, &session)

@@ -26,11 +26,32 @@ const DEFAULT: &str = "DEFAULT";
 /// How deep interpolations may refer to each other.
 const DEPTH: usize = 10;
 
-/// What is wrong with a file: line and reason.
+/// What is wrong with a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IniError {
     pub(super) line: usize,
-    pub(super) reason: String,
+    pub(super) fault: IniFault,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum IniFault {
+    #[error("duplicate section [{0}]")]
+    RepeatedSection(String),
+    #[error("`{0}` appears before any [section] header")]
+    NoSection(String),
+    #[error("`{0}` is not a `key: value`")]
+    NoValue(String),
+    #[error("`{0}` has no key")]
+    NoKey(String),
+    #[error("duplicate key `{key}` in [{section}]")]
+    RepeatedKey { key: String, section: String },
+    #[error("values refer to each other without end")]
+    Circular,
+    #[error("%({0})s names no value")]
+    UnknownName(String),
+    #[error("a single `%`; write `%%`")]
+    SinglePercent,
 }
 
 impl Ini {
@@ -40,7 +61,7 @@ impl Ini {
         let mut section: Option<String> = None;
         let mut open: Option<(String, usize)> = None;
         for (number, raw) in (1..).zip(text.lines()) {
-            let fault = |reason: String| IniError { line: number, reason };
+            let wrong = |fault: IniFault| IniError { line: number, fault };
             let line = raw.trim();
             let is_comment = line.starts_with(['#', ';']);
             if line.is_empty() || is_comment {
@@ -60,27 +81,28 @@ impl Ini {
             if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.rsplit_once(']')) {
                 let name = name.0.to_owned();
                 if name != DEFAULT && ini.sections.contains_key(&name) {
-                    return Err(fault(format!("duplicate section [{name}]")));
+                    return Err(wrong(IniFault::RepeatedSection(name)));
                 }
                 ini.sections.entry(name.clone()).or_default();
                 section = Some(name);
                 continue;
             }
             let Some(name) = &section else {
-                return Err(fault(format!("`{line}` appears before any [section] header")));
+                return Err(wrong(IniFault::NoSection(line.to_owned())));
             };
             let Some(at) = line.find(['=', ':']) else {
-                return Err(fault(format!("`{line}` is not `key: value`")));
+                return Err(wrong(IniFault::NoValue(line.to_owned())));
             };
             let key = line[..at].trim().to_lowercase();
             let value = line[at + 1..].trim().to_owned();
             if key.is_empty() {
-                return Err(fault(format!("`{line}` has no key")));
+                return Err(wrong(IniFault::NoKey(line.to_owned())));
             }
             let entry = Entry { value, line: number };
             let keys = ini.sections.entry(name.clone()).or_default();
             if keys.insert(key.clone(), entry).is_some() {
-                return Err(fault(format!("duplicate key `{key}` in [{name}]")));
+                let section = name.clone();
+                return Err(wrong(IniFault::RepeatedKey { key, section }));
             }
             open = Some((key, indent));
         }
@@ -113,9 +135,9 @@ impl Ini {
         };
         let mut value = String::new();
         let done = self.interpolate(section, &entry.value, 0, &mut value);
-        done.map_err(|reason| IniError {
+        done.map_err(|fault| IniError {
             line: entry.line,
-            reason,
+            fault,
         })?;
         Ok(Some(value))
     }
@@ -127,9 +149,15 @@ impl Ini {
             .or_else(|| self.sections.get(DEFAULT).and_then(|keys| keys.get(&key)))
     }
 
-    fn interpolate(&self, section: &str, value: &str, depth: usize, into: &mut String) -> Result<(), String> {
+    fn interpolate(
+        &self,
+        section: &str,
+        value: &str,
+        depth: usize,
+        into: &mut String,
+    ) -> Result<(), IniFault> {
         if depth > DEPTH {
-            return Err("values refer to each other without end".to_owned());
+            return Err(IniFault::Circular);
         }
         let mut rest = value;
         while let Some((before, after)) = rest.split_once('%') {
@@ -141,11 +169,11 @@ impl Ini {
                 after.strip_prefix('(').and_then(|rest| rest.split_once(")s"))
             {
                 let entry = self.entry(section, name);
-                let entry = entry.ok_or_else(|| format!("%({name})s names no value"))?;
+                let entry = entry.ok_or_else(|| IniFault::UnknownName(name.to_owned()))?;
                 self.interpolate(section, &entry.value, depth + 1, into)?;
                 rest = behind;
             } else {
-                return Err("a single `%`; write `%%`".to_owned());
+                return Err(IniFault::SinglePercent);
             }
         }
         into.push_str(rest);

@@ -63,7 +63,7 @@ fn collect(text: &str, rules: Option<&PowerRules>, findings: &mut Vec<ConfFindin
         Err(fault) => {
             findings.push(error(
                 Some(fault.line),
-                fault.reason,
+                fault.fault.to_string(),
                 "docs/power.md shows a complete server.conf",
             ));
             return None;

@@ -140,7 +140,7 @@ impl From<IniError> for ConfError {
     fn from(error: IniError) -> Self {
         Self::Line {
             line: error.line,
-            reason: error.reason,
+            reason: error.fault.to_string(),
         }
     }
 }

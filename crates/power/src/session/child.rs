@@ -2,11 +2,11 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead as _, BufReader, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     os::unix::process::CommandExt as _,
     path::Path,
     process::{ChildStdin, Command, Stdio},
-    sync::mpsc::{self, Receiver},
+    sync::mpsc::{self, Receiver, TrySendError},
     thread,
     time::{Duration, Instant},
 };
@@ -19,6 +19,12 @@ use super::program::{Program, ProgramEnd};
 /// supervisor gives it 18 s.
 const PATIENCE: Duration = Duration::from_secs(23);
 const PAUSE: Duration = Duration::from_millis(50);
+/// The bytes that are read at once of a line without an end.
+const MAX_READ: u64 = 1 << 20;
+/// The longest line that is passed on, in bytes.
+const MAX_LINE: usize = 4096;
+/// The lines that wait to be read.
+const MAX_LINES: usize = 10_000;
 
 /// A running program in a process group of its own. It is ended when this is dropped.
 pub(super) struct Child {
@@ -40,16 +46,22 @@ impl Child {
             .spawn()?;
         // The command still has the pipe's writing end; the reader would never see its end.
         drop(command);
-        let (send, lines) = mpsc::channel();
+        let (send, lines) = mpsc::sync_channel(MAX_LINES);
         thread::spawn(move || {
             let mut reader = BufReader::new(reader);
             let mut line = Vec::new();
-            while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            while (&mut reader)
+                .take(MAX_READ)
+                .read_until(b'\n', &mut line)
+                .is_ok_and(|length| length > 0)
+            {
                 // A full disk must not block the program; the session's own files show what is missing.
                 let _ = copy.write_all(&line);
+                line.truncate(MAX_LINE);
                 let text = String::from_utf8_lossy(&line).trim_end().to_owned();
                 line.clear();
-                if send.send(text).is_err() {
+                // Lines that nobody reads in time are only in the file.
+                if let Err(TrySendError::Disconnected(_)) = send.try_send(text) {
                     break;
                 }
             }

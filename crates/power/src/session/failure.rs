@@ -2,11 +2,14 @@
 
 use std::{
     collections::VecDeque,
+    error::Error,
     io,
     path::{Path, PathBuf},
 };
 
-use super::phase::SessionPhase;
+use regatta_types::documents::EndCause;
+
+use super::{phase::SessionPhase, stop::SessionStop, workload::WorkloadError};
 use crate::server_conf::ConfError;
 
 /// A session that could not be made.
@@ -19,14 +22,15 @@ pub enum SessionError {
     #[error("cannot create the session's server.conf")]
     Conf(#[from] ConfError),
     /// A machine of the session failed in something.
-    #[error("{doing} on {machine}: {reason}")]
+    #[error("{doing} on {machine}")]
     Machine {
         /// The machine, in words.
         machine: String,
         /// What was done, such as `starting the official server`.
         doing: &'static str,
-        /// The reason.
-        reason: String,
+        /// The cause.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
     },
     /// The session's files on the system under test could not be fetched.
     #[error("the session's files could not be fetched and stay on {machine} in {directory}")]
@@ -56,20 +60,31 @@ impl SessionError {
         let path = path.to_owned();
         move |source| Self::Io { path, source }
     }
+
+    /// Returns whose failure it is.
+    #[must_use]
+    pub const fn end_cause(&self) -> EndCause {
+        match self {
+            Self::Failed(failure) => failure.end_cause(),
+            // The meter's settings have a fault.
+            Self::Conf(_) => EndCause::Precondition,
+            Self::Machine { .. } | Self::Uncollected { .. } | Self::Io { .. } => EndCause::Infrastructure,
+        }
+    }
 }
 
 /// How a session failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the session has failed while {phase}: {reason}")]
+#[derive(Debug, thiserror::Error)]
+#[error("the session has failed while {phase}: {}", self.sentence())]
 pub struct SessionFailure {
     /// The step.
     pub phase: SessionPhase,
-    /// The reason.
-    pub reason: String,
+    /// What ended it.
+    pub stop: SessionStop,
+    /// What the programs' own words mean, where they say it better.
+    meaning: Option<&'static str>,
     /// What helps.
     pub hint: &'static str,
-    /// Whether the connection to the system under test was lost. Its client may have completed the session.
-    pub is_system_lost: bool,
 }
 
 /// What helps when nothing better is known.
@@ -196,19 +211,19 @@ const CLIENT: Reasons = &[
 impl SessionFailure {
     /// Creates the failure of a complete session beside which something happened that makes its measurement worthless.
     #[must_use]
-    pub fn beside(reason: String) -> Self {
+    pub const fn beside(error: WorkloadError) -> Self {
         Self {
             phase: SessionPhase::Collecting,
-            reason,
+            stop: SessionStop::Workload(error),
+            meaning: None,
             hint: "repeat the session while nothing else uses the device",
-            is_system_lost: false,
         }
     }
 
-    /// Finds the reason in what both programs said; `observed` is what was seen from outside.
+    /// Finds the reason in what both programs said; `stop` is what was seen from outside.
     pub(super) fn explain(
         phase: SessionPhase,
-        observed: String,
+        stop: SessionStop,
         server: &VecDeque<String>,
         client: &VecDeque<String>,
     ) -> Self {
@@ -216,19 +231,31 @@ impl SessionFailure {
             let printed = |words: &str| lines.iter().any(|line| line.contains(words));
             reasons.iter().find(|(words, ..)| printed(words))
         };
-        match reason(server, SERVER).or_else(|| reason(client, CLIENT)) {
-            Some((_, meaning, hint)) => Self {
-                phase,
-                reason: format!("{meaning} ({observed})"),
-                hint,
-                is_system_lost: false,
-            },
-            None => Self {
-                phase,
-                reason: observed,
-                hint: OUTPUT,
-                is_system_lost: false,
-            },
+        let found = reason(server, SERVER).or_else(|| reason(client, CLIENT));
+        Self {
+            phase,
+            stop,
+            meaning: found.map(|(_, meaning, _)| *meaning),
+            hint: found.map_or(OUTPUT, |(.., hint)| *hint),
+        }
+    }
+
+    /// Returns whose failure it is.
+    #[must_use]
+    pub const fn end_cause(&self) -> EndCause {
+        self.stop.end_cause()
+    }
+
+    /// Returns whether the connection to the system under test was lost. Its client may have completed the session.
+    #[must_use]
+    pub const fn is_system_lost(&self) -> bool {
+        matches!(self.stop, SessionStop::SystemLost(_))
+    }
+
+    fn sentence(&self) -> String {
+        match self.meaning {
+            Some(meaning) => format!("{meaning} ({})", self.stop),
+            None => self.stop.to_string(),
         }
     }
 }

@@ -10,6 +10,8 @@ mod phase;
 mod program;
 mod progress;
 mod samples;
+mod stop;
+mod workload;
 
 use std::{
     fs, io,
@@ -25,6 +27,8 @@ pub use phase::{Part, SessionEvent, SessionPhase};
 pub use program::{Program, ProgramEnd, SUPERVISOR};
 use progress::Progress;
 pub use samples::{SAMPLES_NAME, SampleLog};
+pub use stop::SessionStop;
+pub use workload::{Workload, WorkloadError};
 
 use crate::server_conf::ServerConf;
 
@@ -41,8 +45,6 @@ const MAX_SAMPLE_SILENCE: Duration = Duration::from_secs(45);
 const MAX_HANDOVER: Duration = Duration::from_secs(45);
 /// How long the end of a failed client may precede the end of the server that caused it.
 const SERVER_END: Duration = Duration::from_secs(2);
-/// The reason of a session that the user ended.
-const INTERRUPTED: &str = "it was interrupted";
 /// The files that a complete session has.
 const FILES: [&str; 11] = [
     "power/client.json",
@@ -57,31 +59,6 @@ const FILES: [&str; 11] = [
     "run_1/mlperf_log_summary.txt",
     "run_1/spl.txt",
 ];
-
-/// What a session measures.
-pub trait Workload {
-    /// The shell command that the official client runs, twice.
-    fn command(&self) -> String;
-
-    /// Whether the session is to end early, because the user interrupted it.
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-
-    /// Is called about ten times per second during the whole session, for what happens beside it.
-    ///
-    /// # Errors
-    /// The reason why the session cannot succeed any more, as a sentence. The session then ends.
-    fn watch(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Is called about ten times per second while the command runs. Returns the line for the command's standard input, if there is one.
-    ///
-    /// # Errors
-    /// The reason why the workload failed, as a sentence. The session then ends.
-    fn follow(&mut self, part: Part) -> Result<Option<String>, String>;
-}
 
 /// The machines of a session.
 pub struct SessionHosts<'a> {
@@ -132,13 +109,8 @@ impl SessionPlan {
         let phase = progress.phase();
         match made {
             Ok(()) => self.complete(hosts, phase, &progress),
-            Err(Stop::Failed(reason)) => Err(progress.failure(phase, reason).into()),
-            Err(Stop::SystemLost(reason)) => Err(SessionFailure {
-                is_system_lost: true,
-                ..progress.failure(phase, reason)
-            }
-            .into()),
-            Err(Stop::System(error)) => Err(error),
+            Err(Stop::Seen(stop)) => Err(progress.failure(phase, stop).into()),
+            Err(Stop::Refused(error)) => Err(error),
         }
     }
 
@@ -172,24 +144,17 @@ impl SessionPlan {
         progress.enter(SessionPhase::StartingServer);
         let begun = Instant::now();
         while !progress.server_is_ready() {
-            if workload.is_interrupted() {
-                return Err(Stop::failed(INTERRUPTED));
-            }
-            workload.watch().map_err(Stop::failed)?;
+            workload.watch()?;
             if let Some(end) = server.end() {
                 progress.read(server, None);
-                let observed = format!("the server has ended before it was ready ({end})");
-                return Err(Stop::Failed(progress.with_last_server_line(observed)));
+                let last_line = progress.last_server_line();
+                return Err(SessionStop::ServerNotReady { end, last_line }.into());
             }
             if let Some(silence) = progress.silence() {
-                let seconds = silence.as_secs();
-                return Err(Stop::failed(format!(
-                    "the server has made no progress for {seconds} s; PTDaemon is not responding"
-                )));
+                return Err(SessionStop::ServerSilent(silence).into());
             }
             if begun.elapsed() > SERVER_START {
-                let waited = SERVER_START.as_secs();
-                return Err(Stop::failed(format!("the server was not ready after {waited} s")));
+                return Err(SessionStop::ServerSlow(SERVER_START).into());
             }
             thread::sleep(PAUSE);
             progress.read(server, None);
@@ -205,7 +170,7 @@ impl SessionPlan {
         progress: &mut Progress<'_>,
     ) -> Result<(), Stop> {
         let arguments = self.client_arguments(hosts.system, workload);
-        let mut client = hosts.system.start_client(&arguments).map_err(Stop::System)?;
+        let mut client = hosts.system.start_client(&arguments).map_err(Stop::Refused)?;
         let measured = self.follow(hosts, workload, server, &mut *client, progress);
         client.stop();
         progress.read(server, Some(&mut *client));
@@ -223,10 +188,7 @@ impl SessionPlan {
         loop {
             thread::sleep(PAUSE);
             progress.read(server, Some(&mut *client));
-            if workload.is_interrupted() {
-                return Err(Stop::failed(INTERRUPTED));
-            }
-            workload.watch().map_err(Stop::failed)?;
+            workload.watch()?;
             for watts in hosts.director.new_samples() {
                 progress.sample(watts);
             }
@@ -234,7 +196,7 @@ impl SessionPlan {
                 None => {}
                 Some(ProgramEnd::Succeeded) => return Ok(()),
                 Some(ProgramEnd::LinkLost(why)) => {
-                    return Err(Stop::SystemLost(link_lost("system under test", &why)));
+                    return Err(SessionStop::SystemLost(why).into());
                 }
                 Some(end) => {
                     // A client without its server fails within moments, often before the server's end is seen.
@@ -244,33 +206,27 @@ impl SessionPlan {
                         progress.read(server, None);
                     }
                     progress.read(server, Some(&mut *client));
-                    let observed = progress.with_last_client_line(format!("the client has failed ({end})"));
-                    return Err(Stop::of_server(server).unwrap_or(Stop::Failed(observed)));
+                    let last_line = progress.last_client_line();
+                    let failed = SessionStop::ClientFailed { end, last_line };
+                    return Err(SessionStop::of_server(server).unwrap_or(failed).into());
                 }
             }
-            if let Some(stop) = Stop::of_server(server) {
-                return Err(stop);
+            if let Some(stop) = SessionStop::of_server(server) {
+                return Err(stop.into());
             }
             if let Some(part) = progress.workload() {
-                if let Some(line) = workload.follow(part).map_err(Stop::failed)? {
+                if let Some(line) = workload.follow(part)? {
                     client.write_line(&line);
                     progress.workload_ends();
                 }
                 if progress.since_workload() > MAX_HANDOVER {
-                    let seconds = MAX_HANDOVER.as_secs();
-                    return Err(Stop::failed(format!(
-                        "no message from the client for {seconds} s after the workload ended"
-                    )));
+                    return Err(SessionStop::ClientSilent(MAX_HANDOVER).into());
                 }
                 if progress.since_sample() > MAX_SAMPLE_SILENCE {
-                    let seconds = MAX_SAMPLE_SILENCE.as_secs();
-                    return Err(Stop::failed(format!("no sample from the meter for {seconds} s")));
+                    return Err(SessionStop::NoSample(MAX_SAMPLE_SILENCE).into());
                 }
             } else if let Some(longest) = progress.overdue() {
-                return Err(Stop::failed(format!(
-                    "client and server have made no progress for {} s; PTDaemon is not responding",
-                    longest.as_secs()
-                )));
+                return Err(SessionStop::BothSilent(longest).into());
             }
         }
     }
@@ -286,9 +242,7 @@ impl SessionPlan {
         hosts.system.collect(&result)?;
         match missing_file(&result) {
             None => Ok(result),
-            Some(name) => Err(progress
-                .failure(phase, format!("the client has ended without {name}"))
-                .into()),
+            Some(name) => Err(progress.failure(phase, SessionStop::Incomplete(name)).into()),
         }
     }
 }
@@ -299,33 +253,32 @@ pub fn missing_file(session: &Path) -> Option<&'static str> {
     FILES.iter().find(|name| !session.join(name).is_file()).copied()
 }
 
-/// The reason for which a session ends early.
+/// Why a session ends early: something was seen, or a machine refused a program.
 enum Stop {
-    Failed(String),
-    /// The connection to the system under test was lost. Its client may still complete the session.
-    SystemLost(String),
-    System(SessionError),
+    Seen(SessionStop),
+    Refused(SessionError),
 }
 
-impl Stop {
-    fn failed(reason: impl Into<String>) -> Self {
-        Self::Failed(reason.into())
+impl From<SessionStop> for Stop {
+    fn from(stop: SessionStop) -> Self {
+        Self::Seen(stop)
     }
+}
 
+impl From<WorkloadError> for Stop {
+    fn from(error: WorkloadError) -> Self {
+        Self::Seen(SessionStop::Workload(error))
+    }
+}
+
+impl SessionStop {
     /// Returns the reason of a session whose server has ended, or `None` while the server runs.
     fn of_server(server: &mut dyn Program) -> Option<Self> {
         Some(match server.end()? {
-            ProgramEnd::LinkLost(why) => Self::Failed(link_lost("director", &why)),
-            end => {
-                let observed = "the server has ended in the middle of the session";
-                Self::failed(format!("{observed} ({end})"))
-            }
+            ProgramEnd::LinkLost(why) => Self::DirectorLost(why),
+            end => Self::ServerEnded(end),
         })
     }
-}
-
-fn link_lost(machine: &str, why: &str) -> String {
-    format!("the connection to the {machine} was lost: {why}")
 }
 
 /// Moves what must not be in a submission, `ptd_out.txt`, beside the session. The official checker does not need it.

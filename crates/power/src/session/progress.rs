@@ -9,6 +9,7 @@ use super::{
     failure::SessionFailure,
     phase::{Part, SessionEvent, SessionPhase},
     program::Program,
+    stop::SessionStop,
 };
 
 /// The longest time of the steps around the workload. The official ones wait for 10 s each, and for PTDaemon's start.
@@ -57,18 +58,10 @@ impl PrintedLines {
         self.0.push_back(line);
     }
 
-    /// Adds the last line to what was observed from outside: a program's last words usually have the reason.
-    fn explain(&self, observed: String) -> String {
-        match self
-            .0
-            .iter()
-            .rev()
-            .map(|line| line.trim())
-            .find(|line| !line.is_empty())
-        {
-            Some(last) => format!("{observed}; its last line: {last}"),
-            None => observed,
-        }
+    /// Returns the last line that is not empty.
+    fn last(&self) -> Option<String> {
+        let mut lines = self.0.iter().rev().map(|line| line.trim());
+        lines.find(|line| !line.is_empty()).map(str::to_owned)
     }
 }
 
@@ -197,24 +190,26 @@ impl<'a> Progress<'a> {
         }
     }
 
-    pub(super) fn with_last_server_line(&self, observed: String) -> String {
-        self.server.explain(observed)
+    pub(super) fn last_server_line(&self) -> Option<String> {
+        self.server.last()
     }
 
-    pub(super) fn with_last_client_line(&self, observed: String) -> String {
-        self.client.explain(observed)
+    pub(super) fn last_client_line(&self) -> Option<String> {
+        self.client.last()
     }
 
     /// What stopped the session, from both programs' words where they say it better.
-    pub(super) fn failure(&self, phase: SessionPhase, reason: String) -> SessionFailure {
-        SessionFailure::explain(phase, reason, &self.server.0, &self.client.0)
+    pub(super) fn failure(&self, phase: SessionPhase, stop: SessionStop) -> SessionFailure {
+        SessionFailure::explain(phase, stop, &self.server.0, &self.client.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use regatta_types::documents::EndCause;
+
     use super::*;
-    use crate::session::program::ProgramEnd;
+    use crate::session::{program::ProgramEnd, workload::WorkloadError};
 
     /// A program whose output is known.
     struct Printed(Vec<String>);
@@ -240,11 +235,41 @@ mod tests {
         let error = "configparser.NoOptionError: No option 'devicetype' in section: 'ptd'";
         let lines = ["Traceback (most recent call last):", error, ""].map(str::to_owned);
         progress.read(&mut Printed(lines.to_vec()), None);
-        let observed = progress.with_last_server_line("the server has ended".to_owned());
-        assert_eq!(observed, format!("the server has ended; its last line: {error}"));
+        let stop = SessionStop::ServerNotReady {
+            end: ProgramEnd::Failed("exit code 1".to_owned()),
+            last_line: progress.last_server_line(),
+        };
+        let failure = progress.failure(progress.phase(), stop);
         assert_eq!(
-            progress.with_last_client_line("it has failed".to_owned()),
-            "it has failed"
+            failure.to_string(),
+            format!(
+                "the session has failed while starting the server and PTDaemon: the server has ended before it was ready (exit code 1); \
+                 its last line: {error}"
+            )
+        );
+        assert_eq!(progress.last_client_line(), None);
+    }
+
+    #[test]
+    fn a_failure_has_the_cause_of_its_workload_whatever_the_programs_print() {
+        let mut tell = |_: &SessionEvent| {};
+        let mut progress = Progress::new(&mut tell);
+        progress.read(&mut Printed(vec!["already occupied".to_owned()]), None);
+        let stop = SessionStop::Workload(WorkloadError::new(
+            EndCause::Invalid,
+            "the ranging run is INVALID",
+        ));
+        let failure = progress.failure(SessionPhase::Workload(Part::Ranging), stop);
+        assert_eq!(failure.end_cause(), EndCause::Invalid);
+        assert_eq!(
+            failure.to_string(),
+            "the session has failed while ranging: the workload runs: PTDaemon's port is in use (the ranging run is INVALID)"
+        );
+        assert!(failure.hint.contains("--ptd-port"));
+        let silent = progress.failure(SessionPhase::Connecting, SessionStop::BothSilent(MAX_SILENCE));
+        assert_eq!(
+            (silent.end_cause(), silent.is_system_lost()),
+            (EndCause::Infrastructure, false)
         );
     }
 

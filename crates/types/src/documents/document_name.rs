@@ -1,4 +1,4 @@
-//! File names of the documents in a run's directory. The names of LoadGen's logs are in `regatta_mllog`.
+//! File names of the documents in the directories of runs and power sessions. The names of LoadGen's logs are in `regatta_mllog`.
 
 /// The resolved run spec, as it was sent.
 pub const SPEC: &str = "spec.json";
@@ -12,3 +12,5 @@ pub const EVIDENCE_SIGNATURE: &str = "evidence.sig";
 pub const RECORD: &str = "record.json";
 /// The device's public key, hexadecimal.
 pub const DEVICE_KEY: &str = "device.pub";
+/// The coordinator's record of a power session, in the session's directory.
+pub const POWER_SESSION_RECORD: &str = "session.json";

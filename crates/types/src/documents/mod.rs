@@ -1,4 +1,4 @@
-//! The documents of a run: the request, the device's evidence, and the coordinator's record.
+//! The documents of a run: the request, the device's evidence, and the coordinator's record. Also the record of a power session.
 //!
 //! Every document carries a `schema` number. Readers accept every number up to their own, and refuse newer ones with an error that names
 //! them. New fields always have a default. The benchmark inside a [`RunSpec`] is the exception. A device that does not know one of its
@@ -11,6 +11,8 @@ pub mod document_name;
 mod evidence;
 mod gate;
 mod judgement;
+mod meter_settings;
+mod power_session;
 mod record;
 mod run_end;
 mod run_marker;
@@ -26,6 +28,11 @@ pub use evidence::{
 };
 pub use gate::{GateProof, GateSpec, celsius, gibibytes};
 pub use judgement::{Judgement, Metric, Rates, RunTiming};
+pub use meter_settings::MeterSettings;
+pub use power_session::{
+    LateTransfer, OfficialCheck, PowerSessionRecord, PowerVerdict, RecordedFailure, SessionEnergy,
+    SessionMeter, SessionObservation, SessionRails, SessionRuns, SessionStep,
+};
 pub use record::{AccuracyResult, DeliveryProof, FurtherFigure, Record, StreamProof};
 pub use run_end::{EndCause, end_reason};
 pub use run_marker::{RunMarker, SubmissionObstacle};

@@ -2,28 +2,10 @@
 //!
 //! Idle power is not subtracted, as in the round's rules.
 
-use regatta_types::Scenario;
-use serde::{Deserialize, Serialize};
+use regatta_types::{Scenario, documents::SessionEnergy};
 
 use super::samples::{self, Reading};
 use crate::{check::run_log::RunLog, tree::Tree};
-
-/// Power and energy between `power_begin` and `power_end` of the testing run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SessionEnergy {
-    /// The mean of the positive samples in watts: the metric of Offline, Server and Interactive.
-    pub watts: f64,
-    /// The length of the window in seconds.
-    pub seconds: f64,
-    /// Watts times seconds.
-    pub joules: f64,
-    /// The metric of SingleStream and MultiStream in millijoules per query. `None` for other scenarios.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub millijoules_per_query: Option<f64>,
-    /// Samples that the system under test answered per joule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub samples_per_joule: Option<f64>,
-}
 
 /// Computes the energy of the testing run of the session in `directory` of `tree` (`""` for the root).
 ///

@@ -18,7 +18,7 @@ mod timeline;
 
 use std::cell::RefCell;
 
-pub use energy::{SessionEnergy, energy};
+pub use energy::energy;
 pub use own_programs::{OWN_PROGRAMS, SOURCES, has_own_programs, with_any_meter};
 pub use samples::PowerSample;
 pub use session_fault::SessionFault;

@@ -1,13 +1,13 @@
-//! The failure of an attempt: exactly one cause and a reason, from its run's row. [`regatta_lab_runs`] decides the cause of a run's end.
+//! The failure of a recorded run: exactly one cause and a reason, from its row. [`super::cause`] decides the cause of a run's end.
 
 use regatta_text::significant;
 use regatta_types::documents::{AccuracyResult, AuditResult, EndCause};
 
-use regatta_lab_runs::{RunEnd, cause_of_end};
+use super::cause::{RunEnd, cause_of_end};
 use regatta_lab_store::{RunOutcome, RunRow};
 
 /// Returns the cause and the reason of a recorded run that is not good. `None` of a good one.
-pub(super) fn failure(row: &RunRow) -> Option<(EndCause, String)> {
+pub fn run_failure(row: &RunRow) -> Option<(EndCause, String)> {
     if row.is_good() {
         return None;
     }
@@ -171,7 +171,7 @@ mod tests {
             row.state.phase = phase;
             row.state.reason = reason.map(str::to_owned);
             row.outcome = Some(outcome.clone());
-            let found = failure(&row);
+            let found = run_failure(&row);
             let found = found.as_ref().map(|(cause, reason)| (*cause, reason.as_str()));
             assert_eq!(found, expected);
         }
