@@ -3,7 +3,10 @@
 
 mod error;
 mod geometry;
+mod gzip_members;
 mod header;
+mod header_fields;
+mod memory;
 mod nifti;
 mod reference_files;
 mod sample;
@@ -16,17 +19,18 @@ use std::path::Path;
 use regatta_types::benchmark::{Benchmark, Volumes};
 
 pub use self::{error::VolumeError, reference_files::segmentation_directory};
-pub(crate) use self::{
-    nifti::NiftiFile,
-    reference_files::{description_file, segmentation_path},
-    source::open,
-};
 use self::{
+    memory::{free_memory, volumes_at_once},
     nifti::segmentation_file,
     reference_files::{DescribedCase, description},
     sample::VolumeSampleMaker,
     source::Case,
     window::CalibrationWindows,
+};
+pub(crate) use self::{
+    nifti::NiftiFile,
+    reference_files::{description_file, segmentation_path},
+    source::open,
 };
 use crate::{
     atomic,
@@ -36,9 +40,6 @@ use crate::{
     report::PrepReport,
     samples::{MapFile, SampleFiles, SampleWriter, StoredSample, make_dir, remove},
 };
-
-/// The volumes that are processed at once. A large case takes 2 GB of memory.
-const AT_ONCE: usize = 4;
 
 /// Makes the samples of a benchmark from the cases that `request` names. `target` is the benchmark in the requested form. The samples of a
 /// calibration list are windows.
@@ -52,6 +53,7 @@ pub(crate) fn prepare(
     let cases = open(request, kind)?;
     let total = cases.len();
     let maker = VolumeSampleMaker::new(request.benchmark, kind, request.form, request.quantised)?;
+    let at_once = at_once(&maker, &cases)?;
     // Classes of calibration samples are not needed.
     let segmentations = segmentation_directory(request.benchmark)
         .filter(|_| request.calibration.is_none())
@@ -73,7 +75,7 @@ pub(crate) fn prepare(
     let (mut clipped, mut lines, mut descriptions) = (0, String::new(), Vec::new());
     let (mut samples, mut written) = (0, Ok(()));
     in_order_at_once(
-        AT_ONCE,
+        at_once,
         total,
         |index| making.make(&cases[index]),
         |index, made| {
@@ -110,6 +112,25 @@ pub(crate) fn prepare(
         dir: writer.finish(&target, request.quantised.cloned())?,
         map: map.finish()?,
     })
+}
+
+/// Reads all headers, and returns how many cases are made at once.
+fn at_once(maker: &VolumeSampleMaker<'_>, cases: &[Case]) -> Result<usize, PrepError> {
+    let free = free_memory();
+    let mut largest = 0;
+    for case in cases {
+        let needed = maker.memory(&case.directory)?;
+        if let Some(free) = free.filter(|free| needed > free.with_swap) {
+            return Err(VolumeError::Memory {
+                directory: case.directory.clone(),
+                needed,
+                free: free.with_swap,
+            }
+            .into());
+        }
+        largest = needed.max(largest);
+    }
+    Ok(volumes_at_once(largest, free.map(|free| free.available)))
 }
 
 /// What each thread needs to make a case.
