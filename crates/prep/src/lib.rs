@@ -14,6 +14,7 @@ mod atomic;
 pub mod bundled;
 mod conversion;
 mod csv_images;
+mod damaged_images;
 mod detection_images;
 mod error;
 mod image_sample_maker;
@@ -36,6 +37,7 @@ mod verification;
 mod volumes;
 
 pub use conversion::convert_samples;
+pub use damaged_images::{DamagedImage, ImageFault};
 pub use detection_images::{AnnotationError, detection_directory, label_files};
 pub use error::{PrepError, TableError};
 pub use image_sample_maker::ImageSampleMaker;

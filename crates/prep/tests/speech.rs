@@ -57,6 +57,7 @@ fn prepare(
         data,
         labels: None,
         calibration,
+        accepts_damaged: false,
     };
     prepare_images(&request, out, &mut |_, _| {})
 }

@@ -46,6 +46,7 @@ fn prepare(benchmark: &Benchmark, place: &Path) -> PrepReport {
         data: &data,
         labels: None,
         calibration: None,
+        accepts_damaged: false,
     };
     prepare_images(&request, place, &mut |_, _| {}).unwrap()
 }

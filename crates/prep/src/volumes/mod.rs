@@ -109,6 +109,7 @@ pub(crate) fn prepare(
         samples,
         unchanged: writer.unchanged,
         clipped,
+        damaged: Vec::new(),
         dir: writer.finish(&target, request.quantised.cloned())?,
         map: map.finish()?,
     })
