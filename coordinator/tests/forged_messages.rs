@@ -270,6 +270,27 @@ fn forged_streams_take_no_space_of_the_runs_files() {
     run.deliver();
 }
 
+/// Chunks beyond a signed end are not written, so they need no space.
+#[test]
+fn chunks_beyond_a_streams_end_take_no_space_of_the_runs_files() {
+    let run = EndedRun::with("max_run_mib = 1\n");
+    let content = &run.files["run.log"];
+    let end = StreamEnd {
+        length: content.len() as u64,
+        sha256: Sha256::digest(content).into(),
+    };
+    let leaf = Leaf::Log(run.id, "run.log".parse().unwrap());
+    run.device.say(leaf, end.to_frame().unwrap(), false);
+    eventually("the end to be heard", 30, || {
+        run.device.has_heard_of(run.id).then_some(())
+    });
+    for _ in 0..32 {
+        run.forger.chunk(run.id, "run.log", 0, &[7; MAX_DATA]);
+    }
+    run.forger.is_heard(&run.coordinator);
+    run.deliver();
+}
+
 #[test]
 fn forged_inventories_and_hellos_change_nothing_about_a_device() {
     let run = EndedRun::new();
@@ -425,6 +446,50 @@ fn repeated_inventories_quarantine_no_device() {
         }
     }
     run.forger.is_heard(&run.coordinator);
+    let listed = run
+        .coordinator
+        .json(&["device", "health", run.device.id.as_str()]);
+    assert_eq!(listed["devices"][0]["health"], "good", "{listed:#}");
+    run.deliver();
+}
+
+/// A coordinator that restarts still knows which inventories it has had.
+#[test]
+fn repeated_inventories_quarantine_no_device_after_a_restart() {
+    let mut run = EndedRun::new();
+    for session in [2, 3] {
+        run.device.say_inventory(session, &[run.id]);
+    }
+    run.forger.is_heard(&run.coordinator);
+    let recorded = run.device.reports();
+    run.coordinator.kill();
+    run.coordinator.serve();
+    run.device.say_inventory(3, &[run.id]);
+    run.device.say(
+        Leaf::Hello,
+        run.device.hello(vec![run.id]).to_frame().unwrap(),
+        true,
+    );
+    let is_online =
+        |found: &serde_json::Value| found["device"] == run.device.id.to_string() && found["online"] == true;
+    eventually("the device", 30, || {
+        let listed = run.coordinator.json(&["device", "list"]);
+        listed["devices"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(is_online)
+            .then_some(())
+    });
+    let inventories = recorded.iter().filter(|(topic, _)| topic.leaf == Leaf::Telemetry);
+    for (topic, payload) in inventories {
+        run.forger
+            .client
+            .publish(&topic.to_string(), payload.clone(), false);
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    run.device.say_inventory(3, &[run.id]);
+    std::thread::sleep(Duration::from_secs(1));
     let listed = run
         .coordinator
         .json(&["device", "health", run.device.id.as_str()]);

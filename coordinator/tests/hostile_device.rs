@@ -20,7 +20,7 @@ use regatta_types::{
 };
 use regatta_wire::{
     chunk::MAX_DATA,
-    message::{BoardReadings, Heartbeat, Hello, Message as _, StateReport},
+    message::{BoardReadings, Heartbeat, Hello, Inventory, Message as _, StateReport},
     topic::Leaf,
 };
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
@@ -137,6 +137,16 @@ fn a_flood_of_states_and_heartbeats_displaces_no_other_devices_state() {
             readings: BoardReadings::default(),
         };
         device.say(Leaf::Telemetry, heartbeat.to_frame().unwrap(), false);
+    });
+}
+
+/// An inventory costs the ingest several statements for each of its runs.
+#[test]
+fn a_flood_of_inventories_holds_up_no_other_device() {
+    a_run_arrives_while(HELLO_FLOOD, |device, count| {
+        let first = count * Inventory::RUNS_PER_PAGE as u64;
+        let runs: Vec<RunId> = (first..).take(Inventory::RUNS_PER_PAGE).map(run_number).collect();
+        device.say_inventory(u64::from(HOSTILE), &runs);
     });
 }
 

@@ -6,7 +6,10 @@ mod support;
 use std::{collections::BTreeMap, process::Command, thread::sleep, time::Duration};
 
 use regatta_test_support::strace::Strace;
-use regatta_types::{RunId, documents::RunPhase};
+use regatta_types::{
+    RunId,
+    documents::{FileProof, RunPhase},
+};
 use support::{
     Dice,
     coordinator::Coordinator,
@@ -139,4 +142,36 @@ fn a_run_whose_judging_ends_the_process_twice_is_set_aside() {
     // The next run of the device is judged.
     coordinator.request_run("PerformanceOnly");
     device.play(Faults::default(), &mut Dice::new(2));
+}
+
+/// Every file of the evidence gets a row, and would be requested from the device.
+#[test]
+fn evidence_lists_no_more_files_than_a_run_may_have() {
+    const FILES: usize = 20_000;
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let mut device = coordinator.join(1);
+    let run = coordinator.request_run("PerformanceOnly");
+    let (id, spec_json) = device.next_start();
+    device.tell(id, RunPhase::Running, &[]);
+    let mut files = BTreeMap::from([("run.log".to_owned(), b"log".to_vec())]);
+    device.seal_with(id, &spec_json, &mut files, |evidence| {
+        evidence.files.extend((0..FILES).map(|number| FileProof {
+            name: format!("file-{number}").parse().unwrap(),
+            bytes: 0,
+            sha256: "0".repeat(64),
+        }));
+    });
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(id, RunPhase::Draining, &names);
+    for (name, content) in &files {
+        device.pour(id, name, content, 1 << 20);
+    }
+    device.tell(id, RunPhase::Done, &names);
+    let record = coordinator.record(&run);
+    assert_eq!(record["state"]["phase"], "failed", "{record:#}");
+    let reason = record["state"]["reason"].as_str().unwrap();
+    assert!(reason.contains("lists 20001 files"), "{reason}");
+    let streams = coordinator.show(&run)["streams"].as_array().unwrap().len();
+    assert_eq!(streams, files.len());
 }

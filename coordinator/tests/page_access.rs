@@ -438,6 +438,36 @@ fn tokens_expire_and_are_revoked_at_once_and_are_nowhere_on_disk() {
     assert!(!is_in_a_file(&coordinator.path(""), id), "a file has the session");
 }
 
+/// The page has a form's head before the revocation, and the rest after it.
+#[test]
+fn an_action_whose_form_arrives_after_the_revocation_changes_nothing() {
+    let coordinator = Coordinator::with_a_login();
+    let (page, device) = (coordinator.page(), device(&coordinator));
+    let token = coordinator.page_token("olga", "operator");
+    let (cookie, form) = page.log_in(&token);
+    let body = format!("csrf={form}&note=late");
+    let (begin, rest) = body.split_at(8);
+    let head = format!(
+        "POST /device/{device}/drain HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nOrigin: {}\r\nCookie: {cookie}\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{begin}",
+        page.host,
+        page.origin(),
+        body.len()
+    );
+    let mut channel = page.connect();
+    channel.write_all(head.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let _ = coordinator.json(&["dashboard", "token", "revoke", "olga"]);
+    std::thread::sleep(Duration::from_secs(2));
+    channel.write_all(rest.as_bytes()).unwrap();
+    let mut answer = [0; 64];
+    let read = channel.read(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    let log = coordinator.json(&["device", "log", &device])["log"].clone();
+    assert_eq!(log.as_array().unwrap().len(), 0, "{log}");
+}
+
 #[test]
 fn guessing_slow_and_hostile_clients_keep_nobody_out() {
     let coordinator = Coordinator::with_a_login();

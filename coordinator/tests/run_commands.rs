@@ -176,11 +176,18 @@ fn a_run_abandoned_while_its_device_cannot_be_informed_is_aborted_before_the_nex
     );
     let abandoned = coordinator.json(&["runs", "give-up", &requested, "--yes"]);
     assert_eq!(abandoned["abort_pending"][0], requested.as_str());
+    let remove = ["runs", "remove", &requested, "--yes", "--force"];
+    let (code, _, errors) = printed(&coordinator.output(&remove));
+    assert!(
+        code == Some(2) && errors.contains("has ended, but is not recorded yet"),
+        "{errors}"
+    );
     coordinator.serve();
     device.say_hello(vec![run]);
     device.wait_for_command(run, |command| matches!(command, Command::Abort { .. }));
     assert_eq!(coordinator.show(&requested)["abort_pending"], true);
-    let (code, _, errors) = printed(&coordinator.output(&["runs", "remove", &requested, "--yes", "--force"]));
+    coordinator.record(&requested);
+    let (code, _, errors) = printed(&coordinator.output(&remove));
     assert!(
         code == Some(2) && errors.contains("may still execute on simulated"),
         "{errors}"

@@ -1,5 +1,5 @@
 //! Tests of `regatta submission stage` and `infer`, and of `regatta accuracy --official`, as users call them. The tests of
-//! `crates/submission` verify content and refusals.
+//! `crates/submission-stage` verify content and refusals.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -199,7 +199,7 @@ fn reference(fixture: &StagingFixture, name: &str, script: &str) {
 
 fn digits(fixture: &StagingFixture, right: usize) {
     let benchmark = known::benchmarks().unwrap().remove(0);
-    regatta_prep::bundled::install(&benchmark, &fixture.at("scratch"), &mut |_, _| {}).unwrap();
+    regatta_prep::install_bundled(&benchmark, &fixture.at("scratch"), &mut |_, _| {}).unwrap();
     let map = fs::read_to_string(fixture.at("scratch").join(&benchmark.dataset.map)).unwrap();
     let entries = map.lines().enumerate().map(|(index, line)| {
         let label: i32 = line.split_whitespace().nth(1).unwrap().parse().unwrap();

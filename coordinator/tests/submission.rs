@@ -1,5 +1,5 @@
 //! Tests of `regatta submission` and `regatta audit` as users call them: output, files and exit codes. The tests of
-//! `crates/submission` verify the verdicts.
+//! `crates/submission-check` verify the verdicts.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

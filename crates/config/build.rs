@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("rounds", "../../configs/rounds", "toml"),
         ("systems", "../../configs/systems", "toml"),
         ("descriptions", "../../systems", "json"),
-        ("boards", "../../configs/boards", "toml"),
+        ("boards", "../../configs/simulated-boards", "toml"),
     ] {
         println!("cargo::rerun-if-changed={directory}");
         let mut files: Vec<PathBuf> = fs::read_dir(directory)?

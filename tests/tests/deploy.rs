@@ -1,5 +1,5 @@
 //! Tests of `regatta device deploy` onto boards behind a real sshd, up to the first hello, and of every failure. The boards are
-//! users of this machine with their own homes and no systemd; `tests/boards/board-root.sh` tests the system's service.
+//! users of this machine with their own homes and no systemd; `tests/emulated-boards/board-root.sh` tests the system's service.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

@@ -1,5 +1,5 @@
 //! Tests of the files of `regatta device image`. The overlay is unpacked, and a daemon that finds its token enrolls as soon as
-//! there is a coordinator. `tests/boards/board-root.sh` boots boards with it.
+//! there is a coordinator. `tests/emulated-boards/board-root.sh` boots boards with it.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

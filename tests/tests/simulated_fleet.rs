@@ -28,8 +28,9 @@ fn simulate(lab: &Lab, words: &[&str]) -> Command {
     command
 }
 
-/// Enrolls and starts the devices.
+/// Enrolls and starts the devices. `simulate` ends when the coordinator does not answer.
 fn enroll(lab: &Lab) -> Process {
+    let _ = lab.page_url();
     let count = DEVICES.to_string();
     let tokens = succeed_output(
         lab.regatta()

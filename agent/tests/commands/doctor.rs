@@ -1,4 +1,4 @@
-//! Tests of `doctor` over the roots in `boards/`. Its report about each board is a golden file, as text and as JSON. One more run
+//! Tests of `doctor` over the roots in `tests/board-roots/`. Its report about each board is a golden file, as text and as JSON. One more run
 //! is over the machine that runs the tests.
 
 use std::{fs, path::Path};
@@ -12,7 +12,7 @@ use crate::support::{Ended, agent, place::Place};
 fn lay_down(board: &str) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/boards")
+        .join("tests/board-roots")
         .join(format!("{board}.root"));
     for line in fs::read_to_string(file).unwrap().lines() {
         if line.is_empty() || line.starts_with('#') {

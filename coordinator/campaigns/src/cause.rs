@@ -78,6 +78,26 @@ fn of_audit(audit: &AuditResult) -> String {
             responses.differing, responses.compared
         ));
     }
+    let missed = audit.accuracies.iter().filter(|delta| !delta.passed);
+    facts.extend(missed.map(|delta| {
+        let limit = delta.limit_percent;
+        format!(
+            "{} of the audit is not within {limit} % of the accuracy run",
+            delta.metric
+        )
+    }));
+    if facts.is_empty() {
+        // The official script refuses to compare, for example runs that LoadGen calls INVALID.
+        let refusal = audit
+            .speeds
+            .last()
+            .map(|line| line.trim_start_matches("TEST FAIL: "));
+        facts.push(
+            refusal
+                .unwrap_or("the official script gives no reason")
+                .to_owned(),
+        );
+    }
     format!("{test} failed: {}", facts.join("; "))
 }
 
@@ -144,6 +164,29 @@ mod tests {
             let found = failure(&row);
             let found = found.as_ref().map(|(cause, reason)| (*cause, reason.as_str()));
             assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn a_failed_audit_always_has_a_reason() {
+        let audit = |more: &str| -> AuditResult {
+            let run = "01930e7a-6f00-7000-8000-000000000001";
+            let text = format!(r#"{{"test": "TEST04", "performance": "{run}", "passed": false{more}}}"#);
+            serde_json::from_str(&text).unwrap()
+        };
+        let speeds = r#", "speeds": ["reference score: 1", "TEST FAIL: Test results are invalid"]"#;
+        let accuracies = r#", "accuracies": [{"metric": "acc", "baseline": 76.5, "audited": 75.2,
+            "limit_percent": 1.0, "passed": false}]"#;
+        for (more, expected) in [
+            (speeds, "Test results are invalid"),
+            (
+                accuracies,
+                "acc of the audit is not within 1 % of the accuracy run",
+            ),
+            (r#", "fault": "the run is failed""#, "the run is failed"),
+            ("", "the official script gives no reason"),
+        ] {
+            assert_eq!(of_audit(&audit(more)), format!("TEST04 failed: {expected}"));
         }
     }
 }

@@ -106,6 +106,7 @@ async fn on_device(
         let store = writable_store(hub)?;
         let snapshot = DeviceSnapshot::read(&device, &store)?;
         let row = snapshot.ok_or_else(PageError::no_device)?.row;
+        expect_permission(&operator)?;
         operation(&row, &operator.author(), &store).map_err(refusal)?;
         see_other(format!("/device/{}", row.id))
     })
@@ -121,10 +122,19 @@ async fn on_campaign(
     work.action(move |hub| {
         let store = writable_store(hub)?;
         let row = store.campaign(&name)?.ok_or_else(PageError::no_campaign)?;
+        expect_permission(&operator)?;
         operation(&row, &operator.author(), &store).map_err(refusal)?;
         see_other(format!("/campaign/{}", path_segment(&row.name)))
     })
     .await
+}
+
+/// Checks that the operator may still act after the action has waited for its turn.
+fn expect_permission(operator: &Operator) -> Result<(), PageError> {
+    match operator.may_act() {
+        true => Ok(()),
+        false => Err(PageError::ended_permission()),
+    }
 }
 
 /// Opens the store once more: the page's own connection does not see its own changes as changes.

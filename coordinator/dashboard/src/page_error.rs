@@ -69,6 +69,15 @@ impl PageError {
         }
     }
 
+    /// Creates the error of an action whose token or session has ended while it waited.
+    pub(super) fn ended_permission() -> Self {
+        Self {
+            status: StatusCode::UNAUTHORIZED,
+            message: "your token or session has ended, and nothing was changed".to_owned(),
+            hint: "Log in again, and repeat the action.",
+        }
+    }
+
     /// Creates the error of a method that the page does not have at this address.
     pub(super) fn wrong_method() -> Self {
         Self {

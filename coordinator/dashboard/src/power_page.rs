@@ -5,7 +5,7 @@ mod files;
 mod watts_chart;
 
 use maud::{Markup, html};
-use regatta_submission::{
+use regatta_submission_check::{
     check::power::{PowerTimeline, timelines},
     tree::Tree,
 };

@@ -6,10 +6,8 @@ mod readiness;
 mod tree_report;
 
 use maud::{Markup, html};
-use regatta_submission::{
-    check::{Finding, Severity},
-    stage::StagingFinding,
-};
+use regatta_submission_check::check::{Finding, Severity};
+use regatta_submission_stage::stage::StagingFinding;
 use regatta_types::RunId;
 
 use self::folding::folded;

@@ -1,6 +1,6 @@
 //! Power sessions as the coordinator makes them: the machines of the official programs, the programs beside them, and the verdict.
 //!
-//! The session itself is in `regatta-power`, and Regatta's own judgement in `regatta-submission`.
+//! The session itself is in `regatta-power`, and Regatta's own judgement in `regatta-submission-check`.
 
 mod agent_bench;
 pub mod command_output;

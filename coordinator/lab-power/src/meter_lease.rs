@@ -96,16 +96,12 @@ impl<'a> MeterLease<'a> {
             Leased::Gone => return Err(LeaseError::Gone(meter.to_owned())),
             Leased::Taken { ended } => ended,
         };
-        let lease = Self {
+        Ok(Self {
             store,
             meter: meter.to_owned(),
             session: session.to_owned(),
             ended,
-        };
-        if let Some(ended) = &lease.ended {
-            store.fail_power_session(&ended.session, "the process of this session ended in the middle")?;
-        }
-        Ok(lease)
+        })
     }
 
     /// Returns the stale lease that it replaced.

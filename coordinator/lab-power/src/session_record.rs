@@ -6,7 +6,7 @@ use std::{
 };
 
 use regatta_fsutil::{atomic_file::AtomicFile, hash::sha256_hex, regular_file};
-use regatta_submission::check::power::SessionEnergy;
+use regatta_submission_check::check::power::SessionEnergy;
 use regatta_types::RunId;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use regatta_config::round::{PowerRules, SIMULATION_MARK};
 use regatta_power::session::arrange_for_submission;
-use regatta_submission::{
+use regatta_submission_check::{
     check::power::{self as check, Outcome, SessionEnergy},
     tree::Tree,
 };

@@ -1,8 +1,8 @@
-//! Judges the accuracy of logged answers for the record. `regatta_prep` computes the metric.
+//! Judges the accuracy of logged answers for the record. `regatta_accuracy` computes the metric.
 
 use std::path::Path;
 
-use regatta_prep::accuracy::{LabelType, MeasureError, MeasuredAccuracy, measure};
+use regatta_accuracy::{LabelType, MeasureError, MeasuredAccuracy, measure};
 use regatta_types::{
     benchmark::{Benchmark, Metric},
     documents::{AccuracyResult, FurtherFigure},

@@ -1,7 +1,7 @@
 //! Judges the check of a device: a short accuracy run whose result is known, and a short performance run, compared with the device's own
 //! earlier checks. This file makes no runs.
 
-use regatta_prep::bundled;
+use regatta_datasets::bundled;
 use regatta_text::significant;
 use regatta_types::{benchmark::Benchmark, documents::EndCause};
 

@@ -11,11 +11,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_fsutil::{
-    atomic_file::sync_directory,
-    hash::sha256_hex,
-    regular_file::{self, MAX_DOCUMENT},
-};
+use regatta_fsutil::{atomic_file::sync_directory, hash::sha256_hex};
 use regatta_types::{DeviceId, RunId, StreamName, documents::RunPhase};
 use regatta_wire::{
     frame,
@@ -24,7 +20,10 @@ use regatta_wire::{
 };
 
 use super::{
-    device_judgement::judge_unsealed_runs, estimate::estimate, limits::RunLimits, spec_writer::write_specs,
+    device_judgement::judge_unsealed_runs,
+    estimate::estimate,
+    limits::RunLimits,
+    spec_file::{read_spec, write_specs},
 };
 use regatta_lab_net::{keys::Keys, link::Publisher};
 use regatta_lab_store::{
@@ -134,7 +133,7 @@ struct Dispatcher {
     requested: BTreeMap<RunId, (Instant, u64)>,
     /// The time without news for each run that its device has.
     silences: BTreeMap<RunId, Silence>,
-    /// Runs that could not be prepared. Each is logged once and retried.
+    /// Runs that could not be sent. Each is logged once and retried.
     complained: BTreeSet<RunId>,
     /// The time of runs with a limit.
     limits: RunLimits,
@@ -269,9 +268,14 @@ impl Dispatcher {
         if !self.is_due(run.id, device) {
             return Ok(None);
         }
-        let spec_json =
-            regular_file::read(&self.workspace.run(run.id).spec(), MAX_DOCUMENT).context("the run's spec")?;
-        Ok(Some((device.id.clone(), run.id, Command::Start { spec_json })))
+        match read_spec(&self.workspace.run(run.id)) {
+            Ok(spec_json) => Ok(Some((device.id.clone(), run.id, Command::Start { spec_json }))),
+            // Requests to other devices do not depend on it.
+            Err(error) => {
+                self.complain(run.id, &error);
+                Ok(None)
+            }
+        }
     }
 
     fn due_abort(&mut self, run: RunId, device: &DeviceRow, reason: &str) -> Option<Request> {
@@ -373,7 +377,7 @@ impl Dispatcher {
 
     fn complain(&mut self, run: RunId, error: &anyhow::Error) {
         if self.complained.insert(run) {
-            tracing::error!(%run, "cannot prepare the run, will try again: {error:#}");
+            tracing::error!(%run, "cannot send the run, will try again: {error:#}");
         }
     }
 

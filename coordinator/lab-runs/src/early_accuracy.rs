@@ -1,5 +1,5 @@
 //! Ends accuracy runs that cannot reach their target, when their first answers have arrived: a wrong calibration or the labels of another data
-//! set show after minutes and not after hours. `regatta_prep` computes the metric.
+//! set show after minutes and not after hours. `regatta_accuracy` computes the metric.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,11 +10,11 @@ use std::{
 };
 
 use anyhow::Context as _;
+use regatta_accuracy::measure;
 use regatta_lab_store::{
     LiveRun, Store,
     workspace::{BrokerChoice, Workspace},
 };
-use regatta_prep::accuracy::measure;
 use regatta_types::{
     Mode, RunId,
     benchmark::Benchmark,

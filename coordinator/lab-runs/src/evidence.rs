@@ -9,7 +9,7 @@ use regatta_fsutil::{
     hash::{sha256_hex, sha256_of_file},
     regular_file::{self, MAX_DOCUMENT},
 };
-use regatta_submission::proof::signature_fits;
+use regatta_submission_stage::proof::signature_fits;
 use regatta_types::{
     StreamName,
     documents::{
@@ -19,6 +19,7 @@ use regatta_types::{
 };
 use rustix::io::Errno;
 
+use super::ingest::STREAMS_PER_RUN;
 use regatta_lab_store::{DeviceRow, RunRow, StreamRow, workspace::RunDir};
 
 /// The result of comparing a run with its evidence.
@@ -34,7 +35,7 @@ pub(super) struct Proven {
     pub(super) delivery: DeliveryProof,
     /// The contradictions, as text.
     pub(super) contradictions: Vec<String>,
-    /// The reason why the run fails regardless of the reported state: a document exceeds the size limit.
+    /// The reason why the run fails regardless of the reported state: a document exceeds the size limit, or lists too many files.
     oversized: Option<String>,
     /// Length and SHA-256 of each complete stream on disk.
     on_disk: BTreeMap<StreamName, (u64, String)>,
@@ -133,6 +134,14 @@ pub(super) fn prove(
     }
     let [bytes, signature] = documents;
     let evidence = bytes.as_deref().and_then(|bytes| match own(bytes, run) {
+        // Each file of the evidence gets a row, and is requested.
+        Ok(evidence) if evidence.files.len() > STREAMS_PER_RUN => {
+            let files = evidence.files.len();
+            let reason = format!("{EVIDENCE} lists {files} files, and a run has at most {STREAMS_PER_RUN}");
+            contradictions.push(reason.clone());
+            oversized.get_or_insert(reason);
+            None
+        }
         Ok(evidence) => Some(evidence),
         Err(contradiction) => {
             contradictions.push(contradiction);

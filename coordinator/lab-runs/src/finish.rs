@@ -9,7 +9,6 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_fsutil::regular_file::{self, MAX_DOCUMENT};
 use regatta_mllog::read::file_name;
 use regatta_types::{
     Mode, RunId,
@@ -25,6 +24,7 @@ use super::{
     missing::Missing,
     record_writer::{PendingRecord, write_records},
     retry_schedule::RetrySchedule,
+    spec_file::read_spec,
 };
 use regatta_lab_store::{
     self as store, RunOutcome, RunRow, Store, change_notifier::ChangeNotifier, workspace::Workspace,
@@ -163,8 +163,11 @@ impl Finisher {
         Ok(None)
     }
 
-    /// Returns the record of a run whose files must not be read.
+    /// Returns the record of a run whose files must not, or cannot, be read.
     fn record_without_judging<'a>(&self, run: &'a RunRow, reason: &str) -> anyhow::Result<PendingRecord<'a>> {
+        let dir = self.workspace.run(run.id);
+        // Somebody may have deleted it.
+        dir.make().context("the run's directory")?;
         let streams = self.store.streams(run.id)?;
         let device = self.store.device(&run.device)?;
         let record = Record {
@@ -192,7 +195,7 @@ impl Finisher {
         };
         Ok(PendingRecord {
             run,
-            dir: self.workspace.run(run.id),
+            dir,
             outcome: RunOutcome::set_aside(&record),
             record,
             device_key: self.store.public_key(&run.device)?,
@@ -224,8 +227,14 @@ impl Finisher {
         for contradiction in &proven.contradictions {
             tracing::warn!(run = %run.id, "{contradiction}");
         }
-        let spec =
-            RunSpec::from_json(&regular_file::read(&dir.spec(), MAX_DOCUMENT).context("the run's spec")?)?;
+        let spec = match read_spec(&dir) {
+            Ok(spec_json) => RunSpec::from_json(&spec_json)?,
+            // Its device or a user has given it up. Without a record, its device would get no other run.
+            Err(error) if run.lost => {
+                return self.record_without_judging(run, &format!("{error:#}")).map(Some);
+            }
+            Err(error) => return Err(error),
+        };
         let mut logged = Logged::read(&self.workspace, &spec, &state, &proven);
         let accuracy = self.accuracy(&spec, &dir.files(), &proven).unwrap_or_else(|why| {
             logged.not_judged.push(format!("no accuracy: {why}"));

@@ -49,7 +49,7 @@ mod request;
 mod resolve;
 mod retry_schedule;
 mod run_verdict;
-mod spec_writer;
+mod spec_file;
 pub mod staged;
 mod telemetry;
 mod verify;

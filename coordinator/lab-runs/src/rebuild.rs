@@ -10,7 +10,7 @@ use regatta_fsutil::{
     hash::sha256_hex,
     regular_file::{self, MAX_DOCUMENT},
 };
-use regatta_submission::proof::{PublicKey, key_beside};
+use regatta_submission_stage::proof::{PublicKey, key_beside};
 use regatta_types::{
     DeviceId, RunId,
     documents::{Document as _, Evidence, Record, RunPhase, RunSpec, RunState, document_name},

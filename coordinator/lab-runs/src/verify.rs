@@ -10,7 +10,7 @@ use regatta_fsutil::{
     hash::{FileHash, sha256_hex, sha256_of_file},
     regular_file::{self, MAX_DOCUMENT},
 };
-use regatta_submission::proof::{PublicKey, signature_fits};
+use regatta_submission_stage::proof::{PublicKey, signature_fits};
 use regatta_types::{
     DeviceId,
     documents::{

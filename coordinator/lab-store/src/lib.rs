@@ -23,6 +23,7 @@ mod examinations;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod examples;
 mod health;
+mod heard_sessions;
 pub mod lab_error;
 mod labels;
 mod leased_devices;
@@ -70,6 +71,7 @@ pub use devices::{DeviceActivity, DeviceRow};
 pub use error::{Result, StoreError};
 pub use examinations::Examination;
 pub use health::{DeviceHealth, HealthChange, HealthLogEntry, HealthRow};
+pub use heard_sessions::{HeardSession, MAX_HEARD_SESSIONS};
 pub use labels::DeviceLabel;
 pub use live_runs::LiveRun;
 pub use members::{Entry, NewCertificate, Renaming};

@@ -260,7 +260,8 @@ impl Store {
         Ok(statement.query_row([name], meter).optional()?)
     }
 
-    /// Leases a meter and the device that it measures to a session of this process, both or neither.
+    /// Leases a meter and the device that it measures to a session of this process, both or neither. The session of a stale lease fails in the
+    /// same transaction: nothing else would end it, because no lease names it any more.
     ///
     /// # Errors
     /// Returns an error when the store fails or this process cannot be identified.
@@ -289,10 +290,14 @@ impl Store {
                 "UPDATE meters SET session = ?2, since = ?3, holder = ?4, device = ?5 WHERE name = ?1",
                 params![name, session, now(), json(&holder)?, device.as_str()],
             )?;
-            Ok(match leased {
-                0 => Leased::Gone,
-                _ => Leased::Taken { ended: lease },
-            })
+            if leased == 0 {
+                return Ok(Leased::Gone);
+            }
+            if let Some(ended) = &lease {
+                store
+                    .fail_power_session(&ended.session, "the process of this session ended in the middle")?;
+            }
+            Ok(Leased::Taken { ended: lease })
         })
     }
 

@@ -347,6 +347,14 @@ CREATE TABLE rollout_attempts (
     PRIMARY KEY (rollout, device, number)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE heard_sessions (
+    device    TEXT NOT NULL,
+    session   INTEGER NOT NULL,  -- the random number that a start of its agent drew
+    newest    INTEGER NOT NULL,  -- number of the newest inventory of that start
+    position  INTEGER NOT NULL,  -- grows with each change from one session to another
+    PRIMARY KEY (device, session)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE unknown_runs (
     device  TEXT NOT NULL,
     run     TEXT NOT NULL,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use regatta_config::catalogue::Catalogue;
-use regatta_prep::bundled;
+use regatta_datasets::bundled;
 use regatta_types::{
     assets::is_inner_path,
     benchmark::Dtype,
@@ -178,7 +178,7 @@ fn sources_of(
     }
     let scratch = workspace.scratch();
     if bundled::contains(benchmark) {
-        bundled::install(benchmark, &scratch, &mut |_, _| {})?;
+        regatta_prep::install_bundled(benchmark, &scratch, &mut |_, _| {})?;
     }
     if let Some(missing) = places
         .iter()

@@ -1,6 +1,6 @@
 //! The CSV form of lists, from their JSON form.
 
-use regatta_submission::check::format::csv_field;
+use regatta_submission_check::check::format::csv_field;
 use regatta_text::escape;
 use serde_json::Value;
 

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use regatta_config::catalogue::Catalogue;
+use regatta_datasets::{
+    annotations::AnnotationError, bundled, speech::SpeechError, squad::SquadError, volumes::VolumeError,
+};
 use regatta_prep::{
-    AnnotationError, DamagedImage, ImageRequest, PrepError, PrepReport, PublishedError, SpeechError,
-    SquadError, VolumeError, bundled, convert_samples, prepare, prepare_images, raw_data_dir,
-    read_calibration_scale, verify_samples,
+    DamagedImage, ImageRequest, PrepError, PrepReport, PublishedError, convert_samples, install_bundled,
+    prepare, prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -334,7 +336,7 @@ fn make(
     if is_own || (!is_there && benchmark.prep.is_some()) {
         let report = match &args.data {
             Some(data) => prepare(benchmark, data, out, progress),
-            None if bundled::contains(benchmark) => bundled::install(benchmark, out, progress),
+            None if bundled::contains(benchmark) => install_bundled(benchmark, out, progress),
             None => prepare(benchmark, &raw_data_dir(benchmark, out), out, progress),
         };
         let report = report.map_err(failure)?;

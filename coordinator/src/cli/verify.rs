@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use regatta_submission::proof::{ProofError, key_beside};
+use regatta_submission_stage::proof::{ProofError, key_beside};
 use regatta_text::escape;
 use regatta_types::DeviceId;
 use serde::Serialize;

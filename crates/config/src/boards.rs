@@ -1,4 +1,4 @@
-//! The built-in modelled boards (`configs/boards`), as texts. The schedule crate parses them.
+//! The built-in modelled boards (`configs/simulated-boards`), as texts. The schedule crate parses them.
 
 use crate::packed::Packed;
 

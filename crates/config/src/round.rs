@@ -14,7 +14,7 @@ mod submitted;
 use std::collections::BTreeMap;
 
 pub use benchmark::{AccuracyBound, BenchmarkRules, Scenarios, TokenLimits};
-pub use checker::{Checker, Engine, OfficialCheck, Trait};
+pub use checker::{Checker, CheckerKind, OfficialCheck, Trait};
 pub use conf::{RoundConf, render_conf_lines};
 pub use endpoints::{Endpoints, EndpointsField, PrescribedRun, ScoreCategory};
 pub use power::{DurationRule, OWN_PROGRAM_PREFIX, PowerRules, SIMULATION_MARK};

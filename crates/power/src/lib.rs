@@ -2,7 +2,7 @@
 //! PTDaemon serves rehearsals.
 //!
 //! Only sessions of the official client and server are valid; ours name themselves in every session. This package does not judge sessions
-//! (`regatta-submission` does).
+//! (`regatta-submission-check` does).
 
 pub mod ntp;
 pub mod power_client;

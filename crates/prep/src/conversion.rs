@@ -6,6 +6,7 @@ use std::path::Path;
 
 use half::f16;
 use npyz::NpyFile;
+use regatta_datasets::val_map;
 use regatta_fsutil::regular_file;
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -19,7 +20,6 @@ use crate::{
     quantisation::quantise,
     report::PrepReport,
     samples::SampleWriter,
-    val_map,
 };
 
 /// Converts the benchmark's own samples below the scratch directory `out` to `form`, and leaves them unchanged.

@@ -2,18 +2,17 @@
 
 use std::{io, path::PathBuf};
 
+use regatta_datasets::{
+    annotations::AnnotationError, speech::SpeechError, squad::SquadError, val_map::ValMapError,
+    volumes::VolumeError,
+};
 use regatta_types::samples::{Form, FormError, NotWhole};
 
 use crate::{
     damaged_images::{DamagedImage, FirstDamaged, ImageFault},
-    detection_images::AnnotationError,
     npy::NpyError,
     published::PublishedError,
     quantisation::ScaleError,
-    speech::SpeechError,
-    squad::SquadError,
-    val_map::ValMapError,
-    volumes::VolumeError,
 };
 
 /// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.

@@ -3,12 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
+use regatta_datasets::{
+    annotations::{AnnotationError, read_annotations},
+    label_files::annotations_file,
+};
 use regatta_types::benchmark::{Benchmark, Prep};
 
 use crate::{
     atomic,
     damaged_images::{DamagedImage, ImageFault},
-    detection_images::{self, AnnotationError, read_annotations},
+    detection_images,
     error::PrepError,
     image_sample_maker::ImageSampleMaker,
     in_order::in_order,
@@ -198,7 +202,7 @@ fn map_line(image: &LabelledImage, size: Option<[usize; 2]>) -> String {
 
 /// Writes annotations beside the samples, where the accuracy metric reads them.
 fn write_annotations(benchmark: &Benchmark, json: &[u8], out: &Path) -> Result<(), PrepError> {
-    let Some(path) = detection_images::annotations_file(benchmark).map(|path| out.join(path)) else {
+    let Some(path) = annotations_file(benchmark).map(|path| out.join(path)) else {
         return Ok(());
     };
     make_dir(path.parent().unwrap_or(&path))?;

@@ -1,17 +1,16 @@
-//! Preprocessing of datasets into samples, and accuracy from accuracy logs.
+//! Preprocessing of datasets into samples, for engines and calibration.
 //!
 //! [`prepare`] converts a published dataset to one `.npy` file per sample and a map file of names and labels. They are
 //! below a scratch directory with the layout of `MLPERF_SCRATCH_PATH` (`data/`, `models/`, `preprocessed_data/`). Arrays
 //! for models with several inputs are taken from other programs. [`convert_samples`] converts samples to 16-bit floats or
-//! 8-bit integers, in the layouts that engines read. [`bundled`] contains the dataset and model that come with Regatta.
-//! [`accuracy`] computes the accuracy of `mlperf_log_accuracy.json` as the official scripts do.
+//! 8-bit integers, in the layouts that engines read. [`install_bundled`]
+//! does so for the dataset and model that come with Regatta.
 //!
 //! The crate downloads nothing and runs no model.
 
-pub mod accuracy;
 mod arrays;
 mod atomic;
-pub mod bundled;
+mod bundled;
 mod conversion;
 mod csv_images;
 mod damaged_images;
@@ -26,19 +25,17 @@ mod npy;
 mod packing;
 mod prepare;
 mod published;
-mod published_hash;
 mod quantisation;
 mod report;
 mod samples;
 mod speech;
 mod squad;
-mod val_map;
 mod verification;
 mod volumes;
 
+pub use bundled::install_bundled;
 pub use conversion::convert_samples;
 pub use damaged_images::{DamagedImage, ImageFault};
-pub use detection_images::{AnnotationError, detection_directory, label_files};
 pub use error::{PrepError, TableError};
 pub use image_sample_maker::ImageSampleMaker;
 pub use image_samples::{check_images, prepare_images};
@@ -46,11 +43,6 @@ pub use jpeg_images::{ImageRequest, labels_among};
 pub use npy::NpyError;
 pub use prepare::{prepare, raw_data_dir};
 pub use published::PublishedError;
-pub use published_hash::OtherFileError;
 pub use quantisation::{ScaleError, read_calibration_scale};
 pub use report::PrepReport;
-pub use speech::{SpeechError, transcripts_file};
-pub use squad::{SquadError, squad_feature_cache, squad_labels};
-pub use val_map::{ValMap, ValMapError};
 pub use verification::{Verification, verify_samples};
-pub use volumes::{VolumeError, segmentation_directory};

@@ -2,13 +2,11 @@
 
 use std::{error::Error, fs, path::Path};
 
+use regatta_accuracy::{LabelType, MeasureError, Top1, Top1Error, measure, top1};
 use regatta_config::known;
+use regatta_datasets::val_map::{ValMap, ValMapError};
 use regatta_mllog::read::AccuracyReader;
-use regatta_prep::{
-    ValMap, ValMapError,
-    accuracy::{LabelType, MeasureError, Top1, Top1Error, measure, top1},
-    bundled,
-};
+use regatta_prep::install_bundled;
 use regatta_types::benchmark::Response;
 
 #[expect(clippy::unwrap_used, reason = "a test's own file")]
@@ -148,7 +146,7 @@ fn the_bundled_benchmark_is_judged_by_its_own_file() {
         message(unprepared),
         "the labels of benchmark digits cannot be read (has its dataset been prepared?)"
     );
-    let report = bundled::install(&benchmark, scratch.path(), &mut |_, _| {}).unwrap();
+    let report = install_bundled(&benchmark, scratch.path(), &mut |_, _| {}).unwrap();
     let no_log = measure(&benchmark, None, &path, scratch.path()).unwrap_err();
     assert_eq!(message(no_log), "cannot open DIR/mlperf_log_accuracy.json");
 

@@ -9,8 +9,9 @@ mod kits;
 use std::{error::Error, ffi::OsStr, fmt::Write as _, fs, io::Read as _, path::Path};
 
 use flate2::read::GzDecoder;
+use regatta_accuracy::measure;
+use regatta_datasets::label_files::segmentation_directory;
 use regatta_fsutil::hash::hex;
-use regatta_prep::{accuracy::measure, segmentation_directory};
 use regatta_test_support::oracle;
 use regatta_types::benchmark::Dtype;
 use sha2::{Digest as _, Sha256};

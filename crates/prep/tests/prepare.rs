@@ -11,7 +11,8 @@ use std::{
 use flate2::{Compression, write::GzEncoder};
 use npyz::NpyFile;
 use regatta_config::known;
-use regatta_prep::{PrepError, PrepReport, ValMap, bundled, prepare};
+use regatta_datasets::{bundled, val_map::ValMap};
+use regatta_prep::{PrepError, PrepReport, install_bundled, prepare};
 use regatta_types::benchmark::{Benchmark, Dtype, Prep};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -94,7 +95,7 @@ fn the_bundled_benchmark_is_installed_completely() {
     after_it.name = "scans".to_owned();
     assert!(bundled::contains(&benchmark) && !bundled::contains(&after_it));
     let mut steps = Vec::new();
-    let report = bundled::install(&benchmark, scratch.path(), &mut |done, total| {
+    let report = install_bundled(&benchmark, scratch.path(), &mut |done, total| {
         steps.push((done, total))
     })
     .unwrap();
@@ -294,7 +295,7 @@ fn a_benchmark_that_cannot_be_prepared_says_why() {
     let none = quietly(&benchmark, dir.path()).unwrap_err();
     assert!(matches!(none, PrepError::NoPrepSection { .. }), "{none}");
     benchmark.model.file = "models/small.onnx".to_owned();
-    let missing = bundled::install(&benchmark, dir.path(), &mut |_, _| {}).unwrap_err();
+    let missing = install_bundled(&benchmark, dir.path(), &mut |_, _| {}).unwrap_err();
     assert!(
         missing
             .to_string()

@@ -9,7 +9,8 @@ mod reference_images;
 
 use std::{env, error::Error, fs, path::Path};
 
-use regatta_prep::{ImageRequest, PrepError, PrepReport, convert_samples, label_files, prepare_images};
+use regatta_datasets::label_files::label_files;
+use regatta_prep::{ImageRequest, PrepError, PrepReport, convert_samples, prepare_images};
 use regatta_test_support::{fixture::Fixture, oracle};
 use regatta_types::{
     benchmark::{Benchmark, DetectionImages, Dtype, Prep},

@@ -15,12 +15,10 @@ use std::{
     process::Command,
 };
 
+use regatta_accuracy::{LabelType, measure};
 use regatta_config::known;
-use regatta_prep::{
-    ImageRequest, PrepError, PrepReport,
-    accuracy::{LabelType, measure},
-    prepare_images, transcripts_file, verify_samples,
-};
+use regatta_datasets::label_files::transcripts_file;
+use regatta_prep::{ImageRequest, PrepError, PrepReport, prepare_images, verify_samples};
 use regatta_test_requirements::{Requirement, skip};
 use regatta_test_support::oracle;
 use regatta_types::{

@@ -14,12 +14,10 @@ use std::{
 };
 
 use npyz::NpyFile;
+use regatta_accuracy::{LabelType, measure};
 use regatta_config::known;
-use regatta_prep::{
-    PrepError, PrepReport,
-    accuracy::{LabelType, measure},
-    prepare, squad_feature_cache, squad_labels, verify_samples,
-};
+use regatta_datasets::label_files::{squad_feature_cache, squad_labels};
+use regatta_prep::{PrepError, PrepReport, prepare, verify_samples};
 use regatta_test_support::oracle;
 use regatta_types::{
     benchmark::{Benchmark, Prep, Squad},

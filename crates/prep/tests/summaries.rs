@@ -14,12 +14,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_accuracy::{LabelType, measure};
 use regatta_config::known;
-use regatta_prep::{
-    PrepError, PrepReport,
-    accuracy::{LabelType, measure},
-    prepare, verify_samples,
-};
+use regatta_prep::{PrepError, PrepReport, prepare, verify_samples};
 use regatta_test_support::oracle;
 use regatta_types::{
     benchmark::{Benchmark, Prep},

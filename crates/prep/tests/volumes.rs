@@ -7,7 +7,8 @@ mod kits;
 use std::{error::Error, fs, io::Write as _, path::Path};
 
 use flate2::{Compression, write::GzEncoder};
-use regatta_prep::{ImageRequest, PrepError, check_images, label_files, prepare_images, verify_samples};
+use regatta_datasets::label_files::label_files;
+use regatta_prep::{ImageRequest, PrepError, check_images, prepare_images, verify_samples};
 use regatta_types::{
     benchmark::Dtype,
     samples::{Quantised, Rounding, SampleSet},

@@ -11,8 +11,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_accuracy::measure;
 use regatta_config::known;
-use regatta_prep::{ImageRequest, PrepReport, accuracy::measure, prepare_images, transcripts_file};
+use regatta_datasets::label_files::transcripts_file;
+use regatta_prep::{ImageRequest, PrepReport, prepare_images};
 use regatta_test_support::oracle;
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},

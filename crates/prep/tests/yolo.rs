@@ -7,7 +7,8 @@
 
 use std::{env, error::Error, fs, path::Path};
 
-use regatta_prep::{ImageRequest, PrepError, PrepReport, label_files, prepare_images};
+use regatta_datasets::label_files::label_files;
+use regatta_prep::{ImageRequest, PrepError, PrepReport, prepare_images};
 use regatta_test_support::oracle;
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},

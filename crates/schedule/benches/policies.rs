@@ -101,7 +101,7 @@ fn print_row(title: &str, comparisons: &[(PolicyComparison, String)]) {
 }
 
 fn boards() -> Result<Vec<BoardModel>, Box<dyn Error>> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/boards");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/simulated-boards");
     let mut files = fs::read_dir(directory)?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<Vec<_>, std::io::Error>>()?;

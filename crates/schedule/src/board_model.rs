@@ -1,4 +1,4 @@
-//! A model of a board: units with service times, copies and mutual slowdown. The files `configs/boards/*.toml` name the
+//! A model of a board: units with service times, copies and mutual slowdown. The files `configs/simulated-boards/*.toml` name the
 //! source of each table. The model contains neither temperature nor memory limits, and its results are always labelled as
 //! modelled.
 

@@ -1,4 +1,4 @@
-//! The policies on the board models of `configs/boards`, in virtual time: repeatable from seeds, without a clock.
+//! The policies on the board models of `configs/simulated-boards`, in virtual time: repeatable from seeds, without a clock.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use regatta_schedule::{
 };
 
 fn boards() -> Vec<BoardModel> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/boards");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/simulated-boards");
     let mut files: Vec<_> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -1,4 +1,4 @@
-//! A simulated board from `agent/tests/boards` whose controls can be set, and the real helper behind a socket, started like under systemd.
+//! A simulated board from `agent/tests/board-roots` whose controls can be set, and the real helper behind a socket, started like under systemd.
 //! `nvpmodel` and `systemctl` are fakes: shell scripts that change the board's files as the real programs change the kernel's.
 
 use std::{
@@ -51,10 +51,10 @@ case $1 in
 esac
 "#;
 
-/// Finds the board file `name` in `agent/tests/boards`.
+/// Finds the board file `name` in `agent/tests/board-roots`.
 fn board_file(name: &str) -> PathBuf {
     let places = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let file = format!("agent/tests/boards/{name}.root");
+    let file = format!("agent/tests/board-roots/{name}.root");
     places
         .map(|place| place.join(&file))
         .find(|path| path.exists())

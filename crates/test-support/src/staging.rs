@@ -10,7 +10,7 @@ use std::{
 use regatta_conf::{Conf, ConfKind};
 use regatta_config::{known, round::Round};
 use regatta_loadgen::effective::LibraryCounts;
-use regatta_submission::stage::{self, Answers, Kind, Preview, Request, StageError, Staged};
+use regatta_submission_stage::stage::{self, Answers, Kind, Preview, Request, StageError, Staged};
 use regatta_types::{
     DeviceId, Division, Mode, Scenario,
     benchmark::Response,

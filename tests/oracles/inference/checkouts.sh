@@ -1,10 +1,10 @@
 #!/bin/sh
 # Puts the official tools of every revision that the round files name side by side, out of a clone of mlcommons/inference:
-# the oracles of `crates/submission/tests/official`, of the benchmark of the checkers, and of the tests of audits and
+# the oracles of `crates/submission-check/tests/official`, of the benchmark of the checkers, and of the tests of audits and
 # truncation. Nothing of it is part of this repository.
 #
 #     tests/oracles/inference/checkouts.sh CLONE DIR
-#     REGATTA_OFFICIAL_TOOLS=DIR cargo test -p regatta-submission --test official -- --nocapture
+#     REGATTA_OFFICIAL_TOOLS=DIR cargo test -p regatta-submission-check --test official -- --nocapture
 #
 # They want python3; revisions since v6.0 want PyYAML, the audits NumPy.
 set -eu

@@ -26,6 +26,9 @@ const MAGIC: &[u8] = b"RGTJ\x01\x00";
 const RECORD_HEADER: usize = 8;
 /// Upper limit in bytes. A record is much smaller: a name, a length and a hash.
 const MAX_RECORD: usize = 1024;
+/// The largest part of a journal that is read, in bytes. It has a record of some 60 bytes for every 4 MiB of logs, and a few for each
+/// acknowledged request to send again.
+const MAX_JOURNAL: u64 = 16 << 20;
 
 /// A record of the journal. New variants are only appended, because postcard encodes their position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,18 +81,19 @@ impl Journal {
             .create(true)
             .truncate(false)
             .open(path)?;
+        let length = file.metadata()?.len();
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        (&mut file).take(MAX_JOURNAL).read_to_end(&mut bytes)?;
         let (records, whole) = read_records(&bytes);
         let mut journal = Self {
             file,
             end: whole as u64,
         };
-        if whole < bytes.len() {
+        if journal.end < length {
             tracing::warn!(
                 "{}: cut {} bytes of a torn record",
                 path.display(),
-                bytes.len().saturating_sub(whole)
+                length.saturating_sub(journal.end)
             );
             journal.cut()?;
         }

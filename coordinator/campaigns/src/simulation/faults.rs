@@ -13,10 +13,13 @@ use super::{
 
 /// The kills, half of them of the scheduler and half of agents.
 pub(super) const KILLS: u64 = 100;
-/// The steps of the wall clock, each of which lasts for one look of the scheduler.
+/// The steps of the wall clock. One forward lasts for one look of the scheduler, because a clock that stays beyond the deadline ends the
+/// campaign; one back lasts longer.
 pub(super) const CLOCK_STEPS: u64 = 40;
-/// By how many hours the clock steps. The deadline is 72 hours after the start, and the last step forward does not reach it.
-const CLOCK_STEP_HOURS: [i64; 4] = [-720, -1, 2, 40];
+/// By how many hours the clock steps. The deadline is 72 hours after the start.
+const CLOCK_STEP_HOURS: [i64; 6] = [-720, -1, 2, 40, 100, 720];
+/// The most looks of the scheduler for which the clock is behind.
+const MAX_LOOKS_BEHIND: u64 = 12;
 const LOST_LINKS: u64 = 200;
 /// The times at which a device becomes too hot for the gate.
 const HOT_TIMES: u64 = 12;
@@ -39,7 +42,10 @@ pub(super) struct Faults {
     killing: Dice,
     kill_steps: Vec<u64>,
     pub(super) killed: u64,
+    stepping: Dice,
     clock_steps: Vec<u64>,
+    /// The step at which the clock is right again.
+    right_from: u64,
     pub(super) stepped: u64,
 }
 
@@ -56,6 +62,8 @@ impl Faults {
             killing,
             killed: 0,
             clock_steps: stepping.steps(if is_disturbed { CLOCK_STEPS } else { 0 }, steps),
+            stepping,
+            right_from: 0,
             stepped: 0,
         }
     }
@@ -78,10 +86,18 @@ impl Faults {
             let until = world.elapsed + Duration::from_secs(3_600 * (1 + self.dice.below(5)));
             world.device(any(&self.ids, &mut self.dice)).hot_until = until;
         }
-        world.wall_error = SignedDuration::ZERO;
+        if step >= self.right_from {
+            world.wall_error = SignedDuration::ZERO;
+        }
         for _ in 0..count(&self.clock_steps, step) {
             let hours = CLOCK_STEP_HOURS[usize::try_from(self.stepped).unwrap() % CLOCK_STEP_HOURS.len()];
             world.wall_error = SignedDuration::from_hours(hours);
+            let looks = if hours < 0 {
+                1 + self.stepping.below(MAX_LOOKS_BEHIND)
+            } else {
+                1
+            };
+            self.right_from = step + looks;
             self.stepped += 1;
         }
         for _ in 0..count(&self.kill_steps, step) {

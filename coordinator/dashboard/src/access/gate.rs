@@ -19,8 +19,9 @@ use super::{
     form::Form,
     guesses::Peer,
     login::{login_page, unauthorized},
+    operator::Operator,
     permissions::{Access, LiveView, TokenRefusal},
-    visitor::{Operator, Visitor},
+    visitor::Visitor,
 };
 use crate::{
     api, layout,
@@ -129,6 +130,10 @@ impl Gate {
                 return Err(Denial::Refused(foreign()));
             }
             let form = Form::read(&parts.headers, body).await.map_err(Denial::Refused)?;
+            // The form may have arrived slowly, and the right may have ended meanwhile.
+            if !is_public && !self.access.admits(&visitor) {
+                return Err(Denial::Login);
+            }
             match route_use {
                 RouteUse::Everybody => {}
                 RouteUse::Reader => has_form_token(&visitor, &form).map_err(Denial::Refused)?,
@@ -152,11 +157,13 @@ impl Gate {
             Visitor::Local => {
                 let verified = self.access.verify(form.field("token"), from).await;
                 let token = verified.map_err(wrong_token)?;
-                (token.role, Operator::of(&token.name))
+                let (role, name) = (token.role, token.name.clone());
+                (role, Operator::of(&name, Visitor::Program(token), &self.access))
             }
             Visitor::User(session) => {
                 has_form_token(visitor, form)?;
-                (session.role, Operator::of(&session.name))
+                let operator = Operator::of(&session.name, visitor.clone(), &self.access);
+                (session.role, operator)
             }
             Visitor::Unknown | Visitor::Program(_) => return Err(foreign()),
         };

@@ -15,6 +15,7 @@ mod form;
 mod gate;
 mod guesses;
 mod login;
+mod operator;
 mod permissions;
 mod secret;
 mod sessions;
@@ -29,6 +30,7 @@ pub(super) use self::{
     gate::{Gate, guard},
     guesses::Peer,
     login::{log_in, log_out, show_login},
+    operator::Operator,
     permissions::Access,
-    visitor::{Controls, Operator, ReaderKey, Visitor},
+    visitor::{Controls, ReaderKey, Visitor},
 };

@@ -21,12 +21,6 @@ pub(crate) enum Visitor {
     Program(PageToken),
 }
 
-/// The operator who performs an action. Only the gate makes one, after all its checks.
-#[derive(Debug, Clone)]
-pub(crate) struct Operator {
-    name: String,
-}
-
 /// The controls that a visitor gets for actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Controls {
@@ -97,19 +91,5 @@ impl Visitor {
                 Some(Instant::now() + left.min(Duration::from_hours(24)))
             }
         }
-    }
-}
-
-impl Operator {
-    /// Creates the operator who owns a token.
-    pub(super) fn of(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-        }
-    }
-
-    /// Returns the author of a change in the logs of the lab. It cannot be mistaken for a user of the command line, or for the coordinator.
-    pub(crate) fn author(&self) -> String {
-        format!("{} (live page)", self.name)
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use regatta_submission::check::power::{PowerSample, PowerTimeline};
+use regatta_submission_check::check::power::{PowerSample, PowerTimeline};
 use regatta_text::significant;
 
 use crate::plot::{Axis, Line, Mark, Plot, Scale, swatch};

@@ -86,7 +86,7 @@ fn chart(telemetry: &RunTelemetry, quantity: Quantity) -> Markup {
     html! {
         h3 { (title) " in " (unit) }
         (plot.render())
-        table .small role="table" aria-label={ (title) " while LoadGen ran" } {
+        table .small role="table" aria-label={ (title) " in " (unit) " while LoadGen ran" } {
             thead role="rowgroup" { tr role="row" {
                 @for heading in ["Sensor", "Lowest", "Mean", "Highest"] {
                     th .number[heading != "Sensor"] role="columnheader" scope="col" { (heading) }
@@ -98,7 +98,7 @@ fn chart(telemetry: &RunTelemetry, quantity: Quantity) -> Markup {
                         tr role="row" {
                             th role="rowheader" scope="row" data-title="Sensor" { (swatch(number)) " " (shown(&column.name, NAME)) }
                             @for (value, heading) in summary.iter().zip(["Lowest", "Mean", "Highest"]) {
-                                td .number role="cell" data-title=(heading) { (significant(*value, 4)) " " (unit) }
+                                td .number role="cell" data-title=(heading) { (significant(*value, 4)) }
                             }
                         }
                     }

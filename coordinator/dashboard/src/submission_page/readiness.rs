@@ -8,7 +8,7 @@ use std::{
 
 use regatta_config::catalogue::RoundCatalogue;
 use regatta_fsutil::hash::sha256_hex;
-use regatta_submission::stage::{self, Answers, Kind, Request, StagedResult, StagingFinding};
+use regatta_submission_stage::stage::{self, Answers, Kind, Request, StagedResult, StagingFinding};
 use regatta_types::{Division, RunId};
 
 use crate::recent_results::RecentResults;

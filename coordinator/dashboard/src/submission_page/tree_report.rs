@@ -6,7 +6,7 @@ use std::{
 };
 
 use regatta_config::catalogue::RoundCatalogue;
-use regatta_submission::{
+use regatta_submission_check::{
     check::{Report, strict},
     tree::Tree,
 };

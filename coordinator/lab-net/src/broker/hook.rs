@@ -38,7 +38,7 @@ impl Hook {
         let Ok(topic) = Topic::parse(&event.topic) else {
             return PublishAction::Handled;
         };
-        self.pace.speak(&topic.device, &topic.leaf).await;
+        self.pace.speak(&topic.device, &topic.leaf, &event.payload).await;
         if matches!(topic.leaf, Leaf::Log(..) | Leaf::Telemetry) {
             match event.qos {
                 _ if event.retain => {}

@@ -5,7 +5,7 @@
 //! loses nothing.
 
 use regatta_types::DeviceId;
-use regatta_wire::topic::Leaf;
+use regatta_wire::{FrameKind, frame, topic::Leaf};
 
 use crate::token_bucket::{Rate, TokenBuckets};
 
@@ -25,12 +25,20 @@ const STATES: Rate = Rate {
     per_second: 100.0,
 };
 
+/// The rate of inventories' pages. Each costs the ingest several statements for up to 2,048 runs. An inventory has 32 pages at most, and an
+/// honest device sends one per connection, one 20 s later, and one every five minutes.
+const INVENTORIES: Rate = Rate {
+    burst: 40,
+    per_second: 1.0,
+};
+
 /// The rate limiters for each device.
 #[derive(Debug)]
 pub(super) struct Pace {
     connections: TokenBuckets<DeviceId>,
     hellos: TokenBuckets<DeviceId>,
     states: TokenBuckets<DeviceId>,
+    inventories: TokenBuckets<DeviceId>,
 }
 
 impl Default for Pace {
@@ -39,6 +47,7 @@ impl Default for Pace {
             connections: TokenBuckets::new(CONNECTIONS),
             hellos: TokenBuckets::new(HELLOS),
             states: TokenBuckets::new(STATES),
+            inventories: TokenBuckets::new(INVENTORIES),
         }
     }
 }
@@ -49,10 +58,12 @@ impl Pace {
         self.connections.take(device.clone()).await;
     }
 
-    /// Waits until a device may publish on a leaf. Logs are limited by the disk instead.
-    pub(super) async fn speak(&self, device: &DeviceId, leaf: &Leaf) {
+    /// Waits until a device may publish a payload on a leaf. Logs are limited by the disk instead.
+    pub(super) async fn speak(&self, device: &DeviceId, leaf: &Leaf, payload: &[u8]) {
+        let is_heartbeat = || frame::stated_kind(payload) == Some(FrameKind::Heartbeat);
         match leaf {
             Leaf::Hello => self.hellos.take(device.clone()).await,
+            Leaf::Telemetry if !is_heartbeat() => self.inventories.take(device.clone()).await,
             Leaf::State(_) | Leaf::Telemetry => self.states.take(device.clone()).await,
             Leaf::Log(..) | Leaf::Command(_) | Leaf::Ack(_) => {}
         }

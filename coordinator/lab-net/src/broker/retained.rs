@@ -1,5 +1,6 @@
-//! Limits the retained messages of one device in the embedded broker to its hello and its runs' states. The library bounds retained
-//! messages only in total. Without a limit per device, one device could use the whole total.
+//! Limits the retained messages of one device in the embedded broker to its hello and its runs' states, and their bytes in total. The library
+//! bounds retained messages only by their number. Without a limit per device, one device could use the whole number. Without a limit in total,
+//! a client of a workspace without TLS could fill the memory in the names of ever new devices.
 
 use std::{
     collections::HashMap,
@@ -14,11 +15,32 @@ pub(super) const MESSAGES_PER_DEVICE: usize = 4096;
 /// The maximum bytes of one device's retained messages, topics included. This is enough for all states at some hundred bytes each, and a
 /// large hello.
 const BYTES_PER_DEVICE: usize = 4 * 1024 * 1024;
+/// The maximum bytes of all devices' retained messages. A message that is not retained is sent again when the coordinator requests it.
+const BYTES: usize = 256 * 1024 * 1024;
+/// The bytes that a message counts besides its payload and topic: this module's entry and the library's.
+const OVERHEAD: usize = 512;
 
 /// The retained messages of each device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Retained {
-    left: Mutex<HashMap<DeviceId, Left>>,
+    all: Mutex<All>,
+}
+
+#[derive(Debug)]
+struct All {
+    left: HashMap<DeviceId, Left>,
+    /// The bytes that are left for further messages.
+    bytes_left: usize,
+}
+
+impl Default for Retained {
+    fn default() -> Self {
+        let all = All {
+            left: HashMap::new(),
+            bytes_left: BYTES,
+        };
+        Self { all: Mutex::new(all) }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -34,28 +56,35 @@ impl Retained {
         if !matches!(topic.leaf, Leaf::Hello | Leaf::State(_)) {
             return false;
         }
-        let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = all.entry(topic.device.clone()).or_default();
-        let may = left.may_hold(text, payload);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let All {
+            left: devices,
+            bytes_left,
+        } = &mut *all;
+        let left = devices.entry(topic.device.clone()).or_default();
+        let before = left.bytes;
+        let may = left.may_hold(text, payload, *bytes_left);
+        *bytes_left = (*bytes_left + before).saturating_sub(left.bytes);
         if left.sizes.is_empty() {
-            all.remove(&topic.device);
+            devices.remove(&topic.device);
         }
         may
     }
 }
 
 impl Left {
-    fn may_hold(&mut self, topic: &Arc<str>, payload: usize) -> bool {
+    fn may_hold(&mut self, topic: &Arc<str>, payload: usize, bytes_left: usize) -> bool {
         if payload == 0 {
             self.bytes -= self.sizes.remove(topic).unwrap_or(0);
             return true;
         }
         let before = self.sizes.get(topic).copied();
-        let size = payload + topic.len();
+        let size = payload + topic.len() + OVERHEAD;
         let after = self.bytes - before.unwrap_or(0) + size;
         let is_larger = size > before.unwrap_or(0);
         let is_one_more = before.is_none() && self.sizes.len() >= MESSAGES_PER_DEVICE;
-        if is_one_more || (is_larger && after > BYTES_PER_DEVICE) {
+        let is_too_much = after > BYTES_PER_DEVICE || after - self.bytes.min(after) > bytes_left;
+        if is_one_more || (is_larger && is_too_much) {
             return false;
         }
         self.bytes = after;
@@ -85,7 +114,7 @@ mod tests {
         assert_eq!(taken, 63, "4 MiB in pieces of 64 KiB and a topic");
         assert!(may_leave(state(0), 10), "less than before is always good");
         assert!(may_leave(state(1), 0), "and so is nothing");
-        assert!(may_leave(state(2000), 64 * 1024), "there is room again");
+        assert!(may_leave(state(2000), 64 * 1024), "there is bytes_left again");
         let other = format!("regatta/v1/{}/hello", "f".repeat(32));
         assert!(may_leave(other, 64 * 1024), "others have a share of their own");
         for leaf in ["telemetry", "log/01930e7a-6f00-7000-8000-000000000001/a"] {
@@ -109,6 +138,31 @@ mod tests {
         for number in 0..2 * MESSAGES_PER_DEVICE {
             assert!(change(number, 0));
         }
-        assert!(retained.left.lock().unwrap().is_empty());
+        let all = retained.all.lock().unwrap();
+        assert!(all.left.is_empty());
+        assert_eq!(all.bytes_left, BYTES);
+    }
+
+    #[test]
+    fn ever_new_devices_leave_a_bounded_number_of_bytes() {
+        let retained = Retained::default();
+        let may_leave = |device: usize, payload: usize| {
+            let topic = format!("regatta/v1/{device:032x}/hello");
+            let text: Arc<str> = topic.as_str().into();
+            retained.may_leave(&Topic::parse(&topic).unwrap(), &text, payload)
+        };
+        let kept = (0..10_000)
+            .filter(|device| may_leave(*device, 128 * 1024))
+            .count();
+        assert!((2_000..=2_048).contains(&kept), "{kept}");
+        assert!(
+            may_leave(0, 10) && may_leave(0, 64 * 1024),
+            "a device may change what it left"
+        );
+        assert!(!may_leave(20_000, 128 * 1024));
+        assert!(
+            may_leave(1, 0) && may_leave(20_000, 64 * 1024),
+            "there is bytes_left again"
+        );
     }
 }

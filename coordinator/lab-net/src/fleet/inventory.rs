@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_types::{DeviceId, RunId, documents::end_reason};
 use regatta_wire::message::{HeldRun, Inventory, RunHolding};
 
-use regatta_lab_store::{self as store, Store};
+use regatta_lab_store::{self as store, HeardSession, Store};
 
 /// The maximum number of pages of an inventory: 65,536 runs.
 const PAGES: u16 = 32;
@@ -31,6 +31,17 @@ struct Arriving {
 }
 
 impl Inventories {
+    /// Creates the inventories of a coordinator that has had the newest ones of these sessions, the current session of each device last.
+    pub fn of_store(heard: &[HeardSession]) -> Self {
+        let newest = heard
+            .iter()
+            .map(|heard| (heard.device.clone(), (heard.session, heard.newest)));
+        Self {
+            reconciled: newest.collect(),
+            ..Self::default()
+        }
+    }
+
     /// Adds a page. Returns every run that the device holds once all pages have arrived.
     fn take(&mut self, device: &DeviceId, page: Inventory) -> Option<BTreeMap<RunId, RunHolding>> {
         if page.pages == 0 || page.pages > PAGES || page.page >= page.pages {
@@ -74,7 +85,12 @@ impl Inventories {
         let known = self.unknown.get(device);
         let (unknown, is_older) = store.all_or_nothing(|store| {
             let is_older = store.commands_are_above(device, newest_command)?;
+            let mut not_sent = BTreeSet::new();
             for (run, holding) in &held {
+                if store.device_of_sent_run(*run)?.as_ref() != Some(device) {
+                    not_sent.insert(*run);
+                    continue;
+                }
                 if *holding != RunHolding::Refused && store.run_goes_on(device, *run)? {
                     tracing::warn!(%run, %device, "the device has this run after all: it continues");
                 }
@@ -88,12 +104,7 @@ impl Inventories {
                 }
             }
             let removed = store.reconcile_removed_runs(device, |run| held.contains_key(&run), is_settled)?;
-            let mut unknown = BTreeSet::new();
-            for run in held.keys().filter(|run| !removed.contains(*run)) {
-                if store.device_of_sent_run(*run)?.as_ref() != Some(device) {
-                    unknown.insert(*run);
-                }
-            }
+            let unknown: BTreeSet<RunId> = not_sent.difference(&removed).copied().collect();
             if known != Some(&unknown) {
                 store.keep_unknown_runs(device, &unknown)?;
             }

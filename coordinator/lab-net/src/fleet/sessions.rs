@@ -4,20 +4,21 @@
 //! alive. Nothing shows which of them is the device. Messages of both are therefore rejected until one is silent for a while.
 //!
 //! A new session does not end runs at once either. It may be the copy's, and the other agent may return within seconds.
+//!
+//! A broker can send recorded inventories again. The store has the sessions too, so that a restarted coordinator does not take an old one
+//! for a new session.
 
 use std::{
     collections::{HashMap, VecDeque},
     time::{Duration, Instant},
 };
 
+use regatta_lab_store::{HeardSession, MAX_HEARD_SESSIONS};
 use regatta_types::DeviceId;
 
 /// The time without a sign of another agent after which a session is the only one. Agents that displace each other at the broker return
 /// within 5 s.
 const QUIET: Duration = Duration::from_secs(15);
-/// The number of earlier sessions to remember for each device.
-const EARLIER: usize = 8;
-
 /// The sessions of every device.
 #[derive(Debug, Default)]
 pub struct Sessions {
@@ -57,6 +58,16 @@ pub enum Identity {
 }
 
 impl Sessions {
+    /// Creates the sessions that the store has.
+    pub fn of_store(heard: &[HeardSession], now: Instant) -> Self {
+        let mut sessions = Self::default();
+        for heard in heard {
+            // The current session of a device is its last.
+            sessions.heard(&heard.device, heard.session, heard.newest, now);
+        }
+        sessions
+    }
+
     /// Records an inventory by its session and its number within the session, and returns the use of the device's identity.
     pub fn heard(&mut self, device: &DeviceId, session: u64, number: u32, now: Instant) -> Identity {
         let session = Session {
@@ -83,7 +94,7 @@ impl Sessions {
             let returned = earlier.is_some();
             known.earlier.retain(|earlier| earlier.id != session.id);
             known.earlier.push_back(known.current);
-            if known.earlier.len() > EARLIER {
+            if known.earlier.len() >= MAX_HEARD_SESSIONS {
                 known.earlier.pop_front();
             }
             known.current = session;
@@ -132,6 +143,7 @@ mod tests {
             assert_eq!(sessions.heard(&device, session, 1, begin), Identity::Single);
             assert_eq!(sessions.heard(&device, session, 1, begin), Identity::Single);
         }
+        assert_eq!(sessions.devices[&device].earlier.len(), MAX_HEARD_SESSIONS - 1);
         // A broker sends earlier inventories again.
         assert_eq!(sessions.heard(&device, 98, 1, begin), Identity::Outdated);
         assert_eq!(sessions.heard(&device, 99, 0, begin), Identity::Outdated);
@@ -147,5 +159,26 @@ mod tests {
         assert_eq!(sessions.of(&device, begin + QUIET), Identity::NowSingle);
         assert_eq!(sessions.of(&device, begin + QUIET), Identity::Single);
         assert!(!sessions.is_settled(&device, begin + QUIET) && sessions.is_settled(&device, soon + QUIET));
+    }
+
+    #[test]
+    fn a_restarted_coordinator_knows_the_inventories_that_it_has_had() {
+        let device: DeviceId = "ab".repeat(16).parse().unwrap();
+        let heard = [(1, 5), (2, 3)].map(|(session, newest)| HeardSession {
+            device: device.clone(),
+            session,
+            newest,
+        });
+        let begin = Instant::now();
+        let mut sessions = Sessions::of_store(&heard, begin);
+        for (session, number) in [(1, 5), (1, 4), (2, 2)] {
+            assert_eq!(
+                sessions.heard(&device, session, number, begin),
+                Identity::Outdated
+            );
+        }
+        assert!(!sessions.is_settled(&device, begin));
+        assert_eq!(sessions.heard(&device, 2, 4, begin), Identity::Single);
+        assert_eq!(sessions.heard(&device, 1, 6, begin), Identity::NowDuplicated);
     }
 }

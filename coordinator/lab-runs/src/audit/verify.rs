@@ -10,7 +10,7 @@ use regatta_fsutil::{
     regular_file::{self, MAX_DOCUMENT},
 };
 use regatta_mllog::read::file_name;
-use regatta_submission::{
+use regatta_submission_stage::{
     audit::{
         self, Audited, Dtype, Observation, Report, Request, explain,
         part_three::{compare_accuracies, limits},

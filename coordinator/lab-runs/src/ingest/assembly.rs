@@ -115,8 +115,7 @@ impl Assembly {
         if chunk.offset > self.written {
             return Ok(ChunkOutcome::Gap);
         }
-        let chunk_end = chunk.offset + chunk.data.len() as u64;
-        if self.end.as_ref().is_some_and(|end| chunk_end > end.length) {
+        if self.is_beyond_end(chunk) {
             return Ok(ChunkOutcome::BeyondEnd);
         }
         let known = usize::try_from(self.written - chunk.offset).unwrap_or(usize::MAX);
@@ -140,9 +139,15 @@ impl Assembly {
         self.end = Some(end);
     }
 
-    /// Returns the number of bytes that a chunk would add.
-    pub(super) const fn new_bytes(&self, chunk: &Chunk<'_>) -> u64 {
-        if chunk.offset > self.written {
+    /// Returns whether a chunk has bytes beyond the end that the device has stated.
+    fn is_beyond_end(&self, chunk: &Chunk<'_>) -> bool {
+        let chunk_end = chunk.offset + chunk.data.len() as u64;
+        self.end.as_ref().is_some_and(|end| chunk_end > end.length)
+    }
+
+    /// Returns the number of bytes that [`Self::take`] would write of a chunk.
+    pub(super) fn new_bytes(&self, chunk: &Chunk<'_>) -> u64 {
+        if chunk.offset > self.written || self.is_beyond_end(chunk) {
             return 0;
         }
         (chunk.offset + chunk.data.len() as u64).saturating_sub(self.written)

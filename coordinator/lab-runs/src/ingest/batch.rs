@@ -30,7 +30,9 @@ use regatta_lab_net::{
     fleet::{self, Admission, Identity, Inventories, Sessions},
     link::{Inbound, Publisher},
 };
-use regatta_lab_store::{COORDINATOR, HealthChange, RunChange, Store, workspace::Workspace};
+use regatta_lab_store::{
+    COORDINATOR, HealthChange, HeardSession, RunChange, Store, StoreError, workspace::Workspace,
+};
 
 /// The ingest's state between batches.
 pub(super) struct Ingest {
@@ -72,8 +74,11 @@ impl Ingest {
         publisher: Box<dyn Publisher>,
         flusher: Flusher,
         open_streams: usize,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, StoreError> {
+        let heard = store.heard_sessions()?;
+        Ok(Self {
+            sessions: Sessions::of_store(&heard, Instant::now()),
+            inventories: Inventories::of_store(&heard),
             quota: DiskQuota::of(&workspace),
             open_streams,
             workspace,
@@ -85,9 +90,7 @@ impl Ingest {
             under_way: None,
             rejects: RejectCounters::default(),
             retry_queue: RetryQueue::default(),
-            sessions: Sessions::default(),
-            inventories: Inventories::default(),
-        }
+        })
     }
 
     /// Writes a batch, settles the previous batch and starts to flush this one. Returns `true` when other threads may have work.
@@ -251,6 +254,11 @@ impl Ingest {
         if identity == Identity::Outdated {
             return Err(Refusal::new(RejectKind::Outdated, "inventory"));
         }
+        self.store.inventory_was_heard(&HeardSession {
+            device: device.clone(),
+            session: page.session,
+            newest: page.number,
+        })?;
         if !self.is_single(device, identity)? {
             return Err(Refusal::new(RejectKind::Duplicated, device.clone()));
         }

@@ -9,7 +9,7 @@ use regatta_wire::message::{Heartbeat, StreamVerdict};
 pub(super) type StreamKey = (DeviceId, RunId, StreamName);
 
 /// The maximum number of streams of a run. LoadGen's four logs, the configuration and the evidence are about a dozen.
-pub(super) const STREAMS_PER_RUN: usize = 64;
+pub(crate) const STREAMS_PER_RUN: usize = 64;
 
 /// A batch whose bytes are being flushed.
 #[derive(Debug, Default)]

@@ -50,10 +50,15 @@ impl Ingest {
         };
         let gaps = touched.streams.entry(key).or_default();
         match message {
-            LogMessage::Chunk(chunk) => match assembly.take(&chunk)? {
-                ChunkOutcome::Appended | ChunkOutcome::Repeated => {}
+            LogMessage::Chunk(chunk) => match assembly.take(&chunk) {
+                Ok(ChunkOutcome::Appended | ChunkOutcome::Repeated) => {}
                 // A gap is normal after a reconnect or restart. The acknowledgement carries the offset to resume from.
-                ChunkOutcome::Gap | ChunkOutcome::BeyondEnd => *gaps += 1,
+                Ok(ChunkOutcome::Gap | ChunkOutcome::BeyondEnd) => *gaps += 1,
+                Err(error) => {
+                    // The reserved bytes were not written.
+                    self.quota.count_anew();
+                    return Err(error.into());
+                }
             },
             LogMessage::End(end) => assembly.ends(end),
         }

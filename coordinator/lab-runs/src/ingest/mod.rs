@@ -22,6 +22,8 @@ mod settling;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use flushing::STREAMS_PER_RUN;
+
 use std::{
     sync::Arc,
     thread::{self, JoinHandle},
@@ -69,7 +71,7 @@ pub fn start(
         Box::new(publisher),
         flusher,
         open_streams,
-    );
+    )?;
     thread::Builder::new()
         .name("ingest".to_owned())
         .spawn(move || run(ingest, inbound, &notifier))

@@ -139,3 +139,33 @@ fn the_next_session_of_a_process_takes_over_the_lease_of_the_last_one() {
     };
     assert_eq!(ended.session, "one");
 }
+
+/// A session that no lease names and that has not ended would seem to go on for ever, and its runs would not be aborted.
+#[test]
+fn a_stale_lease_is_replaced_only_together_with_the_end_of_its_session() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("regatta.db")).unwrap();
+    store.keep_meter("lab", &settings(), false).unwrap();
+    store.lease_meter("lab", "one", &device()).unwrap();
+    let new = crate::NewPowerSession {
+        id: "one",
+        meter: "lab",
+        device: "boat",
+        benchmark: "digits",
+        scenario: "Offline",
+    };
+    store.power_session_begins(new).unwrap();
+    let fails =
+        "CREATE TRIGGER full BEFORE UPDATE OF ended ON power_sessions BEGIN SELECT RAISE(ABORT, 'full'); END";
+    store.connection.execute_batch(fails).unwrap();
+    assert!(store.lease_meter("lab", "two", &device()).is_err());
+    let lease = store.meter("lab").unwrap().unwrap().lease;
+    assert_eq!(lease.unwrap().session, "one", "the next session still finds it");
+    store.connection.execute_batch("DROP TRIGGER full").unwrap();
+    store.lease_meter("lab", "two", &device()).unwrap();
+    let ended = store.power_session("one").unwrap().unwrap();
+    assert_eq!(
+        ended.reason.as_deref(),
+        Some("the process of this session ended in the middle")
+    );
+}

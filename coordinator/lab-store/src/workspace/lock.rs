@@ -4,9 +4,14 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
+    thread::sleep,
+    time::Duration,
 };
 
 use rustix::fs::{FlockOperation, flock};
+
+/// The pauses in milliseconds before a lock counts as held. [`is_held`] holds it for a moment.
+const PAUSES_MS: [u64; 4] = [5, 15, 40, 100];
 
 /// The reason why a workspace cannot be locked.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +52,15 @@ impl Lock {
             .truncate(false)
             .open(path)
             .map_err(io)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        let mut pauses = PAUSES_MS.into_iter();
+        let locked = loop {
+            let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+            match (locked, pauses.next()) {
+                (Err(rustix::io::Errno::WOULDBLOCK), Some(pause)) => sleep(Duration::from_millis(pause)),
+                _ => break locked,
+            }
+        };
+        match locked {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let mut text = String::new();
@@ -91,5 +104,21 @@ mod tests {
         drop(lock);
         assert!(!is_held(&path));
         Lock::take(&path).unwrap();
+    }
+
+    /// A command may look whether a daemon serves the workspace in the moment in which one starts.
+    #[test]
+    fn a_look_at_the_lock_keeps_no_daemon_from_starting() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        drop(Lock::take(&path).unwrap());
+        let look = File::open(&path).unwrap();
+        flock(&look, FlockOperation::NonBlockingLockShared).unwrap();
+        let looking = std::thread::spawn(move || {
+            sleep(Duration::from_millis(10));
+            drop(look);
+        });
+        assert!(Lock::take(&path).is_ok());
+        looking.join().unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! A power session's energy and news in a line.
 
-use regatta_submission::check::power::SessionEnergy;
+use regatta_submission_check::check::power::SessionEnergy;
 use regatta_text::escape;
 
 use regatta_lab_store::{PowerSessionRow, PowerVerdict};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_prep::accuracy::LabelType;
+use regatta_accuracy::LabelType;
 
 use crate::exit::Failure;
 

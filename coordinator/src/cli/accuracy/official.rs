@@ -8,7 +8,8 @@ use std::{
 };
 
 use regatta_mllog::read::ResponseCount;
-use regatta_submission::{check::last_figure, stage::official};
+use regatta_submission_check::check::last_figure;
+use regatta_submission_stage::stage::official;
 use regatta_types::{
     benchmark::Benchmark,
     documents::{AccuracyResult, FurtherFigure, document_name},

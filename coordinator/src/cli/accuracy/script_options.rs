@@ -2,9 +2,9 @@
 
 use std::{ffi::OsString, path::Path};
 
-use regatta_prep::{
-    accuracy::LabelType, detection_directory, segmentation_directory, squad_feature_cache, squad_labels,
-    transcripts_file,
+use regatta_accuracy::LabelType;
+use regatta_datasets::label_files::{
+    detection_directory, segmentation_directory, squad_feature_cache, squad_labels, transcripts_file,
 };
 use regatta_types::benchmark::{Benchmark, DetectionClasses, Metric, Prep};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_submission::audit::{Audited, Dtype, Report};
+use regatta_submission_stage::audit::{Audited, Dtype, Report};
 
 use super::{super::Context, verify_args::Args};
 use crate::exit::Failure;

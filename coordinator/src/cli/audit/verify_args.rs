@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_submission::audit::{Dtype, Test};
+use regatta_submission_stage::audit::{Dtype, Test};
 
 /// Flags of `audit verify`: those of `run_verification.py`.
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_prep::{bundled, label_files};
+use regatta_datasets::{bundled, label_files::label_files};
 use regatta_types::{
     benchmark::{Benchmark, DownloadPurpose},
     samples::SampleSet,

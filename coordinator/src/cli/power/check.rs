@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
-use regatta_submission::{
+use regatta_submission_check::{
     check::power::{self, Outcome as Found, PowerReport},
     tree::Tree,
 };

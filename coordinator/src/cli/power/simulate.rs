@@ -17,7 +17,7 @@ use regatta_power::{
     server_conf::{AnalyzerConf, ServerConf},
     session::{LocalDirector, LocalSystem, SessionHosts, SessionPlan},
 };
-use regatta_submission::{check::power as check, tree::Tree};
+use regatta_submission_check::{check::power as check, tree::Tree};
 use regatta_text::HumanDuration;
 use serde_json::json;
 

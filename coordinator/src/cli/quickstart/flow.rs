@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(BENCHMARK).map_err(Failure::usage)?;
     for scratch in [place.device_scratch(), workspace.scratch()] {
-        regatta_prep::bundled::install(benchmark, &scratch, &mut |_, _| {})?;
+        regatta_prep::install_bundled(benchmark, &scratch, &mut |_, _| {})?;
     }
 
     let runtime = cli::runtime()?;

@@ -1,4 +1,4 @@
-//! The quickstart's rehearsal of a submission in its own directory: stage, truncate, check, pack. `regatta_submission` does the work.
+//! The quickstart's rehearsal of a submission in its own directory: stage, truncate, check, pack. `regatta_submission_stage` does the work.
 //! This module knows which findings to expect.
 
 use std::{
@@ -8,11 +8,10 @@ use std::{
 };
 
 use regatta_config::round::Round;
-use regatta_submission::{
-    check,
+use regatta_submission_check::{check, tree::Tree};
+use regatta_submission_stage::{
     pack::{self, PackError, Password},
     stage::{self, Answers, Kind},
-    tree::Tree,
     truncate::{self, Destination, Proof},
 };
 use regatta_types::{Division, RunId};

@@ -130,7 +130,7 @@ pub(super) fn give_up(
 }
 
 /// Returns whether the run may still execute on its device, as far as the device has reported.
-const fn may_execute(row: &RunRow) -> bool {
+pub(super) const fn may_execute(row: &RunRow) -> bool {
     !row.state.phase.is_final() && !matches!(row.state.phase, RunPhase::Draining)
 }
 

@@ -11,7 +11,10 @@ use regatta_text::{HumanDuration, escape};
 use regatta_types::{DeviceId, RunId, documents::RunPhase};
 use serde_json::json;
 
-use super::super::{Context, confirm::confirm};
+use super::{
+    super::{Context, confirm::confirm},
+    ending::may_execute,
+};
 use crate::{
     exit::{self, CommandResult, Failure},
     tables,
@@ -76,12 +79,7 @@ pub(super) fn remove(
 ) -> CommandResult {
     let rows = lookup::runs(store, &args.runs)?;
     if let Some(open) = rows.iter().find(|row| !row.is_over()) {
-        return Err(
-            Failure::misuse(format!("run {} is {}", open.id, open.shown_phase())).hint(format!(
-                "end it first: {}",
-                context.command(&format!("runs abort {}", open.id))
-            )),
-        );
+        return Err(not_recorded(open, context));
     }
     if let Some(row) = rows.iter().find(|row| !row.is_removable()) {
         return Err(Failure::misuse(format!(
@@ -272,6 +270,19 @@ fn kept_by_device(row: &RunRow) -> Option<String> {
         "its evidence has no valid signature, so that its device keeps its copy"
     };
     row.stays_on_device().then(|| reason.to_owned())
+}
+
+/// Returns the failure of a run that is not recorded yet. One that its device has ended cannot be aborted any more.
+fn not_recorded(row: &RunRow, context: &Context) -> Failure {
+    if may_execute(row) {
+        let abort = context.command(&format!("runs abort {}", row.id));
+        return Failure::misuse(format!("run {} is {}", row.id, row.shown_phase()))
+            .hint(format!("end it first: {abort}"));
+    }
+    let give_up = context.command(&format!("runs give-up {}", row.id));
+    Failure::misuse(format!("run {} has ended, but is not recorded yet", row.id)).hint(format!(
+        "the coordinator records it once its files have arrived; this records it without them: {give_up}"
+    ))
 }
 
 /// Says where runs are removed, if the devices keep `left` of them.

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
 use regatta_config::{catalogue::RoundCatalogue, round::Round};
-use regatta_submission::{
+use regatta_submission_check::{
     check::{self, Official, Verdict, format},
-    pack::DIVISIONS,
     tree::Tree,
 };
+use regatta_submission_stage::pack::DIVISIONS;
 use regatta_text::escape_json;
 
 use super::{

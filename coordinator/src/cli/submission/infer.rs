@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use regatta_submission::{
+use regatta_submission_stage::{
     DraftError,
     infer::{self, InferError, Request},
 };

@@ -1,5 +1,5 @@
 //! `regatta submission`: stage a tree out of runs; infer, check, truncate, pack and unpack trees of any origin. The work is
-//! `crates/submission`'s; here are its flags, reports and exit codes.
+//! `crates/submission-check`'s and `crates/submission-stage`'s; here are its flags, reports and exit codes.
 
 mod check;
 mod infer;

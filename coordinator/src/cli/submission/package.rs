@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_submission::pack::{self, PackError, PackFinding, Password, UnpackLimits};
+use regatta_submission_stage::pack::{self, PackError, PackFinding, Password, UnpackLimits};
 use rustix::fs::{OFlags, fcntl_setfl};
 use serde_json::json;
 

@@ -1,5 +1,5 @@
 //! `regatta submission stage`: the tree of a submission out of finished runs. Here are its flags, which runs are offered,
-//! the questions on a terminal and the report; the work is `crates/submission`'s.
+//! the questions on a terminal and the report; the work is `crates/submission-stage`'s.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use std::{
 
 use regatta_config::{catalogue::Catalogue, round::Round};
 use regatta_fsutil::regular_file;
-use regatta_submission::{
+use regatta_submission_stage::{
     DraftError,
     proof::PublicKey,
     stage::{self, Answers, Kind, Question, Request, StageError, Staged, StagingFinding},

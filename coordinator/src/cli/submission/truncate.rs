@@ -8,7 +8,7 @@ use std::{
 
 use clap::ArgGroup;
 use regatta_config::{procedures::Truncation, round::Round};
-use regatta_submission::truncate::{
+use regatta_submission_stage::truncate::{
     self, Destination, Outcome as Done, Proof, Report, Request, Treated, TruncateError,
 };
 use regatta_text::Escaped;

@@ -496,7 +496,7 @@ declare! {
         engines: &[Sim],
     }
 
-    /// The modelled board: one of `configs/boards`, or the path of such a file on the device.
+    /// The modelled board: one of `configs/simulated-boards`, or the path of such a file on the device.
     sim_board: BoardName {
         value_type: Text("a modelled board such as agx-orin.resnet50, or the path of a board's file"),
         default: "none",

@@ -11,7 +11,7 @@ pub struct Checker {
     /// The tag or commit, as users name it.
     pub revision: String,
     /// The checker's family.
-    pub engine: Engine,
+    pub kind: CheckerKind,
     /// Checks that it does not make.
     #[serde(default)]
     pub absent: Vec<OfficialCheck>,
@@ -30,7 +30,7 @@ pub struct Checker {
 /// The two families of official checkers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Engine {
+pub enum CheckerKind {
     /// A single file, `submission_checker.py`, up to v5.1: walks the tree and checks directories.
     Monolith,
     /// The package `submission_checker/` since v6.0: checks scenario by scenario.

@@ -1,4 +1,4 @@
-//! The accelerator that `sim` models: units from the settings, or a board of `configs/boards`.
+//! The accelerator that `sim` models: units from the settings, or a board of `configs/simulated-boards`.
 
 use std::{fmt, path::Path};
 

@@ -5,13 +5,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_datasets::{
+    annotations::{AnnotatedImage, Annotations},
+    val_map,
+};
 use regatta_types::{assets::is_inner_path, benchmark::DetectionImages};
 
-use super::annotations::{AnnotatedImage, Annotations};
 use crate::{
     error::PrepError,
     jpeg_images::{ImageRequest, ImageSource, LabelledImage},
-    val_map,
 };
 
 /// Finds the annotations, or the calibration list, and checks that their images exist. Returns the images, and the file of annotations

@@ -5,12 +5,10 @@ use std::{
     path::Path,
 };
 
+use regatta_datasets::val_map::{self, ValMap, ValMapError};
 use regatta_types::assets::is_inner_path;
 
-use crate::{
-    error::PrepError,
-    val_map::{self, ValMap, ValMapError},
-};
+use crate::error::PrepError;
 
 /// An image's file name and class.
 #[derive(Debug, Clone, PartialEq, Eq)]

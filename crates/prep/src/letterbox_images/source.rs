@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use regatta_datasets::annotations::{AnnotationError, Annotations, read_annotations};
 use regatta_types::benchmark::LetterboxImages;
 
 use super::selection::selected;
 use crate::{
-    detection_images::{
-        AnnotationError, Annotations, annotated_images, calibration_images, checked, read_annotations,
-    },
+    detection_images::{annotated_images, calibration_images, checked},
     error::PrepError,
     jpeg_images::{ImageRequest, ImageSource},
 };

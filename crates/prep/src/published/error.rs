@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::published_hash::OtherFileError;
+use regatta_datasets::published_hash::OtherFileError;
 
 /// The error for a published file that cannot be used.
 #[derive(Debug, thiserror::Error)]

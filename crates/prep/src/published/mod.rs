@@ -4,31 +4,22 @@
 mod error;
 mod records;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use regatta_datasets::published_hash;
 use regatta_fsutil::regular_file;
-use regatta_types::benchmark::{Benchmark, Prep, PublishedFile};
+use regatta_types::benchmark::{Benchmark, PublishedFile};
 
 pub use self::error::PublishedError;
 use crate::{
     atomic,
     error::PrepError,
-    published_hash,
     report::PrepReport,
     samples::{begin, write_document, write_manifest},
 };
 
 /// Larger files are not read: the largest has 57 MB.
 const MAX: u64 = 1 << 30;
-
-/// Returns the copied files of a benchmark of this kind, below the scratch directory. Empty for other benchmarks.
-pub(crate) fn published_files(benchmark: &Benchmark) -> Vec<PathBuf> {
-    let Some(Prep::Published { files }) = &benchmark.prep else {
-        return Vec::new();
-    };
-    let dir = Path::new(&benchmark.dataset.dir);
-    files.iter().map(|file| dir.join(&file.name)).collect()
-}
 
 /// Checks the files of a benchmark in `data`, and copies them below the scratch directory `out`. All are checked before one is written.
 pub(crate) fn prepare(

@@ -1,8 +1,6 @@
 //! The preparation kind `speech`: utterances in FLAC, as LibriSpeech publishes them, become one array of padded waveforms and one of their
 //! lengths, with the values that the reference reads. The transcripts are beside the arrays. Computes no features: that is measured.
 
-mod error;
-mod flac;
 mod source;
 mod transcripts;
 
@@ -12,6 +10,10 @@ use std::{
     path::Path,
 };
 
+use regatta_datasets::{
+    label_files::transcripts_file,
+    speech::{FlacFile, SpeechError},
+};
 use regatta_fsutil::{atomic_file::AtomicFile, hash::hex};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Speech},
@@ -21,9 +23,8 @@ use regatta_types::{
 };
 use sha2::{Digest as _, Sha256};
 
-pub use self::{error::SpeechError, transcripts::transcripts_file};
-use self::{flac::FlacFile, source::Utterance, transcripts::manifest};
-pub(crate) use self::{source::open, transcripts::read_transcripts};
+pub(crate) use self::source::open;
+use self::{source::Utterance, transcripts::manifest};
 use crate::{
     atomic,
     conversion::push_element,

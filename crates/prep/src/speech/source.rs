@@ -6,11 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_datasets::{
+    speech::{FlacFile, SpeechError},
+    val_map,
+};
 use regatta_fsutil::regular_file;
 use regatta_types::benchmark::{Speech, SpeechClips};
 
-use super::{error::SpeechError, flac::FlacFile};
-use crate::{error::PrepError, jpeg_images::ImageRequest, val_map};
+use crate::{error::PrepError, jpeg_images::ImageRequest};
 
 /// An utterance, or several that are joined.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::nifti::PLANES;
+use regatta_datasets::volumes::PLANES;
 
 /// The most volumes that are prepared at once.
 const MAX_AT_ONCE: usize = 4;

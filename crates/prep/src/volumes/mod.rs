@@ -1,13 +1,8 @@
 //! The preparation kind `volumes`: computed tomographies with segmentations, as KiTS19 publishes them, become samples of different sizes,
 //! with the bytes of the reference's `preprocess.py`. Beside the samples are the files that the reference's accuracy script reads.
 
-mod error;
 mod geometry;
-mod gzip_members;
-mod header;
-mod header_fields;
 mod memory;
-mod nifti;
 mod reference_files;
 mod sample;
 mod source;
@@ -16,21 +11,19 @@ mod zoom;
 
 use std::path::Path;
 
+use regatta_datasets::{
+    label_files::{description_file, segmentation_directory, segmentation_path},
+    volumes::segmentation_file,
+};
 use regatta_types::benchmark::{Benchmark, Volumes};
 
-pub use self::{error::VolumeError, reference_files::segmentation_directory};
+pub(crate) use self::source::open;
 use self::{
     memory::{free_memory, volumes_at_once},
-    nifti::segmentation_file,
     reference_files::{DescribedCase, description},
     sample::VolumeSampleMaker,
     source::Case,
     window::CalibrationWindows,
-};
-pub(crate) use self::{
-    nifti::NiftiFile,
-    reference_files::{description_file, segmentation_path},
-    source::open,
 };
 use crate::{
     atomic,

@@ -1,12 +1,7 @@
 //! The files that the reference's `accuracy_kits.py` reads beside the samples: segmentations, and the pickled description of the cases.
 //! The second has lists and texts only, which Python reads without NumPy.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
-
-use regatta_types::benchmark::{Benchmark, Prep};
+use std::io;
 
 /// What the description says of a case.
 #[derive(Debug)]
@@ -17,24 +12,6 @@ pub(crate) struct DescribedCase {
     pub(crate) size: [usize; 3],
     /// The map from voxels to millimetres.
     pub(crate) affine: [[f64; 4]; 3],
-}
-
-/// Returns the directory of these files below the scratch directory, which the script takes as `--preprocessed_data_dir`. `None` for a
-/// benchmark without volumes.
-#[must_use]
-pub fn segmentation_directory(benchmark: &Benchmark) -> Option<PathBuf> {
-    matches!(benchmark.prep, Some(Prep::Volumes(_)))
-        .then(|| Path::new(&benchmark.dataset.map).with_file_name("segmentations"))
-}
-
-/// Returns the description's path below the scratch directory. It is written last. `None` for a benchmark without volumes.
-pub(crate) fn description_file(benchmark: &Benchmark) -> Option<PathBuf> {
-    Some(segmentation_directory(benchmark)?.join("preprocessed_files.pkl"))
-}
-
-/// Returns the path of a case's segmentation in the directory of segmentations.
-pub(crate) fn segmentation_path(directory: &Path, case: &str) -> PathBuf {
-    directory.join("nifti").join(case).join("segmentation.nii.gz")
 }
 
 /// Returns the description of all cases, in the order of their indices.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use regatta_datasets::volumes::{MAX_VOXELS, NiftiFile, NiftiHeader, VolumeError};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, SlidingWindows, Volumes},
     layout::Layout,
@@ -9,11 +10,8 @@ use regatta_types::{
 };
 
 use super::{
-    error::VolumeError,
     geometry::Volume,
-    header::{MAX_VOXELS, NiftiHeader},
     memory::memory_of,
-    nifti::NiftiFile,
     zoom::{zoom_linear, zoom_nearest, zoomed_size},
 };
 use crate::{conversion::push_element, error::PrepError};

@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_datasets::{val_map, volumes::VolumeError};
 use regatta_types::benchmark::Volumes;
 
-use super::error::VolumeError;
-use crate::{error::PrepError, jpeg_images::ImageRequest, val_map};
+use crate::{error::PrepError, jpeg_images::ImageRequest};
 
 /// A case with its directory.
 #[derive(Debug)]

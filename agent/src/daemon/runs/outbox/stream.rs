@@ -258,10 +258,10 @@ impl Stream {
                 None
             }
             StreamVerdict::Different => {
-                self.restart();
+                self.send_from(0);
                 self.resume_at = Some(now + Duration::from_millis(100 << self.restarts.min(8)));
                 self.restarts = self.restarts.saturating_add(1);
-                Some(Record::Restarted { stream })
+                None
             }
         }
     }
@@ -290,11 +290,13 @@ impl Stream {
         false
     }
 
+    /// Returns a record when the coordinator has committed more than ever. It does not record that the coordinator has less: a restarted
+    /// daemon then begins too far, and the first acknowledgement leads it back. Acknowledgements are not signed, so they must not be able to
+    /// fill the disk.
     fn journal_step(&mut self, name: &StreamName) -> Option<Record> {
         let stepped = self.committed >= self.journaled.saturating_add(JOURNAL_STEP);
-        let lost = self.committed < self.journaled;
-        let complete = self.committed == self.length && self.journaled != self.committed;
-        if !(stepped || lost || complete) {
+        let complete = self.committed == self.length && self.committed > self.journaled;
+        if !(stepped || complete) {
             return None;
         }
         self.journaled = self.committed;

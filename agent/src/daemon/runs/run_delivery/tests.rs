@@ -246,6 +246,35 @@ impl Lab {
     }
 }
 
+/// Acknowledgements are not signed: a foreign broker may send any number of them.
+#[test]
+fn forged_acknowledgements_do_not_grow_the_journal() {
+    let mut lab = Lab::new([MAX_DATA * 3, 100]);
+    lab.seal();
+    let before = lab.journal_length();
+    let length = (MAX_DATA * 3) as u64;
+    for _ in 0..10_000 {
+        for (committed, whole) in [
+            (length, None),
+            (0, None),
+            (length, None),
+            (0, Some(StreamVerdict::Different)),
+        ] {
+            let stream = "log".parse().unwrap();
+            let ack = Ack {
+                stream,
+                committed,
+                whole,
+            };
+            lab.delivery.acknowledge(&ack, lab.now);
+        }
+    }
+    let grown = lab.journal_length() - before;
+    assert!(grown < 1_000, "{grown} bytes");
+    lab.now += Duration::from_secs(60);
+    lab.drain();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 

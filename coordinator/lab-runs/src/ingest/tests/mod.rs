@@ -143,6 +143,7 @@ fn open_ingest(workspace: &Workspace, acks: &RecordingPublisher) -> Ingest {
         Flusher::start().unwrap(),
         64,
     )
+    .unwrap()
 }
 
 fn name(text: &str) -> StreamName {

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use regatta_wire::{
-    message::{Ack, Message as _, StreamVerdict},
+    message::{Ack, Message as _, StreamEnd, StreamVerdict},
     topic::Topic,
 };
+use sha2::{Digest as _, Sha256};
 
 use super::{
     super::{batch::Ingest, flusher::Flusher},
@@ -31,21 +32,36 @@ enum Action {
         from_acknowledged: bool,
         lengths: Vec<usize>,
     },
-    /// The device states the end of a stream, or somebody a wrong one.
-    End { stream: usize, is_right: bool },
+    /// Somebody states the end of a stream.
+    End { stream: usize, end: StatedEnd },
     /// The ingest has time to settle.
     Settle,
     /// The power fails at an event during the next action, or after it.
     PowerCut { events: usize, survival: Survival },
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StatedEnd {
+    /// The device, rightly.
+    Right,
+    /// The device, wrongly.
+    Wrong,
+    /// A broker, without the device's signature: the end of what has been sent, with its correct hash.
+    ForgedPrefix,
+}
+
 fn actions() -> impl Strategy<Value = Vec<Action>> {
     let survival = prop_oneof![Just(Survival::Flushed), Just(Survival::Torn), Just(Survival::All)];
+    let end = prop_oneof![
+        5 => Just(StatedEnd::Right),
+        1 => Just(StatedEnd::Wrong),
+        3 => Just(StatedEnd::ForgedPrefix),
+    ];
     let action = prop_oneof![
         4 => (0..2_usize, any::<bool>(), prop::collection::vec(1..90_usize, 1..4)).prop_map(
             |(stream, from_acknowledged, lengths)| Action::Send { stream, from_acknowledged, lengths }
         ),
-        2 => (0..2_usize, prop::bool::weighted(0.8)).prop_map(|(stream, is_right)| Action::End { stream, is_right }),
+        3 => (0..2_usize, end).prop_map(|(stream, end)| Action::End { stream, end }),
         2 => Just(Action::Settle),
         2 => (0..12_usize, survival).prop_map(|(events, survival)| Action::PowerCut { events, survival }),
     ];
@@ -118,7 +134,8 @@ impl Lab {
             Box::new(publisher),
             Flusher::start().unwrap(),
             64,
-        );
+        )
+        .unwrap();
     }
 
     fn perform(&mut self, action: &Action) {
@@ -136,9 +153,9 @@ impl Lab {
                     .map(|length| self.next_chunk(*stream, *length))
                     .collect()
             }
-            Action::End { stream, is_right } => {
-                self.known[*stream].has_wrong_end |= !is_right;
-                vec![self.end(*stream, *is_right)]
+            Action::End { stream, end } => {
+                self.known[*stream].has_wrong_end |= *end == StatedEnd::Wrong;
+                vec![self.end(*stream, *end)]
             }
             Action::Settle | Action::PowerCut { .. } => Vec::new(),
         };
@@ -157,11 +174,23 @@ impl Lab {
         self.bench.chunk(STREAMS[stream], from as u64, &content[from..to])
     }
 
-    fn end(&self, stream: usize, is_right: bool) -> Inbound {
+    fn end(&self, stream: usize, end: StatedEnd) -> Inbound {
         let mut content = self.contents[stream].clone();
-        if !is_right {
-            content.push(b'!');
-            content.reverse();
+        match end {
+            StatedEnd::Right => {}
+            StatedEnd::Wrong => {
+                content.push(b'!');
+                content.reverse();
+            }
+            StatedEnd::ForgedPrefix => {
+                content.truncate(self.sent[stream]);
+                let end = StreamEnd {
+                    length: content.len() as u64,
+                    sha256: Sha256::digest(&content).into(),
+                };
+                let topic = self.bench.log_topic(STREAMS[stream]);
+                return Inbound::for_test(&topic, end.to_frame().unwrap(), false);
+            }
         }
         self.bench.end(STREAMS[stream], &content)
     }
@@ -231,7 +260,7 @@ impl Lab {
                 if !self.known[stream].is_complete {
                     self.sent[stream] = self.known[stream].acknowledged;
                     let rest = self.next_chunk(stream, usize::MAX / 2);
-                    let end = self.end(stream, true);
+                    let end = self.end(stream, StatedEnd::Right);
                     self.bench.ingest.take([rest, end]);
                     self.bench.ingest.finish();
                     self.read_acks();
